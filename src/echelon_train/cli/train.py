@@ -46,7 +46,12 @@ _GROUPS = {
     "league": "the league",
     "league.mixture": "opponents of a main agent in a league: weights of the mixture",
 }
-_SHORT = {"league.path": "--league", "league.role": "--role", "league.agent": "--agent"}
+_SHORT = {
+    "max_battles": "--games",
+    "league.path": "--league",
+    "league.role": "--role",
+    "league.agent": "--agent",
+}
 
 _EPILOG = """\
 run configs of the package:
@@ -82,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=Path,
         metavar="RUN",
-        help="continue the run in this folder, to --steps and --max-minutes if given",
+        help="continue the run in this folder, to --steps, --max-minutes and --games if given",
     )
     add(
         "--seeds",

@@ -21,7 +21,7 @@ from echelon_train.config.schedules import RewardSchedules
 
 _MIXTURE = "league.mixture."
 CHANGEABLE = (
-    "steps", "max_minutes", "device", "threads", "torch_threads", "maps", "league.path",
+    "steps", "max_minutes", "max_battles", "device", "threads", "torch_threads", "maps", "league.path",
     *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
 """Settings that may change when a run is resumed: its length, settings of the machine, and the opponent mixture.
@@ -67,6 +67,13 @@ class TrainConfig:
         0,
         10**9,
         help="time after which the run ends, all its parts together; 0: when its steps are done",
+    )
+    max_battles: int = quantity(
+        0,
+        "games",
+        0,
+        10**15,
+        help="finished training battles after which the run ends, of all its parts and processes; 0: no limit",
     )
     seed: int = quantity(
         0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"

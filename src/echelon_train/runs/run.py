@@ -58,7 +58,7 @@ class TrainResult:
     checkpoint: Path  # folder of the last checkpoint
     steps: int  # samples that the policy trained on
     interrupted: bool  # by a signal
-    done: bool  # whether the run has reached its end: its steps are done, or its time is up
+    done: bool  # whether the run has reached its end: its steps or its battles are done, or its time is up
 
 
 class Run:
@@ -91,7 +91,8 @@ class Run:
     ) -> None:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
-        self._clock = ClockCallback(config.steps, config.max_minutes)
+        self._statistics = BattleStatistics()
+        self._clock = ClockCallback(config.steps, config.max_minutes, config.max_battles, self._statistics)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
@@ -110,7 +111,6 @@ class Run:
         self.model.before_rollout = self._prepare_rollout
         self.model.time_remaining = self._clock.remaining
         self._curriculum = CurriculumCallback(config, console)
-        self._statistics = BattleStatistics()
         self._stop = StopCallback(console, self._clock.is_up)
         self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
         self._evaluations = EvaluationCallback(
@@ -125,7 +125,7 @@ class Run:
         self._curves = CurvesCallback(self.draw_curves)
 
     def learn(self, logger: Logger) -> TrainResult:
-        """Train until the steps are done, the time is up or the run is stopped, and save. Metrics go to the logger.
+        """Train until the run's end, or until it is stopped, and save. Metrics go to the logger.
 
         In a distributed run the metrics of battles, rollouts and evaluations are those of the first process, which
         plays the evaluations alone. Metrics of updates that are a sum or a mean over minibatches cover the samples of
