@@ -13,7 +13,7 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
-from echelon_env.evaluate import evaluation_seed, named_player, validation_seed
+from echelon_env.evaluate import named_player, validation_seed
 from echelon_env.networks.checkpoint import BEST_FILE
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.replays import ReplayError, record_battle
@@ -314,8 +314,9 @@ class Run:
                 network_player("policy", self.model.policy, trained_maps=trained_maps),
                 self._curriculum.config.evaluation_opponents,
                 self._curriculum.config.battle,
-                num_battles=self._config.eval_battles,
+                num_battles=self._config.evaluation_battles,
                 seed=validation_seed(self._config.seed),
+                map_seeds=self._config.evaluation_maps,
                 num_threads=self._config.threads,
             )
         )
@@ -336,7 +337,7 @@ class Run:
         opponent = opponents.members[int(np.argmax(opponents.weights))]
         player = network_player(f"policy after {steps:,} decisions", self.model.policy)
         try:
-            replay = record_battle(player, named_player(opponent, seed), config.battle, seed=evaluation_seed(seed, 0))
+            replay = record_battle(player, named_player(opponent, seed), config.battle, seed=config.evaluation_maps[0])
             return write_film(self._out / FILMS_FOLDER, checkpoint_name(steps), replay)
         except (OSError, ReplayError) as error:
             self._console.print(f"the battle cannot be filmed: {error}", markup=False)

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from echelon_env import ConfigError
+from echelon_env.evaluate import evaluation_seed
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig, training_curriculum
@@ -108,8 +109,10 @@ def test_evaluations_know_no_opponent_of_training(name):
 
 def test_evaluations_play_a_mixture_and_the_best_is_by_its_weighted_mean(tmp_path):
     mixture = {"trivial": 3, "expert": 1}
-    with pytest.raises(ConfigError, match="eval_battles: expected two for each of 2 opponents, got 2"):
+    with pytest.raises(ConfigError, match="eval_battles: expected two battles for each of 2 opponents, got 2"):
         small_run(eval_opponent=mixture)
+    with pytest.raises(ConfigError, match="eval_seeds: expected two battles for each of 2 opponents, got 2"):
+        small_run(eval_opponent=mixture, eval_seeds=[evaluation_seed(0, 0)])
     config = small_run(eval_opponent=mixture, eval_battles=8, eval_every=32)
     assert TrainConfig.from_dict(config.to_dict()) == config
     train(config, tmp_path / "run", console=QUIET)
