@@ -234,14 +234,14 @@ class TrainConfig:
     def evaluation_opponents(self) -> Opponents:
         """The opponents of the evaluations: `eval_opponent`, or one that follows from `opponent`.
 
-        That is a single one, without the handicap ``auto``; else the strongest level that is named, without its
+        That is a single one, without a handicap that changes; else the strongest level that is named, without its
         handicap, and ``expert`` where none is. Its win rate has a plain meaning, and does not depend on the weights.
         """
         if self.eval_opponent is not None:
             return self.eval_opponent
         single = self.opponent.single
         if single is not None and single.name != SELF:
-            return Opponents.parse(Opponent(single.name) if single.auto else single)
+            return Opponents.parse(Opponent(single.name) if single.auto or single.schedule else single)
         named = [each.name for each in self.opponent.members]
         return Opponents.parse(next((level for level in [*LEVELS][::-1] if level in named), "expert"))
 

@@ -288,6 +288,8 @@ class Run:
         remaining = self.model._current_progress_remaining
         rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
         self.model.get_env().env_method("set_rewards", rewards)
+        if self._opponents is not None:
+            self._opponents.set_remaining(remaining)
 
     def _change_env(self) -> None:
         config, moves = self._curriculum.config, self._curriculum.moves
