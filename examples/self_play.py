@@ -3,8 +3,8 @@
     python examples/self_play.py --steps 2_000_000 --folder runs/self-play
     python examples/self_play.py --algorithm ppo
 
-The same command continues a training that was interrupted. At the end the policy plays the scripted novice, which it
-has never met.
+The same command continues a training that was interrupted. Now and then the policy plays the scripted novice, which it
+never meets in training: evaluations.csv has the battles won, and win_rate.png the curve.
 """
 
 import argparse
@@ -12,11 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, PercentFormatter
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecNormalize
 
+from echelon_env.evaluate.statistics import wilson
 from echelon_train import BattleVecEnv, PastPolicies, SelfPlayCallback, battle_config
 
 BATTLE = battle_config("duel")
@@ -27,26 +31,57 @@ ALGORITHMS = {"ppo": (PPO, "MlpPolicy", NETWORK), "recurrent": (RecurrentPPO, "M
 SETTINGS = {"n_steps": 128, "batch_size": 1024, "n_epochs": 5, "learning_rate": 5e-4, "device": "cpu"}
 
 
-class Save(BaseCallback):
-    """Saves the model and the statistics of the rewards between two rollouts, every `every` steps."""
+class EvaluateAndSave(BaseCallback):
+    """Plays the novice and saves the training between two rollouts, every `every` steps."""
 
-    def __init__(self, folder, every):
+    def __init__(self, folder, every, battles):
         super().__init__()
-        self.folder, self.every, self.saved = folder, every, 0
+        self.folder, self.every, self.battles, self.rows = folder, every, battles, []
 
     def _on_step(self):
         return True
 
-    def _on_rollout_start(self):
-        if self.num_timesteps >= self.saved + self.every:
-            self.save()
+    def _on_training_start(self):
+        if (self.folder / "evaluations.csv").exists():
+            rows = np.loadtxt(self.folder / "evaluations.csv", np.int64, delimiter=",", ndmin=2)
+            self.rows = [row for row in rows.tolist() if row[0] <= self.num_timesteps]
 
-    def save(self):
-        """Write both; the model, which says that there is something to continue, last."""
-        self.saved = self.num_timesteps
+    def _on_rollout_start(self):
+        self._evaluate_and_save(self.every)
+
+    def _on_training_end(self):
+        self._evaluate_and_save(1)
+
+    def _evaluate_and_save(self, every):
+        """After `every` further steps write everything; last the model, which says that a training can continue."""
+        if self.rows and self.num_timesteps < self.rows[-1][0] + every:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        wins = battles_won(self.model, "novice", self.battles)
+        self.logger.record("eval/novice_win_rate", wins / self.battles)
+        self.rows.append([self.num_timesteps, self.battles, wins])
+        header = "steps,battles,won"
+        np.savetxt(self.folder / "evaluations.csv", self.rows, "%d", delimiter=",", header=header)
+        save_curve(self.folder / "win_rate.png", self.rows)
         self.training_env.save(str(self.folder / "rewards.pkl"))
         self.model.save(self.folder / "model.tmp.zip")
         (self.folder / "model.tmp.zip").replace(self.folder / "model.zip")
+
+
+def save_curve(path, rows):
+    """Draw the share of won battles over the steps, with its 95 % interval."""
+    steps = [steps for steps, _, _ in rows]
+    shares = [wilson(wins, battles) for _, battles, wins in rows]
+    figure = Figure((7, 3.5), dpi=100, layout="constrained")
+    axes = figure.subplots()
+    axes.fill_between(steps, [each.low for each in shares], [each.high for each in shares], alpha=0.2, linewidth=0)
+    axes.plot(steps, [each.estimate for each in shares], marker=".")
+    axes.set(xlabel="decisions of the learner in training", ylabel="battles won against the novice", ylim=(-0.03, 1.03))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path)
 
 
 def make_env(opponent, seed=0):
@@ -54,26 +89,26 @@ def make_env(opponent, seed=0):
     return VecNormalize(BattleVecEnv(BATTLE, BATTLES, opponent=opponent, maps=500, seed=seed), norm_obs=False)
 
 
-def win_rate(model, opponent, battles):
-    """The share of battles that a model wins against an opponent."""
-    env = BattleVecEnv(BATTLE, BATTLES, opponent=opponent, seed=1)
-    observations, state, begins = env.reset(), None, np.ones(env.num_envs, np.bool_)
-    outcomes = []
-    while len(outcomes) < battles:
-        actions, state = model.predict(observations, state, begins)
-        observations, _, begins, infos = env.step(actions)
-        outcomes += [info["outcome"] for info in infos[:: env.team_size] if "outcome" in info]
+def battles_won(model, opponent, battles):
+    """How many of `battles` battles on maps that it has not seen a model wins against an opponent."""
+    env, outcomes = BattleVecEnv(BATTLE, BATTLES, opponent=opponent, seed=1), []
+
+    def note(step, _):
+        if step["done"]:
+            outcomes.append(step["info"]["outcome"])
+
+    evaluate_policy(model, env, battles, deterministic=False, callback=note)
     env.close()
-    return np.mean(np.array(outcomes[:battles]) > 0)
+    return sum(outcome > 0 for outcome in outcomes)
 
 
 def main():
-    """Train, and play the novice."""
+    """Train."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--algorithm", choices=ALGORITHMS, default="recurrent")
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--every", type=int, default=50_000)
-    parser.add_argument("--battles", type=int, default=32)
+    parser.add_argument("--battles", type=int, default=32, help="of each evaluation")
     parser.add_argument("--folder", type=Path, default=Path("runs/self-play"))
     args = parser.parse_args()
     torch.set_num_threads(1)  # its matrices are small, and threads wait for each other
@@ -87,12 +122,11 @@ def main():
         model = algorithm(policy, env, seed=0, verbose=1, policy_kwargs=network, **SETTINGS)
     callback = SelfPlayCallback(opponents, every=args.every, folder=args.folder / "opponents", verbose=1)
     steps = max(0, args.steps - model.num_timesteps)
-    save = Save(args.folder, args.every)
-    model.learn(steps, callback=[callback, save], reset_num_timesteps=False)
-    save.save()
+    evaluate = EvaluateAndSave(args.folder, args.every, args.battles)
+    model.learn(steps, callback=[callback, evaluate], reset_num_timesteps=False)
     env.close()
-    share = win_rate(model, "novice", args.battles)
-    print(f"{model.num_timesteps:,} steps: wins {share:.0%} of {args.battles} battles against the novice")
+    steps, battles, wins = evaluate.rows[-1]
+    print(f"{steps:,} steps: wins {wins} of {battles} battles against the novice")
 
 
 if __name__ == "__main__":

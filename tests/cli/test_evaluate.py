@@ -105,6 +105,9 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--seed", "1"], "--seed"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--battles", "202"], "has 200 in"),
         (["ladder", "--battles", "1000"], "has 200 in"),
+        (["evaluate", "random", "--eval-seeds", "x", "--suite", "echelon-eval-v1"], "not allowed with --suite"),
+        (["evaluate", "random", "--eval-seeds", "x", "--battles", "2"], "--eval-seeds: not allowed with --battles"),
+        (["evaluate", "random", "--eval-seeds", "x"], "seeds 'x': No such file"),
     ],
 )
 def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
@@ -195,6 +198,19 @@ def test_one_player_plays_the_opponent(tiny, capsys):
     for line in lines[3:]:
         name, share = line.split(maxsplit=1)
         assert share == format_share(match[name])
+
+
+def test_the_maps_of_a_file_of_seeds(tiny, tmp_path, capsys):
+    seeds = [evaluation_seed(5, index) for index in (4, 0, 7)]
+    file = tmp_path / "maps.txt"
+    file.write_text("\n".join(map(str, seeds)))
+    arguments = ["evaluate", "random", "--opponent", "trivial", "--scenario", tiny, "--eval-seeds", str(file)]
+    lines = printed([*arguments, "--seed", "3"], capsys).splitlines()
+    assert lines[:2] == ["random (uniform actions) against trivial, 6 battles, own maps, seed 3", "on 3 maps"]
+    report = printed_json(arguments, capsys)
+    assert report["scenarios"][tiny]["seeds"] == seeds
+    assert len(report["matches"][0]["battles"]["outcome"]) == 6
+    assert printed_json([*arguments, "--seed", "3"], capsys)["scenarios"] == report["scenarios"], "only of the players"
 
 
 def test_one_player_plays_several_opponents(tiny, capsys):

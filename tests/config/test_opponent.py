@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env import ConfigError
-from echelon_env.config import Curriculum, HandicapConfig, Opponent, Opponents, make_curriculum
+from echelon_env.config import (
+    Curriculum,
+    HandicapConfig,
+    HandicapSchedule,
+    Opponent,
+    Opponents,
+    Schedule,
+    make_curriculum,
+)
 from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY, SELF
 from echelon_env.config.skill import LEVELS
 
@@ -18,8 +26,19 @@ HANDICAPS = st.builds(
     reaction_delay=st.floats(0, MAX_DELAY),
     aim_error=st.floats(0, MAX_AIM_ERROR),
 )
+SHARES, SHAPES = st.floats(0, 1), st.sampled_from(["linear", "cosine"])
+RAMPS = st.builds(
+    HandicapSchedule,
+    fire_rate=st.builds(Schedule, SHARES, SHARES, SHAPES),
+    reaction_delay=st.builds(Schedule.constant, SHARES) | st.builds(Schedule, SHARES, SHARES, SHAPES),
+    aim_error=st.builds(Schedule.constant, SHARES),
+)
 NAMES = st.sampled_from([*LEVELS, SELF]) | PATHS.map(lambda path: f"policy:{path}")
-OPPONENTS = st.builds(Opponent, NAMES, HANDICAPS) | st.builds(lambda name: Opponent(name, auto=True), NAMES)
+OPPONENTS = (
+    st.builds(Opponent, NAMES, HANDICAPS)
+    | st.builds(lambda name: Opponent(name, auto=True), NAMES)
+    | st.builds(lambda name, schedule: Opponent(name, schedule=schedule), NAMES, RAMPS)
+)
 WEIGHTS = st.dictionaries(OPPONENTS.map(str), st.floats(0.001, 1e6), min_size=1, max_size=6)
 
 
@@ -55,7 +74,14 @@ def test_the_order_and_weights_of_zero_do_not_count():
         ("expert@", "expected 'auto' or key=value"),
         ("expert@ato", "expected 'auto' or key=value"),
         ("expert@fire_rat=1", "unknown handicap 'fire_rat'; did you mean 'fire_rate'"),
-        ("expert@fire_rate=x", "'expert@fire_rate=x': fire_rate: expected a number, got 'x'"),
+        ("expert@fire_rate=x", "'expert@fire_rate=x': config key 'fire_rate': expected a number.*, got 'x'"),
+        ("expert@fire_rate=linear:0.5", "'fire_rate': expected a number, 'linear:START:END'.*, got 'linear:0.5'"),
+        ("expert@fire_rate=liner:0:1", "got 'liner:0:1'; did you mean 'linear'"),
+        ("expert@fire_rate=linear:0:2", "fire_rate.*expected a number from 0 to 1 .*, got 2.0"),
+        ("expert@reaction_delay=cosine:11:0", "reaction_delay.*expected a number from 0 to 10.0 s, got 11.0"),
+        ("expert@fire_rate=linear:0:1,fire_rate=1", "fire_rate is given twice"),
+        ("expert@auto=linear:0:1", "unknown handicap 'auto'"),
+        ("expert@linear:0:1", "expected 'auto' or key=value"),
         ("expert@fire_rate=2", "fire_rate.*expected a number from 0 to 1"),
         ("expert@fire_rate=nan", "fire_rate"),
         ("expert@fire_rate=1,fire_rate=1", "fire_rate is given twice"),
@@ -72,7 +98,20 @@ def test_what_is_no_opponent_is_refused(value, message):
         Opponents.parse(value)
 
 
-@pytest.mark.parametrize("name", ["self", "novice@auto"])
+def test_a_handicap_follows_its_schedules():
+    ramp = Opponent.parse("policy:runs/x@reaction_delay=linear:1:0,fire_rate=cosine:0.250:1,aim_error=0.5")
+    assert str(ramp) == "policy:runs/x@fire_rate=cosine:0.25:1,reaction_delay=linear:1:0,aim_error=0.5"
+    assert ramp.path == "runs/x"
+    assert ramp.schedule.at(1.0) == HandicapConfig(fire_rate=0.25, reaction_delay=1.0, aim_error=0.5)
+    assert ramp.schedule.at(0.75).reaction_delay == 0.75
+    assert ramp.schedule.at(0.0) == HandicapConfig(aim_error=0.5)
+    with pytest.raises(ConfigError, match="got numbers only"):
+        HandicapSchedule(fire_rate=Schedule.constant(0.5))
+    with pytest.raises(ConfigError, match=r"novice: expected 'auto', a schedule .*, got several"):
+        Opponent("novice", auto=True, schedule=ramp.schedule)
+
+
+@pytest.mark.parametrize("name", ["self", "novice@auto", "novice@fire_rate=linear:0.25:1"])
 def test_outside_training_there_is_no_self_and_no_auto(name):
     with pytest.raises(ConfigError, match="for training only"):
         Opponents.parse({name: 1, "expert": 1}).check_playable()

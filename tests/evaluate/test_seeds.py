@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
 
+from echelon_env import ConfigError
 from echelon_env.evaluate import (
     EVALUATION_SEEDS,
     TRAINING_SEEDS,
     check_seeds,
     evaluation_seed,
+    read_seeds,
     training_map_seed,
     training_seed,
     validation_seed,
@@ -61,3 +63,44 @@ def test_invalid_seeds_are_refused(seed):
 def test_negative_seeds_are_refused():
     with pytest.raises(ValueError, match="at least 0"):
         evaluation_seed(-1, 0)
+
+
+FIRST, LAST = EVALUATION_SEEDS[0], EVALUATION_SEEDS[-1]
+
+
+def test_a_file_has_a_seed_on_each_line(tmp_path):
+    path = tmp_path / "seeds.txt"
+    path.write_bytes(f"\ufeff# my maps\r\n{LAST}\r\n\n  {FIRST} \n{FIRST + 7}".encode())
+    assert read_seeds(path) == read_seeds(str(path)) == (LAST, FIRST, FIRST + 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"seeds '.*': expected 1 to 10,000, got 0$"),
+        (
+            f"{FIRST}\n\n7\n",
+            r"seeds\.txt:3: expected a seed .* to 9223372036854775807, got '7'; smaller seeds",
+        ),
+        (f"{FIRST}\n{LAST + 1}\n", r"seeds\.txt:2: expected a seed for evaluation, .* got '9223372036854775808'$"),
+        (f"{FIRST}, {LAST}", r"seeds\.txt:1: expected a seed"),
+        ("-1", r"seeds\.txt:1: .* got '-1'$"),
+        ("\u0663" * 19, r"seeds\.txt:1: expected a seed"),
+        ("9" * 5000, r"seeds\.txt:1: .* got '9{40}'$"),
+        (f"{FIRST}\n# x\n{FIRST}\n", r"seeds\.txt:3: expected different seeds, got \d+ of line 1 again"),
+        ("\n".join(str(FIRST + number) for number in range(10_001)), "expected 1 to 10,000, got 10,001"),
+        ("#" * (1 << 20) + "\n", "larger than 1,048,576 bytes"),
+    ],
+)
+def test_invalid_files_are_refused_with_the_line(text, message, tmp_path):
+    path = tmp_path / "seeds.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_seeds(path)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "seeds.txt").write_bytes(b"\xff\xfe1")
+    for path, reason in (("seeds.txt", "is not UTF-8"), ("none.txt", "No such file"), (".", "Is a directory")):
+        with pytest.raises(ConfigError, match=f"seeds '.*': {reason}"):
+            read_seeds(tmp_path / path)

@@ -19,7 +19,7 @@ from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.players import ACTION_MODES, Player
-from echelon_env.evaluate.seeds import evaluation_seed
+from echelon_env.evaluate.seeds import evaluation_seed, read_seeds
 from echelon_env.evaluate.statistics_file import EvaluationTotals, StatisticsFile, write_statistics
 from echelon_env.evaluate.suite import Suite, load_suite
 from echelon_env.evaluate.tables import (
@@ -65,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=tournament.seed, help="seed of the maps and of the players' random choices (default: 0)")
     add(
+        "--eval-seeds",
+        metavar="FILE",
+        help="text file of the maps' seeds, one on each line, in place of --battles: every map is played twice",
+    )
+    add(
         "--actions",
         choices=ACTION_MODES,
         default=ACTION_MODES[0],
@@ -105,7 +110,8 @@ def run(args: argparse.Namespace) -> int:
     suite = load_suite(args.suite) if args.suite else None
     pairings, fields = _plan(args, players, suite, seed)
     single = suite is None and len(pairings) == len(fields) == 1
-    format_text = functools.partial(format_match, seed=seed) if single else format_report
+    seeds = f"seed {seed}" if args.eval_seeds is None else f"own maps, seed {seed}"
+    format_text = functools.partial(format_match, seeds=seeds) if single else format_report
     totals = {field.name: BattleTotals() for field in fields} if args.statistics else {}
     matches = tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text, totals)
     if args.statistics:
@@ -125,13 +131,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def format_match(report: Mapping[str, Any], seed: int) -> str:
-    """A short text report of a single match, for its first player."""
+def format_match(report: Mapping[str, Any], seeds: str) -> str:
+    """A short text report of a single match, for its first player; `seeds` describes those that were given."""
     (match,), player = report["matches"], report["players"][0]
     battles = len(match["battles"]["outcome"])
-    rest = (
-        f" ({match['action_modes'][0]} actions) against {shorten(match['second'], 24)}, {battles} battles, seed {seed}"
-    )
+    rest = f" ({match['action_modes'][0]} actions) against {shorten(match['second'], 24)}, {battles} battles, {seeds}"
     rows = (f"{name:<7}{format_share(match[name]):>20}" for name in SHARES)
     return "\n".join(
         [
@@ -162,6 +166,9 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--film: takes one player, and films it against each opponent")
     if args.statistics and len(args.players) > 1:
         raise ConfigError("--statistics: takes one player")
+    if args.eval_seeds is not None and (args.suite or args.battles):
+        other = "--suite, which has its own maps" if args.suite else "--battles, which follows from the seeds"
+        raise ConfigError(f"--eval-seeds: not allowed with {other}")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
 
@@ -209,7 +216,10 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
         if len(trained) > 1:
             raise ConfigError("the players were trained on different battles; choose with --scenario")
         configs = {_label(config): config for config in trained} or {default: make_config(default)}
-    seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
+    if args.eval_seeds is not None:
+        seeds = read_seeds(args.eval_seeds)
+    else:
+        seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
     return [Field(name, config, seeds) for name, config in configs.items()]
 
 

@@ -34,8 +34,9 @@ from echelon_env.config.catalog import (
 )
 from echelon_env.config.curriculum import Curriculum, CurriculumLike, Progress, make_curriculum
 from echelon_env.config.map import MapConfig, TerrainConfig
-from echelon_env.config.opponent import HandicapConfig, Opponent, Opponents
+from echelon_env.config.opponent import HandicapConfig, HandicapSchedule, Opponent, Opponents
 from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config, scenarios
+from echelon_env.config.schedule import Schedule
 from echelon_env.config.schema import ConfigError
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "Curriculum",
     "CurriculumLike",
     "HandicapConfig",
+    "HandicapSchedule",
     "MapConfig",
     "Material",
     "MechClass",
@@ -74,6 +76,7 @@ __all__ = [
     "RewardConfig",
     "Scenario",
     "ScenarioLike",
+    "Schedule",
     "SensorConfig",
     "TerrainConfig",
     "Weapon",

@@ -2,8 +2,9 @@
 
 An opponent is a text ``NAME[@HANDICAP]``. ``NAME`` is a scripted level, ``policy:PATH`` (a checkpoint, a run or
 LEAGUE/MEMBER), or ``self``, the learner as it is now. ``HANDICAP`` is ``key=value[,key=value]`` with the keys of
-`HandicapConfig`, or ``auto``, which holds the learner near a win rate. ``self`` and ``auto`` exist in training only.
-Several opponents are a mapping of such texts to weights.
+`HandicapConfig`, or ``auto``, which holds the learner near a win rate. A value is a number, or a schedule over a run
+such as ``linear:0.25:1``. ``self``, ``auto`` and schedules exist in training only. Several opponents are a mapping of
+such texts to weights.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.config.schedule import Schedule
 from echelon_env.config.schema import ConfigError, check_fields, nearest_name, quantity
 from echelon_env.config.skill import LEVELS
 
@@ -48,47 +50,74 @@ class HandicapConfig:
         given = {each.name: (getattr(self, each.name), each.default) for each in dataclasses.fields(self)}
         return ",".join(f"{name}={_number(value)}" for name, (value, default) in given.items() if value != default)
 
-    @classmethod
-    def parse(cls, text: str) -> HandicapConfig:
-        """The inverse of `str`. Raises `ConfigError`."""
-        names = [each.name for each in dataclasses.fields(cls)]
-        numbers: dict[str, float] = {}
-        for part in text.split(","):
-            name, equals, number = part.partition("=")
-            if not equals:
-                raise ConfigError(f"expected {AUTO!r} or key=value[,key=value], got {text!r}")
-            if name not in names:
-                raise ConfigError(f"unknown handicap {name!r}{nearest_name(name, names)}")
-            if name in numbers:
-                raise ConfigError(f"{name} is given twice")
-            try:
-                numbers[name] = float(number)
-            except ValueError:
-                raise ConfigError(f"{name}: expected a number, got {number!r}") from None
-        return cls(**numbers)
+
+_ZERO, _ONE = Schedule.constant(0.0), Schedule.constant(1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandicapSchedule:
+    """A handicap that changes during a training run: a schedule of each number of `HandicapConfig`.
+
+    Raises `ConfigError` if both ends of each schedule are not valid numbers, or none of them changes.
+
+    >>> ramp = HandicapSchedule(fire_rate=Schedule(0.25, 1.0, "linear"))
+    >>> str(ramp), ramp.at(0.5).fire_rate
+    ('fire_rate=linear:0.25:1', 0.625)
+    """
+
+    fire_rate: Schedule = _ONE
+    reaction_delay: Schedule = _ZERO
+    aim_error: Schedule = _ZERO
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        self.at(1.0), self.at(0.0)
+        if all(schedule.shape == "constant" for schedule in self.parts.values()):
+            raise ConfigError("expected a schedule, such as fire_rate=linear:0.25:1, got numbers only")
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={_schedule_text(schedule)}" for name, schedule in self.given.items())
+
+    @property
+    def parts(self) -> dict[str, Schedule]:
+        """The schedules by name."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    @property
+    def given(self) -> dict[str, Schedule]:
+        """The schedules that are not those without a handicap, by name."""
+        defaults = {each.name: each.default for each in dataclasses.fields(self)}
+        return {name: schedule for name, schedule in self.parts.items() if schedule != defaults[name]}
+
+    def at(self, remaining: float) -> HandicapConfig:
+        """The handicap when a share `remaining` of the run is left, from 1 to 0."""
+        return HandicapConfig(**{name: schedule(remaining) for name, schedule in self.parts.items()})
 
 
 @dataclass(frozen=True)
 class Opponent:
     """A player by name, with its handicap. Raises `ConfigError` for an unknown name, with the nearest valid one.
 
-    >>> Opponent.parse("expert@fire_rate=0.75")
-    Opponent(name='expert', handicap=HandicapConfig(fire_rate=0.75, reaction_delay=0.0, aim_error=0.0), auto=False)
+    >>> Opponent.parse("expert@fire_rate=0.75").handicap
+    HandicapConfig(fire_rate=0.75, reaction_delay=0.0, aim_error=0.0)
     >>> str(Opponent.parse("policy:runs/duel@auto"))
     'policy:runs/duel@auto'
+    >>> Opponent.parse("novice@fire_rate=linear:0.25:1").schedule.at(1.0)
+    HandicapConfig(fire_rate=0.25, reaction_delay=0.0, aim_error=0.0)
     """
 
     name: str
     handicap: HandicapConfig = field(default_factory=HandicapConfig)
     auto: bool = False
+    schedule: HandicapSchedule | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        if self.auto and self.handicap != HandicapConfig():
-            raise ConfigError(f"{self.name}: expected {AUTO!r} or the numbers of a handicap, got both")
+        if (self.handicap != HandicapConfig()) + self.auto + (self.schedule is not None) > 1:
+            raise ConfigError(f"{self.name}: expected {AUTO!r}, a schedule or the numbers of a handicap, got several")
 
     def __str__(self) -> str:
-        handicap = AUTO if self.auto else str(self.handicap)
+        handicap = AUTO if self.auto else str(self.schedule or self.handicap)
         return f"{self.name}@{handicap}" if handicap else self.name
 
     @property
@@ -107,7 +136,7 @@ class Opponent:
             name, handicap = _split(value)
             if handicap in ("", AUTO):
                 return cls(name, auto=bool(handicap))
-            return cls(name, HandicapConfig.parse(handicap))
+            return _parse_handicap(name, handicap)
         except ConfigError as error:
             place = "" if str(error).startswith("unknown opponent") else f"{value!r}: "
             raise ConfigError(f"{key}: {place}{error}", key) from None
@@ -117,10 +146,10 @@ class Opponent:
         return str(self)
 
     def check_playable(self, key: str = "opponent") -> Opponent:
-        """The opponent. Raises `ConfigError` for one of training: ``self``, and the handicap ``auto``."""
+        """The opponent. Raises `ConfigError` for one of training: ``self``, ``auto``, and a schedule."""
         if self.name == SELF:
             raise ConfigError(f"{key}: {SELF!r} is for training only; outside it name a 'policy:PATH'", key)
-        if self.auto:
+        if self.auto or self.schedule is not None:
             raise ConfigError(f"{key}: '{self}' is for training only; elsewhere give '{self.name}@fire_rate=X'", key)
         return self
 
@@ -132,8 +161,8 @@ class Opponents:
     >>> both = Opponents.parse({"expert@auto": 1, "novice": 3})
     >>> str(both), both.single
     ('{novice = 3, "expert@auto" = 1}', None)
-    >>> Opponents.parse("novice").single
-    Opponent(name='novice', handicap=HandicapConfig(fire_rate=1.0, reaction_delay=0.0, aim_error=0.0), auto=False)
+    >>> Opponents.parse("novice").single.name
+    'novice'
     """
 
     members: tuple[Opponent, ...]
@@ -206,6 +235,24 @@ def _split(text: str) -> tuple[str, str]:
     return name, handicap
 
 
+def _parse_handicap(opponent: str, text: str) -> Opponent:
+    """An opponent with the handicap of a text ``key=value[,key=value]``. Raises `ConfigError`."""
+    names = [each.name for each in dataclasses.fields(HandicapConfig)]
+    given: dict[str, Schedule] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ConfigError(f"expected {AUTO!r} or key=value[,key=value], got {text!r}")
+        if name not in names:
+            raise ConfigError(f"unknown handicap {name!r}{nearest_name(name, names)}")
+        if name in given:
+            raise ConfigError(f"{name} is given twice")
+        given[name] = Schedule.parse(value, name)
+    if any(schedule.shape != "constant" for schedule in given.values()):
+        return Opponent(opponent, schedule=HandicapSchedule(**given))
+    return Opponent(opponent, HandicapConfig(**{name: schedule.start for name, schedule in given.items()}))
+
+
 def _check_name(name: Any) -> None:
     valid = (*LEVELS, SELF, f"{POLICY}PATH")
     if not isinstance(name, str) or not (name in (*LEVELS, SELF) or name.startswith(POLICY)):
@@ -242,6 +289,11 @@ def _rank(opponent: Opponent) -> tuple[int, str]:
 def _number(value: float) -> str:
     """The shortest text with the same value."""
     return repr(float(value)).removesuffix(".0")
+
+
+def _schedule_text(schedule: Schedule) -> str:
+    ends = f"{_number(schedule.start)}:{_number(schedule.end)}"
+    return _number(schedule.start) if schedule.shape == "constant" else f"{schedule.shape}:{ends}"
 
 
 def _quoted(text: str) -> str:

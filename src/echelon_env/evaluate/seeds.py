@@ -6,9 +6,11 @@ choice of seeds lets a policy be evaluated on a map that it trained on.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
-from echelon_env.config.schema import check_seed
+from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.engine.rng import episode_seed
 
 TRAINING_SEEDS = range(2**62)
@@ -17,6 +19,10 @@ TRAINING_SEEDS = range(2**62)
 EVALUATION_SEEDS = range(2**62, 2**63)
 """Seeds of battles for evaluations."""
 
+MAX_SEEDS = 10_000
+"""Most seeds of a file."""
+
+_MAX_BYTES = 1 << 20
 _MAPS, _VALIDATION = 2**32, 2**32 + 1  # indices beyond those of any batch
 
 
@@ -59,6 +65,40 @@ def check_seeds(seeds: Iterable[int], allowed: range) -> None:
         if seed not in allowed:
             reason = "; it is kept for evaluation" if seed in EVALUATION_SEEDS else ""
             raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop}){reason}")
+
+
+def read_seeds(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    """The seeds of an evaluation's maps from a text file: one on each line, in `EVALUATION_SEEDS`, all different.
+
+    Empty lines, and lines that begin with ``#``, are skipped. Raises `ConfigError`, with the line, for anything else,
+    for no seed or more than `MAX_SEEDS`, and for a file that cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        lines = data.decode("utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise ConfigError(f"seeds {str(path)!r}: {reason}") from None
+    if len(data) > _MAX_BYTES:
+        raise ConfigError(f"seeds {str(path)!r}: larger than {_MAX_BYTES:,} bytes")
+    found: dict[int, int] = {}  # seed -> line
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if not line or line.startswith("#"):
+            continue
+        seed = int(line) if line.isascii() and line.isdecimal() and len(line) <= 20 else -1
+        if seed not in EVALUATION_SEEDS:
+            lowest, highest = EVALUATION_SEEDS[0], EVALUATION_SEEDS[-1]
+            raise ConfigError(
+                f"{path}:{number}: expected a seed for evaluation, an integer from {lowest} to {highest}, got "
+                f"{line[:40]!r}{'; smaller seeds are for training' if seed in TRAINING_SEEDS else ''}"
+            )
+        if seed in found:
+            raise ConfigError(f"{path}:{number}: expected different seeds, got {seed} of line {found[seed]} again")
+        found[seed] = number
+    if not 1 <= len(found) <= MAX_SEEDS:
+        raise ConfigError(f"seeds {str(path)!r}: expected 1 to {MAX_SEEDS:,}, got {len(found):,}")
+    return tuple(found)
 
 
 def _hash(seed: int, index: int) -> int:

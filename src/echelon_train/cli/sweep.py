@@ -27,9 +27,10 @@ A range between two integers yields integers. Several processes can share one
 sweep: run the same command in each. After Ctrl-C or a crash the same command
 continues the sweep.
 
-example:
+examples:
   echelon sweep quickstart --out runs/sweep --set steps=300_000 \\
     --search ppo.learning_rate=log:1e-4:3e-3 --search ppo.n_epochs=2:6
+  echelon sweep duel --out runs/gamma --search ppo.gamma=0.99:0.999 --ray
 """
 
 
@@ -56,6 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of trials, over all processes (default: %(default)s)",
     )
     add("--no-prune", action="store_true", help="finish trials that do worse than most")
+    add(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="run the trials on the Ray cluster with this address (default: RAY_ADDRESS, else this machine)",
+    )
+    add(
+        "--at-once",
+        type=positive,
+        metavar="N",
+        help="with --ray: trials at a time (default: as many as the cluster has CPUs for)",
+    )
     add("--json", action="store_true", help="print JSON")
 
 
@@ -63,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     """Run trials and print them. Returns 130 after Ctrl-C."""
     overrides = parse_settings(args.set)
     try:
-        from echelon_train.runs.sweep import Search, sweep
+        from echelon_train.runs.sweep import RayTrials, Search, sweep
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise
@@ -72,8 +86,17 @@ def run(args: argparse.Namespace) -> int:
 
     searches = [Search.parse(text) for text in args.search]
     console = Console(stderr=True)
+    if args.at_once is not None and args.ray is None:
+        raise ConfigError("--at-once: is for trials on Ray, see --ray; without it run the command in several terminals")
     found = sweep(
-        args.config, overrides, searches, args.out, trials=args.trials, prune=not args.no_prune, console=console
+        args.config,
+        overrides,
+        searches,
+        args.out,
+        trials=args.trials,
+        prune=not args.no_prune,
+        console=console,
+        cluster=None if args.ray is None else RayTrials(args.ray or None, at_once=args.at_once),
     )
     print(_document(found) if args.json else "\n".join(_format(found, args)))
     return _INTERRUPTED if found.interrupted else 0

@@ -47,7 +47,15 @@ _GROUPS = {
     "league": "the league",
     "league.mixture": "opponents of a main agent in a league: weights of the mixture",
 }
-_SHORT = {"league.path": "--league", "league.role": "--role", "league.agent": "--agent"}
+_SHORT = {
+    "max_battles": "--games",
+    "league.path": "--league",
+    "league.role": "--role",
+    "league.agent": "--agent",
+}
+
+_FEW = 10
+"""Seeds below which an interval over them is a rough one."""
 
 _EPILOG = """\
 run configs of the package:
@@ -83,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=Path,
         metavar="RUN",
-        help="continue the run in this folder, to --steps and --max-minutes if given",
+        help="continue the run in this folder, to --steps, --max-minutes and --games if given",
     )
     add(
         "--seeds",
@@ -198,17 +206,20 @@ def _train_seeds(config: TrainConfig, out: Path, count: int, wandb: str | None) 
 
 
 def _report_seeds(result: SeedsResult) -> int:
-    """Print the win rates of an experiment. Returns 130 after Ctrl-C."""
+    """Print the win rates of an experiment. Returns 130 after Ctrl-C, and 1 if training failed with a seed."""
     for seed, win_rate in result.win_rates.items():
         print(f"seed {seed}: won {win_rate:.1%} of the last evaluation")
+    for seed, reason in result.failures.items():
+        print(f"seed {seed}: failed: {reason}")
     if result.win_rates:
-        mean = result.interquartile_mean
-        interval = f" [{mean.low:.1%}, {mean.high:.1%}]" if len(result.win_rates) > 1 else ""
-        print(f"{len(result.win_rates)} seeds: median {result.median:.1%}, IQM {mean.estimate:.1%}{interval}")
+        mean, count = result.interquartile_mean, len(result.win_rates)
+        rough = ", rough" if count < _FEW else ""
+        interval = f" [{mean.low:.1%}, {mean.high:.1%}] (95 %{rough})" if count > 1 else ""
+        print(f"{count} seeds: median {result.median:.1%}, IQM {mean.estimate:.1%}{interval}")
         print(f"Curves:     {result.folder / 'curves.png'}")
     if result.missing:
         print(f"Continue:   echelon train --resume {result.folder}")
-    return 130 if result.missing else 0
+    return 130 if result.missing else int(bool(result.failures))
 
 
 def _report(result: TrainResult, out: Path) -> int:

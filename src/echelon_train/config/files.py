@@ -35,12 +35,14 @@ from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, build, nearest_name
 from echelon_env.config.toml_file import SUFFIX, find_config_file, read_config_file, shipped_names
+from echelon_train.config.eval_seeds import EvalSeeds
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
 
 _SHIPPED = Path(__file__).parent / "run_files"
 _KIND = "run config"
 _EXCLUSIVE = ("scenario", "curriculum")  # a run has exactly one of them
+_MAPS = ("eval_seeds", "eval_battles")  # of an evaluation; at most one of them
 
 
 def run_config_names() -> tuple[str, ...]:
@@ -120,7 +122,10 @@ def _metavar(hint: Any, field: dataclasses.Field[Any]) -> str:
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else field.metadata.get("choices")
     if choices:
         return f"{{{','.join(map(_value_text, choices))}}}"
-    metavars = {int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", Schedule | None: "SCHEDULE"}
+    metavars = {
+        int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", Schedule | None: "SCHEDULE",
+        EvalSeeds | None: "FILE",
+    }  # fmt: skip
     return metavars.get(hint, field.name.upper())
 
 
@@ -138,6 +143,8 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
     for key in data:
         if key not in names:
             raise ConfigError(f"unknown config key {key!r}{nearest_name(key, names)}", key)
+    if "eval_seeds" in data and "eval_battles" in data:
+        raise ConfigError("eval_battles: follows from eval_seeds; expected one of them", "eval_battles")
     own = {key: value for key, value in data.items() if key not in ("scenario", "description")}
     changes = own.pop("battle", {})
     if not isinstance(changes, Mapping):
@@ -183,6 +190,9 @@ def _with_overrides(data: Mapping[str, Any], overrides: Mapping[str, str]) -> di
     changed = copy.deepcopy(dict(data))
     for chosen, other in (_EXCLUSIVE, _EXCLUSIVE[::-1]):
         if chosen in overrides:
+            changed.pop(other, None)
+    for chosen, other in (_MAPS, _MAPS[::-1]):
+        if chosen in overrides and other not in overrides:
             changed.pop(other, None)
     if isinstance(changed.get("curriculum"), list):
         changed["curriculum"] = {"scenarios": changed["curriculum"]}

@@ -14,14 +14,16 @@ from echelon_env.config.opponent import SELF, HandicapConfig, Opponent, Opponent
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_env.config.skill import LEVELS
+from echelon_env.evaluate.seeds import evaluation_seed, validation_seed
 from echelon_env.networks.config import NetworkConfig
+from echelon_train.config.eval_seeds import EvalSeeds
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules
 
 _MIXTURE = "league.mixture."
 CHANGEABLE = (
-    "steps", "max_minutes", "device", "threads", "torch_threads", "maps", "league.path",
+    "steps", "max_minutes", "max_battles", "device", "threads", "torch_threads", "maps", "league.path",
     *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
 """Settings that may change when a run is resumed: its length, settings of the machine, and the opponent mixture.
@@ -68,6 +70,13 @@ class TrainConfig:
         10**9,
         help="time after which the run ends, all its parts together; 0: when its steps are done",
     )
+    max_battles: int = quantity(
+        0,
+        "games",
+        0,
+        10**15,
+        help="finished training battles after which the run ends, of all its parts and processes; 0: no limit",
+    )
     seed: int = quantity(
         0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"
     )  # the largest seed of NumPy's global generator, which SB3 seeds
@@ -92,6 +101,10 @@ class TrainConfig:
     eval_battles: int = quantity(
         50, "battles", 2, 10**6, help="battles of an evaluation, even: each map is played from both sides"
     )
+    eval_seeds: EvalSeeds | None = field(
+        default=None,
+        metadata={"help": "text file of the seeds of the evaluations' maps, in place of --eval-battles"},
+    )
     film_every: int = quantity(
         0, "decisions", 0, 10**15, help="decisions between two films of a battle of the policy; 0: none"
     )
@@ -108,6 +121,8 @@ class TrainConfig:
         if self.eval_opponent is not None:
             evaluated = Opponents.parse(self.eval_opponent, "eval_opponent").check_playable("eval_opponent")
             object.__setattr__(self, "eval_opponent", evaluated)
+        if self.eval_seeds is not None:
+            object.__setattr__(self, "eval_seeds", EvalSeeds.parse(self.eval_seeds, "eval_seeds"))
         if self.teacher is not None:
             teacher = Opponent.parse(self.teacher, "teacher").check_playable("teacher")
             if teacher.path is not None and teacher.handicap != HandicapConfig():
@@ -133,11 +148,12 @@ class TrainConfig:
             raise ConfigError("maps: the stages of a curriculum have different maps; expected a number of maps", "maps")
         if self.eval_battles % 2:
             raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
-        if self.eval_battles < 2 * len(self.evaluation_opponents.members):
+        if self.evaluation_battles < 2 * len(self.evaluation_opponents.members):
+            key = "eval_battles" if self.eval_seeds is None else "eval_seeds"
             raise ConfigError(
-                f"eval_battles: expected two for each of {len(self.evaluation_opponents.members)} opponents, got "
-                f"{self.eval_battles}",
-                "eval_battles",
+                f"{key}: expected two battles for each of {len(self.evaluation_opponents.members)} opponents, got "
+                f"{self.evaluation_battles}",
+                key,
                 "eval_opponent",
             )
         if (self.teacher is not None) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
@@ -202,17 +218,30 @@ class TrainConfig:
         return (self.battles + self.self_play_battles) * self.team_size
 
     @property
+    def evaluation_battles(self) -> int:
+        """Battles of an evaluation: two on each map of `eval_seeds`, or `eval_battles`."""
+        return self.eval_battles if self.eval_seeds is None else 2 * len(self.eval_seeds.seeds)
+
+    @property
+    def evaluation_maps(self) -> tuple[int, ...]:
+        """Seeds of the maps of the evaluations during the run: `eval_seeds`, or from a hash of the run's seed."""
+        if self.eval_seeds is not None:
+            return self.eval_seeds.seeds
+        seed = validation_seed(self.seed)
+        return tuple(evaluation_seed(seed, index) for index in range(self.eval_battles // 2))
+
+    @property
     def evaluation_opponents(self) -> Opponents:
         """The opponents of the evaluations: `eval_opponent`, or one that follows from `opponent`.
 
-        That is a single one, without the handicap ``auto``; else the strongest level that is named, without its
+        That is a single one, without a handicap that changes; else the strongest level that is named, without its
         handicap, and ``expert`` where none is. Its win rate has a plain meaning, and does not depend on the weights.
         """
         if self.eval_opponent is not None:
             return self.eval_opponent
         single = self.opponent.single
         if single is not None and single.name != SELF:
-            return Opponents.parse(Opponent(single.name) if single.auto else single)
+            return Opponents.parse(Opponent(single.name) if single.auto or single.schedule else single)
         named = [each.name for each in self.opponent.members]
         return Opponents.parse(next((level for level in [*LEVELS][::-1] if level in named), "expert"))
 

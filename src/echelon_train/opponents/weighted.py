@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class WeightedOpponents:
         self._shares = np.array(opponents.weights) / sum(opponents.weights)
         self._seed = seed
         self._draws = 0
+        self._schedules = {name: each.schedule for name, each in self._members.items() if each.schedule is not None}
+        self._remaining = 1.0
         self._automatic = {name: AutoHandicap(win_rate) for name, each in self._members.items() if each.auto}
         self._battles = dict.fromkeys(self._members, 0)
         self._outcomes: dict[str, deque[int]] = {name: deque(maxlen=WINDOW) for name in self._members}
@@ -54,8 +56,12 @@ class WeightedOpponents:
 
     def player(self, name: str) -> tuple[str, HandicapConfig | None]:
         """The player of a name, a level, ``policy:PATH`` or ``self``, and its present handicap, if it has one."""
-        automatic = self._automatic.get(name)
-        return self._members[name].name, self._fixed[name] if automatic is None else automatic.handicap
+        return self._members[name].name, self._handicap(name)
+
+    def set_remaining(self, remaining: float) -> bool:
+        """Set the share of the run that is left, from 1 to 0. Returns whether a handicap may have changed."""
+        changed, self._remaining = remaining != self._remaining, remaining
+        return changed and bool(self._schedules)
 
     def record(self, name: str, outcome: int) -> bool:
         """Count a battle that the learner has won (1), drawn (0) or lost (-1). Returns whether a handicap changed."""
@@ -64,17 +70,27 @@ class WeightedOpponents:
         return name in self._automatic and self._automatic[name].record(outcome > 0)
 
     def metrics(self) -> dict[str, float]:
-        """Win rates over the last `WINDOW` battles, numbers of battles and automatic handicaps, by name."""
+        """Win rates over the last `WINDOW` battles, numbers of battles and handicaps that change, by name."""
         found: dict[str, float] = {}
         for name, outcomes in self._outcomes.items():
             found[f"{name}/battles"] = self._battles[name]
             if outcomes:
                 found[f"{name}/win_rate"] = outcomes.count(1) / len(outcomes)
-            if name in self._automatic:
-                handicap = self._automatic[name].handicap
-                found[f"{name}/handicap/fire_rate"] = handicap.fire_rate
-                found[f"{name}/handicap/reaction_delay"] = handicap.reaction_delay
+            handicap = self._handicap(name)
+            for number in self._changing(name):
+                found[f"{name}/handicap/{number}"] = getattr(handicap, number)
         return found
+
+    def _handicap(self, name: str) -> HandicapConfig | None:
+        if name in self._schedules:
+            return self._schedules[name].at(self._remaining)
+        return self._automatic[name].handicap if name in self._automatic else self._fixed[name]
+
+    def _changing(self, name: str) -> Sequence[str]:
+        """The numbers of a name's handicap that may change during the run."""
+        if name in self._schedules:
+            return [*self._schedules[name].given]
+        return ("fire_rate", "reaction_delay") if name in self._automatic else ()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that draws, win rates and handicaps depend on, as plain values for JSON."""

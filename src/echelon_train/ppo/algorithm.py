@@ -132,7 +132,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         self.before_rollout: Callable[[], object] = lambda: None
         """Called before every rollout; any previous rollout has then been trained on."""
         self.time_remaining: Callable[[], float] = lambda: 1.0
-        """Share of the run's time that is left. Schedules follow the smaller of this and the share of the samples."""
+        """Share of the run's time or battles that is left. Schedules follow this or the samples' share, if smaller."""
         self.stopping = False
         """Whether training ends before the next rollout."""
         if _init_setup_model:

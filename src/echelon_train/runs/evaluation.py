@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,7 +107,14 @@ def _match_share(match: Match, outcome: int) -> Interval:
 
 
 def evaluate(
-    player: Player, opponents: OpponentsLike, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
+    player: Player,
+    opponents: OpponentsLike,
+    config: BattleConfig,
+    *,
+    num_battles: int,
+    seed: int,
+    map_seeds: Sequence[int] | None = None,
+    num_threads: int = 1,
 ) -> Evaluation:
     """Play against named opponents on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
 
@@ -123,6 +131,9 @@ def evaluate(
         Battles to play, an even number: every map is played from both sides.
     seed
         Seed of the evaluation, in [0, 2**64): of the maps and of the levels' choices.
+    map_seeds
+        Seeds of the maps instead, all different, in `EVALUATION_SEEDS`: one for every two battles. The first maps are
+        those against the first opponent.
     num_threads
         Threads that step the battles; changes speed, not the result.
 
@@ -131,17 +142,21 @@ def evaluate(
     ConfigError
         For an unknown opponent or an impossible number.
     ValueError
-        For a seed out of range.
+        For a seed out of range, and for too few or equal seeds of maps.
     """
     opponents = Opponents.parse(opponents).check_playable()
-    matches, first, totals = [], 0, BattleTotals()
-    for opponent, maps in zip(opponents.members, _maps(opponents, num_battles), strict=True):
-        seeds = [evaluation_seed(seed, first + index) for index in range(maps)]
+    maps, matches, first, totals = _maps(opponents, num_battles), [], 0, BattleTotals()
+    if map_seeds is None:
+        map_seeds = [evaluation_seed(seed, index) for index in range(sum(maps))]
+    if len(set(map_seeds)) != sum(maps):
+        raise ValueError(f"map_seeds: expected {sum(maps)} different seeds, got {len(set(map_seeds))}")
+    for opponent, count in zip(opponents.members, maps, strict=True):
+        seeds = map_seeds[first : first + count]
         rival = named_player(opponent, seed)
         matches.append(
             play_match(player, rival, config, seeds, scenario=SCENARIO, num_threads=num_threads, totals=totals)
         )
-        first += maps
+        first += count
     evaluation = Evaluation(opponents, tuple(matches), seed, None, None, totals)
     known = player.trained_maps
     if known is None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
-from echelon_env.evaluate import evaluation_seed, named_player, validation_seed
+from echelon_env.evaluate import named_player, validation_seed
 from echelon_env.networks.checkpoint import BEST_FILE
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.replays import ReplayError, record_battle
@@ -60,7 +60,7 @@ class TrainResult:
     checkpoint: Path  # folder of the last checkpoint
     steps: int  # samples that the policy trained on
     interrupted: bool  # by a signal
-    done: bool  # whether the run has reached its end: its steps are done, or its time is up
+    done: bool  # whether the run has reached its end: its steps or its battles are done, or its time is up
 
 
 class Run:
@@ -93,7 +93,8 @@ class Run:
     ) -> None:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
-        self._clock = ClockCallback(config.steps, config.max_minutes)
+        self._statistics = BattleStatistics()
+        self._clock = ClockCallback(config.steps, config.max_minutes, config.max_battles, self._statistics)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
@@ -112,7 +113,6 @@ class Run:
         self.model.before_rollout = self._prepare_rollout
         self.model.time_remaining = self._clock.remaining
         self._curriculum = CurriculumCallback(config, console)
-        self._statistics = BattleStatistics()
         self._totals = BattleTotalsCallback(out if distributed.rank() == 0 else None)
         self._stop = StopCallback(console, self._clock.is_up)
         self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
@@ -128,7 +128,7 @@ class Run:
         self._curves = CurvesCallback(self.draw_curves)
 
     def learn(self, logger: Logger) -> TrainResult:
-        """Train until the steps are done, the time is up or the run is stopped, and save. Metrics go to the logger.
+        """Train until the run's end, or until it is stopped, and save. Metrics go to the logger.
 
         In a distributed run the metrics of battles, rollouts and evaluations are those of the first process, which
         plays the evaluations alone. Metrics of updates that are a sum or a mean over minibatches cover the samples of
@@ -297,6 +297,8 @@ class Run:
         remaining = self.model._current_progress_remaining
         rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
         self.model.get_env().env_method("set_rewards", rewards)
+        if self._opponents is not None:
+            self._opponents.set_remaining(remaining)
 
     def _change_env(self) -> None:
         config, moves = self._curriculum.config, self._curriculum.moves
@@ -323,8 +325,9 @@ class Run:
                 network_player("policy", self.model.policy, trained_maps=trained_maps),
                 self._curriculum.config.evaluation_opponents,
                 self._curriculum.config.battle,
-                num_battles=self._config.eval_battles,
+                num_battles=self._config.evaluation_battles,
                 seed=validation_seed(self._config.seed),
+                map_seeds=self._config.evaluation_maps,
                 num_threads=self._config.threads,
             )
         )
@@ -346,7 +349,7 @@ class Run:
         opponent = opponents.members[int(np.argmax(opponents.weights))]
         player = network_player(f"policy after {steps:,} decisions", self.model.policy)
         try:
-            replay = record_battle(player, named_player(opponent, seed), config.battle, seed=evaluation_seed(seed, 0))
+            replay = record_battle(player, named_player(opponent, seed), config.battle, seed=config.evaluation_maps[0])
             return write_film(self._out / FILMS_FOLDER, checkpoint_name(steps), replay)
         except (OSError, ReplayError) as error:
             self._console.print(f"the battle cannot be filmed: {error}", markup=False)

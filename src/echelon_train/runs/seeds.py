@@ -1,13 +1,15 @@
 """One configuration trained with several seeds, as one experiment.
 
-Its folder has a run's folder for each seed, ``seed-<seed>``; ``seeds.json`` with the configuration and the win rates of
-the finished runs in their last evaluations; and ``curves.png`` with the win rates in evaluations of all of them.
+Its folder has a run's folder for each seed, ``seed-<seed>``; ``seeds.json`` with the configuration, the win rates of
+the finished runs in their last evaluations, their summary, and why other runs failed; and ``curves.png`` with the win
+rates in evaluations of all finished runs. A run that diverges does not end the experiment.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +19,11 @@ import numpy as np
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.evaluate.statistics import Interval, interquartile_mean, stratified_bootstrap
+from echelon_env.evaluate.statistics import CONFIDENCE, Interval, interquartile_mean, stratified_bootstrap
 from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
-from echelon_train.errors import RunFolderError
+from echelon_train.errors import NonFiniteError, RunFolderError
+from echelon_train.ppo import distributed
 from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claim_folder, locked, read_metrics
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
@@ -38,6 +41,8 @@ class SeedsResult:
     folder: Path
     win_rates: Mapping[int, float]
     """Of the finished runs in their last evaluations, by seed."""
+    failures: Mapping[int, str]
+    """Why training diverged, by seed. The statistics do not have these runs."""
     missing: Sequence[int]
     """Seeds whose runs are not finished, because the experiment was interrupted."""
 
@@ -54,6 +59,19 @@ class SeedsResult:
         without any win rate.
         """
         return stratified_bootstrap({"": np.array([*self.win_rates.values()])}, interquartile_mean)
+
+    def summary(self) -> dict[str, Any] | None:
+        """Median, interquartile mean and its interval, as plain values for JSON; None without any win rate."""
+        if not self.win_rates:
+            return None
+        mean = self.interquartile_mean
+        return {
+            "runs": len(self.win_rates),
+            "median": self.median,
+            "interquartile_mean": mean.estimate,
+            "interval": [mean.low, mean.high],
+            "confidence": CONFIDENCE,
+        }
 
 
 def train_seeds(
@@ -75,10 +93,14 @@ def train_seeds(
     Raises
     ------
     ConfigError
-        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, and one in a league.
+        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, one in a league, and
+        under torchrun.
     RunFolderError, OSError
-        If the folder cannot be used. Further errors are those of `train`.
+        If the folder cannot be used. Further errors are those of `train`. If the first run cannot start, the folder is
+        removed again.
     """
+    if distributed.world_size() > 1:
+        raise ConfigError("seeds: torchrun starts one run; use --processes for several processes", "seeds")
     if check_integer("seeds", count) > MAX_SEEDS:
         raise ConfigError(f"seeds: expected at most {MAX_SEEDS:,}, got {count:,}")
     if not config.eval_every:
@@ -89,8 +111,13 @@ def train_seeds(
     claim_folder(out)
     with locked(out):
         claim_folder(out)
-        _write(out, config, seeds, {})
-        return _train_missing(out, config, seeds, {}, console, wandb)
+        try:
+            _write(out, config, seeds, SeedsResult(out, {}, {}, seeds))
+            return _train_missing(out, config, seeds, {}, {}, console, wandb)
+        except BaseException:
+            if not any((out / f"seed-{seed}").exists() for seed in seeds):
+                shutil.rmtree(out, ignore_errors=True)
+            raise
 
 
 def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> SeedsResult:
@@ -109,40 +136,53 @@ def _train_missing(
     config: TrainConfig,
     seeds: Sequence[int],
     finished: dict[int, float],
+    failures: dict[int, str],
     console: Console | None,
     wandb: str | None,
 ) -> SeedsResult:
     for number, seed in enumerate(seeds, start=1):
-        if seed in finished:
+        if seed in finished or seed in failures:
             continue
         (console or Console()).print(f"Seed {seed}, {number} of {len(seeds)}", highlight=False)
         folder = out / f"seed-{seed}"
-        if (folder / RUN_FILE).exists():
-            result = resume(folder, console=console, wandb=wandb)
-        else:
-            result = train(dataclasses.replace(config, seed=seed), folder, console=console, wandb=wandb)
-        if not result.done:
-            break
-        finished[seed] = next(line[METRIC] for line in reversed(read_metrics(folder)) if line.get(METRIC) is not None)
-        _write(out, config, seeds, finished)
-        runs = [read_metrics(out / f"seed-{each}") for each in finished]
-        save_comparison(out / CURVES_FILE, {out.resolve().name: runs}, METRIC)
-    return SeedsResult(out, dict(finished), [seed for seed in seeds if seed not in finished])
+        try:
+            if (folder / RUN_FILE).exists():
+                result = resume(folder, console=console, wandb=wandb)
+            else:
+                result = train(dataclasses.replace(config, seed=seed), folder, console=console, wandb=wandb)
+            if not result.done:
+                break
+            rates = (line[METRIC] for line in reversed(read_metrics(folder)) if line.get(METRIC) is not None)
+            finished[seed] = next(rates)
+        except NonFiniteError as error:
+            failures[seed] = str(error)
+        _write(out, config, seeds, _result(out, seeds, finished, failures))
+        if seed in finished:
+            runs = [read_metrics(out / f"seed-{each}") for each in finished]
+            save_comparison(out / CURVES_FILE, {out.resolve().name: runs}, METRIC)
+    return _result(out, seeds, finished, failures)
 
 
-def _write(out: Path, config: TrainConfig, seeds: Sequence[int], finished: Mapping[int, float]) -> None:
+def _result(out: Path, seeds: Sequence[int], finished: Mapping[int, float], failures: Mapping[int, str]) -> SeedsResult:
+    missing = [seed for seed in seeds if seed not in finished and seed not in failures]
+    return SeedsResult(out, dict(finished), dict(failures), missing)
+
+
+def _write(out: Path, config: TrainConfig, seeds: Sequence[int], result: SeedsResult) -> None:
     document = {
         "format": FORMAT,
         "version": VERSION,
         "config": config.to_dict(),
         "seeds": list(seeds),
-        "win_rates": {str(seed): win_rate for seed, win_rate in finished.items()},
+        "win_rates": {str(seed): win_rate for seed, win_rate in result.win_rates.items()},
+        "summary": result.summary(),
+        "failures": {str(seed): reason for seed, reason in result.failures.items()},
     }
     write_json(out / SEEDS_FILE, document)
 
 
-def _read(out: Path) -> tuple[TrainConfig, list[int], dict[int, float]]:
-    """Configuration, seeds and win rates of an experiment. Raises RunFolderError."""
+def _read(out: Path) -> tuple[TrainConfig, list[int], dict[int, float], dict[int, str]]:
+    """Configuration, seeds, win rates and failures of an experiment. Raises RunFolderError."""
     path = out / SEEDS_FILE
     try:
         with path.open("rb") as file:
@@ -163,8 +203,14 @@ def _read(out: Path) -> tuple[TrainConfig, list[int], dict[int, float]]:
         name in names and type(share) in (int, float) and 0 <= share <= 1 for name, share in win_rates.items()
     ):
         raise RunFolderError(f"{path}: win_rates: expected shares from 0 to 1 of these seeds")
+    failures = document.get("failures")
+    if not isinstance(failures, dict) or not all(
+        name in names and name not in win_rates and isinstance(reason, str) for name, reason in failures.items()
+    ):
+        raise RunFolderError(f"{path}: failures: expected reasons of other seeds than those with a win rate")
     try:
         config = TrainConfig.from_dict(document.get("config", {}))
     except ConfigError as error:
         raise RunFolderError(f"{path}: config: {error}") from None
-    return config, seeds, {names[name]: float(share) for name, share in win_rates.items()}
+    finished = {names[name]: float(share) for name, share in win_rates.items()}
+    return config, seeds, finished, {names[name]: reason for name, reason in failures.items()}

@@ -127,8 +127,8 @@ def resume(
     wandb
         As for `train`; by default the project that the run was logged to, if any.
     **changes
-        New values of settings in `CHANGEABLE`, by their dotted names: `steps` and `max_minutes`, both of the whole run
-        (schedules then refer to the new end), `device`, `threads`, `torch_threads`; `maps` and, as
+        New values of settings in `CHANGEABLE`, by their dotted names: `steps`, `max_minutes` and `max_battles` of the
+        whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`; `maps` and, as
         ``**{"league.path": ...}``, the present place of the directory of recipes and of the league;
         ``league.mixture.*``.
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecCheckNan, VecEnv, VecMonitor, VecNormalize
 
 from echelon_env.config.schema import ConfigError, check_integer
@@ -44,8 +45,8 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
     Raises
     ------
     ConfigError
-        For a number out of range; at the start of the training for an environment that does not fit, and for a model
-        with ``use_sde``.
+        For a number out of range; at the start of the training for an environment that does not fit, for a model of
+        another kind of algorithm, and for one with ``use_sde``.
     CheckpointError
         At the start of the training, for a folder whose files are damaged or of another model.
 
@@ -85,8 +86,10 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
                 f"PastPolicies: expected {env.num_battles} teams, got {len(self._opponents.names)}: "
                 "it is of another configuration or side than the environment"
             )
+        if not isinstance(self.model, OnPolicyAlgorithm):
+            raise ConfigError(f"SelfPlayCallback: expected an on-policy model, such as PPO, got {type(self.model)}")
         if self.model.use_sde:
-            raise ConfigError("SelfPlayCallback: past policies cannot sample with use_sde = True")
+            raise ConfigError("SelfPlayCallback: past policies cannot sample with use_sde = True (gSDE)")
         if not self._opponents.members:
             if self._folder is not None and (self._folder / POOL_FILE).exists():
                 self._load(self._folder)

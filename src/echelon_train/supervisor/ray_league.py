@@ -26,6 +26,7 @@ from echelon_train.league.store.remote import (
     read_policy,
     write_policy,
 )
+from echelon_train.ray_cluster import check_reachable, connect
 from echelon_train.supervisor.plan import LeaguePlan
 from echelon_train.supervisor.ray_children import RayLauncher, last_text
 from echelon_train.supervisor.supervisor import POLL_SECONDS, Status, Supervisor
@@ -103,7 +104,7 @@ class RayLeagueRun:
     plan, minutes
         See `Supervisor`.
     address
-        Of the cluster, see `echelon_train.league.store.remote.connect`.
+        Of the cluster, see `echelon_train.ray_cluster.connect`.
 
     Raises
     ------

@@ -82,7 +82,7 @@ def test_options_override_the_run_config(runs):
     arguments = "skirmish --opponent trivial --steps 4_000_000 --battles 64 --maps 20 --regenerate 2 --threads 2"
     arguments += " --device cpu --eval-every 0 --checkpoint-every 9 --seed 3 --ppo.learning-rate linear:1e-3:0"
     arguments += " --network.normalize-observations true --set battle.rewards.death=-5 --set ppo.n_epochs=4"
-    arguments += " --max-minutes 2 --wandb"
+    arguments += " --max-minutes 2 --games 30 --wandb"
     assert main(["train", *arguments.split()]) == 0
     (run,) = runs
     expected = {
@@ -101,6 +101,7 @@ def test_options_override_the_run_config(runs):
         "battle.rewards.death": "-5",
         "ppo.n_epochs": "4",
         "max_minutes": "2",
+        "max_battles": "30",
     }
     assert run.config == load_run_config("skirmish", expected)
     assert run.wandb == "echelon"
@@ -123,12 +124,13 @@ def test_in_a_league_it_is_the_run_config_for_that(runs):
 
 
 def test_a_run_is_resumed(runs):
-    assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1"]) == 0
+    assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1", "--games", "50"]) == 0
     assert main(["train", "--resume", "runs/x", "--wandb"]) == 0
     elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there", "--league", "here"]
     assert main(["train", "--resume", "runs/x", *elsewhere]) == 0
     first, second, third = runs
-    assert (first.run, first.changes, first.wandb) == (Path("runs/x"), {"steps": 9000, "max_minutes": 1}, None)
+    assert first.changes == {"steps": 9000, "max_minutes": 1, "max_battles": 50}
+    assert (first.run, first.wandb) == (Path("runs/x"), None)
     assert (second.changes, second.wandb) == ({}, "echelon")
     assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league.path": "here"}
 
@@ -149,6 +151,7 @@ def test_a_run_is_resumed(runs):
         (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
         (["--set", "ppo.n_epochs"], "--set: expected KEY=VALUE, got 'ppo.n_epochs'"),
         (["--max-minutes", "-1"], "with max_minutes=-1"),
+        (["--games", "1.5"], "with max_battles=1.5"),
         (["league"], "league.path: expected the folder of a league, see --league"),
         (["--role", "main"], "league.path: expected the folder of a league"),
         (["--step", "3"], "--step"),
@@ -176,7 +179,7 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
-    assert "--resume accepts new values of --steps, --max-minutes, --device" in words
+    assert "--resume accepts new values of --steps, --max-minutes, --games, --device" in words
 
 
 def test_every_setting_has_a_help_text():

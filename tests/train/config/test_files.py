@@ -88,6 +88,21 @@ def test_a_scenario_and_a_curriculum_replace_each_other(write):
     assert (plain.curriculum, plain.battle) == (None, battle_config("skirmish"))
 
 
+def test_own_maps_and_a_number_of_battles_replace_each_other(write, tmp_path):
+    file = tmp_path / "maps.txt"
+    file.write_text(f"{2**62}\n{2**62 + 1}\n")
+    counted = write('scenario = "duel"\neval_battles = 100')
+    config = load_run_config(counted, {"eval_seeds": str(file)})
+    assert (config.evaluation_battles, config.evaluation_maps) == (4, (2**62, 2**62 + 1))
+    assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    named = tmp_path / "named.toml"
+    named.write_text(f'scenario = "duel"\neval_seeds = "{file}"')
+    assert load_run_config(named) == dataclasses.replace(config, eval_battles=50)
+    assert load_run_config(named, {"eval_battles": "8"}).evaluation_battles == 8
+    with pytest.raises(ConfigError, match=r"with eval_battles=8: eval_battles: follows from eval_seeds"):
+        load_run_config("quickstart", {"eval_seeds": str(file), "eval_battles": "8"})
+
+
 def test_overrides_do_not_change_later_loads(write):
     path = write('scenario = "duel"\n[battle.rewards]\ndeath = -5\n')
     before = load_run_config(path)
@@ -114,6 +129,7 @@ INVALID = [
     ('scenario = "duel"\n[battle.terrain]\nsize = 9\n', 3, "battle: config key 'terrain.size': expected a number from"),
     ('scenario = "duel"\nbattle = 9\n', 2, "'battle': expected a table, got 9"),
     ('scenario = "duel"\neval_battles = 3\n', 2, "expected an even number, got 3"),
+    ('scenario = "duel"\neval_battles = 4\neval_seeds = "x"\n', 2, "eval_battles: follows from eval_seeds"),
     ('scenario = "duel"\ncurriculum = ["hunt"]\n', 1, "expected a scenario or a curriculum, got both"),
     ("steps = 3\n", 1, "expected a scenario or a curriculum, got neither"),
     ("steps = 3\n[curriculum]\npromote = 0.9\n", 3, "promote: a curriculum needs scenarios"),

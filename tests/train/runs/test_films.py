@@ -1,6 +1,8 @@
 """Films of battles during a run."""
 
+import dataclasses
 import io
+import json
 
 import numpy as np
 import pytest
@@ -15,9 +17,11 @@ from echelon_env.replays import ReplayError, read_replay
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.runs import loggers
+from echelon_train.runs import run as runs
 from echelon_train.runs.callbacks import FilmCallback
+from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.loggers import Film, open_logger
-from echelon_train.runs.training import train
+from echelon_train.runs.training import resume, train
 from echelon_train.tensor_files import weights_of
 from train.runs.test_loggers import wandb  # noqa: F401 - a fixture
 from train.small import small_run
@@ -40,6 +44,30 @@ def test_battles_are_pages_and_films(filmed):
     assert {replay.seed for replay in replays} == {evaluation_seed(validation_seed(0), 0)}
     assert all(replay.first_difference() is None for replay in replays)
     assert not np.array_equal(replays[0].actions, replays[2].actions)
+
+
+def test_with_own_maps_the_first_is_filmed_and_all_are_played(tmp_path, monkeypatch):
+    """The file is not needed afterwards: the run keeps its seeds."""
+    file = tmp_path / "maps.txt"
+    file.write_text("\n".join(str(evaluation_seed(9, index)) for index in range(3)))
+    played, stock = [], runs.evaluate
+
+    def evaluate(*arguments, **options):
+        result = stock(*arguments, **options)
+        played.append([battle.seed for battle in result.battles[::2]])
+        return dataclasses.replace(result, maps_trained_on=len(played))
+
+    monkeypatch.setattr(runs, "evaluate", evaluate)
+    out = tmp_path / "run"
+    train(small_run(film_every=64, eval_every=64, eval_seeds=str(file)), out, console=Console(quiet=True))
+    seeds = [evaluation_seed(9, index) for index in range(3)]
+    assert played == [seeds, seeds]
+    assert {read_replay(path).seed for path in (out / "battles").glob("*.html")} == {seeds[0]}
+    assert [line["eval/maps_trained_on"] for line in read_metrics(out) if "eval/maps_trained_on" in line] == [1, 2]
+    file.unlink()
+    assert json.loads((out / "run.json").read_text())["config"]["eval_seeds"] == seeds
+    resume(out, console=Console(quiet=True), steps=96)
+    assert played == [seeds] * 4
 
 
 def test_tensorboard_has_the_films(filmed):

@@ -1,11 +1,14 @@
 """Runs against several opponents, with handicaps, from one side, and in stages."""
 
+import math
 import signal
 
 import pytest
 
 from echelon_env import ConfigError
+from echelon_env.evaluate import evaluation_seed
 from echelon_env.networks.config import NetworkConfig
+from echelon_env.opponents.handicap import HandicapEffects
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.runs.folder import read_metrics
@@ -90,6 +93,7 @@ def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path
         ("novice", "novice"),
         ("novice@fire_rate=0.5", "novice@fire_rate=0.5"),
         ("novice@auto", "novice"),
+        ("novice@fire_rate=linear:0:1", "novice"),
         ("self", "expert"),
         ({"self": 1, "policy:x": 1}, "expert"),
         ({"veteran@auto": 1, "novice": 5, "self": 1}, "veteran"),
@@ -100,7 +104,32 @@ def test_the_opponent_of_evaluations_follows_from_the_opponents(opponent, evalua
     assert str(small_run(opponent=opponent, eval_opponent="trivial").evaluation_opponents) == "trivial"
 
 
-@pytest.mark.parametrize("name", ["self", "novice@auto"])
+@pytest.mark.long
+def test_a_handicap_rises_over_the_run_which_resumes_to_the_same_bits(tmp_path, monkeypatch):
+    """Also in battles in progress: those here last longer than a rollout."""
+    ramp = "expert@fire_rate=linear:0.2:1,reaction_delay=cosine:2:0"
+    played = []
+    stock = HandicapEffects.execute
+
+    def execute(self, observations, actions):
+        played.append((self.fire_rate, self.reaction_delay))
+        return stock(self, observations, actions)
+
+    monkeypatch.setattr(HandicapEffects, "execute", execute)
+    battle = small_battle(max_steps=40)
+    config = resumable_run(battle=battle, opponent={ramp: 2, "novice": 1}, battles=4, steps=640)
+    assert_resumes(config, 70, tmp_path, monkeypatch)
+    lines = [line for line in read_metrics(tmp_path / "whole") if "battle/count" in line]
+    name = f"opponent/{ramp}/handicap"
+    rates, delays = ([line[f"{name}/{number}"] for line in lines] for number in ("fire_rate", "reaction_delay"))
+    assert len(rates) == 10
+    assert rates == pytest.approx([0.2 + 0.8 * done / 10 for done in range(10)])
+    assert delays == pytest.approx([1.0 + math.cos(math.pi * done / 10) for done in range(10)])
+    assert f"{name}/aim_error" not in lines[0], "only what changes or is set"
+    assert {*played} == {*zip(rates, delays, strict=True)}, "every rollout plays with the numbers that it logs"
+
+
+@pytest.mark.parametrize("name", ["self", "novice@auto", "novice@fire_rate=linear:0.25:1"])
 def test_evaluations_know_no_opponent_of_training(name):
     with pytest.raises(ConfigError, match=r"eval_opponent: .* is for training only"):
         small_run(eval_opponent={name: 1, "expert": 2})
@@ -108,8 +137,10 @@ def test_evaluations_know_no_opponent_of_training(name):
 
 def test_evaluations_play_a_mixture_and_the_best_is_by_its_weighted_mean(tmp_path):
     mixture = {"trivial": 3, "expert": 1}
-    with pytest.raises(ConfigError, match="eval_battles: expected two for each of 2 opponents, got 2"):
+    with pytest.raises(ConfigError, match="eval_battles: expected two battles for each of 2 opponents, got 2"):
         small_run(eval_opponent=mixture)
+    with pytest.raises(ConfigError, match="eval_seeds: expected two battles for each of 2 opponents, got 2"):
+        small_run(eval_opponent=mixture, eval_seeds=[evaluation_seed(0, 0)])
     config = small_run(eval_opponent=mixture, eval_battles=8, eval_every=32)
     assert TrainConfig.from_dict(config.to_dict()) == config
     train(config, tmp_path / "run", console=QUIET)

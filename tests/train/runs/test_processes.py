@@ -44,6 +44,17 @@ def test_it_is_the_run_that_torchrun_makes(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_budget_of_games_counts_those_of_all_processes(tmp_path):
+    arguments = [*RUN, "--steps", "100_000", "--eval-every", "0", "--games", "40", "--out", "run"]
+    finish(start(arguments, tmp_path))
+    counts = [line["battle/count"] for line in read_metrics(tmp_path / "run") if "battle/count" in line]
+    assert 10 < counts[-1] < 30, "about half of them are the first one's"
+    finish(start(["--resume", "run", "--games", "80"], tmp_path, processes=None))
+    counts = [line["battle/count"] for line in read_metrics(tmp_path / "run") if "battle/count" in line]
+    assert 30 < counts[-1] < 60
+
+
+@pytest.mark.slow
 def test_ctrl_c_saves_in_all_processes_and_exits_130(tmp_path):
     process = start([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
     try:

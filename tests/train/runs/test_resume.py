@@ -176,6 +176,30 @@ def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(
     assert [each["steps"] for each in json.loads((parts / "run.json").read_text())["resumed"]] == [64, 128, 192]
 
 
+@pytest.mark.long
+def test_a_budget_of_games_covers_all_parts_of_a_run_which_resumes_exactly(tmp_path):
+    rate = {"learning_rate": Schedule(1e-3, 0.0, "linear")}
+    config = resumable_run(ppo=rate, steps=100_000, max_battles=9)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    result = train(config, whole, console=QUIET)
+    lines = read_metrics(whole)
+    counts = [line["battle/count"] for line in lines if "battle/count" in line]
+    assert (result.interrupted, result.done) == (False, True)
+    assert counts[-1] >= 9 > counts[-2] > 0, "it ends with the rollout in which its games are done"
+    rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
+    assert rates == pytest.approx([1e-3 * max(0.0, 1 - count / 9) for count in counts])
+    with pytest.MonkeyPatch.context() as patch:
+        at_step(patch, 40, interrupt)
+        assert not train(config, parts, console=QUIET).done
+    assert resume(parts, console=QUIET).steps == result.steps
+    assert differences(whole, parts) == []
+    longer = resume(parts, console=QUIET, max_battles=20)
+    assert longer.done and longer.steps > result.steps
+    document = json.loads((parts / "run.json").read_text())
+    assert document["config"]["max_battles"] == 20
+    assert resume(parts, console=QUIET, max_battles=0, steps=longer.steps + 32).steps == longer.steps + 32
+
+
 def other_numbers(change):
     """Resume a run with changed tensors in its state."""
     stock = training.load_training_state

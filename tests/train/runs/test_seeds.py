@@ -9,7 +9,9 @@ from PIL import Image
 from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.errors import RunFolderError
+from echelon_train.cli.train import _report_seeds
+from echelon_train.errors import DeviceError, NonFiniteError, RunFolderError
+from echelon_train.ppo import distributed
 from echelon_train.runs import seeds
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.seeds import SeedsResult, resume_seeds, train_seeds
@@ -43,12 +45,19 @@ def test_each_seed_is_a_run_of_its_own(experiment, tmp_path, quiet):
 
 
 def test_the_summary():
-    result = SeedsResult(None, {seed: 0.1 * seed for seed in range(1, 10)}, [])
+    result = SeedsResult(None, {seed: 0.1 * seed for seed in range(1, 10)}, {}, [])
     assert result.median == pytest.approx(0.5)
     mean = result.interquartile_mean
     assert mean.estimate == pytest.approx(0.5)
     assert 0.2 < mean.low < 0.45 and 0.55 < mean.high < 0.8
-    assert np.isnan(SeedsResult(None, {}, [1]).median)
+    assert result.summary() == {
+        "runs": 9,
+        "median": result.median,
+        "interquartile_mean": mean.estimate,
+        "interval": [mean.low, mean.high],
+        "confidence": 0.95,
+    }
+    assert np.isnan(SeedsResult(None, {}, {}, [1]).median) and SeedsResult(None, {}, {}, [1]).summary() is None
 
 
 def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, experiment):
@@ -67,6 +76,36 @@ def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, exper
     second = resume_seeds(tmp_path / "run", console=quiet)
     assert second.win_rates == experiment.win_rates and second.missing == []
     assert resume_seeds(tmp_path / "run", console=quiet).win_rates == experiment.win_rates  # nothing is left to do
+
+
+def test_a_seed_that_diverges_is_reported_and_the_others_go_on(tmp_path, quiet, monkeypatch, experiment):
+    def diverge(config, folder, **options):
+        if config.seed == 5:
+            raise NonFiniteError("the gradients were not finite")
+        return train(config, folder, **options)
+
+    monkeypatch.setattr(seeds, "train", diverge)
+    result = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
+    assert (result.win_rates, result.missing) == ({6: experiment.win_rates[6]}, [])
+    assert result.failures == {5: "the gradients were not finite"}
+    document = json.loads((tmp_path / "run" / "seeds.json").read_text())
+    assert document["summary"]["runs"] == 1 and document["failures"] == {"5": "the gradients were not finite"}
+    assert resume_seeds(tmp_path / "run", console=quiet) == result, "it would diverge again"
+    assert _report_seeds(result) == 1
+
+
+def test_an_experiment_that_cannot_start_leaves_no_folder(tmp_path, quiet, monkeypatch):
+    def fail(*args, **options):
+        raise DeviceError("no such device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(seeds, "train", fail)
+        with pytest.raises(DeviceError):
+            train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+    with pytest.raises(ConfigError, match="torchrun starts one run"):
+        train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
 
 
 def test_bad_requests(tmp_path, quiet):
@@ -94,6 +133,8 @@ def test_bad_requests(tmp_path, quiet):
         ({"seeds": [1.5]}, "seeds: expected"),
         ({"win_rates": {"9": 0.5}}, "win_rates: expected shares"),
         ({"win_rates": {"5": 1.5}}, "win_rates: expected shares"),
+        ({"failures": {"5": "x"}}, "failures: expected reasons of other seeds"),
+        ({"failures": {"9": "x"}}, "failures: expected reasons"),
         ({"config": {"steps": -1}}, "config: "),
     ],
 )
@@ -117,7 +158,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert [line for line in lines if line.startswith("seed ")] == [
         f"seed {seed}: won 0.0% of the last evaluation" for seed in (3, 4)
     ]
-    assert "2 seeds: median 0.0%, IQM 0.0% [0.0%, 0.0%]" in lines
+    assert "2 seeds: median 0.0%, IQM 0.0% [0.0%, 0.0%] (95 %, rough)" in lines
     assert main(["train", "--resume", "both"]) == 0
     capsys.readouterr()
     assert main(["train", "--resume", "both", "--steps", "99"]) == 2

@@ -8,7 +8,7 @@ import pytest
 import safetensors.torch
 import torch
 from sb3_contrib import RecurrentPPO
-from stable_baselines3 import PPO
+from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecCheckNan, VecFrameStack, VecNormalize
 
@@ -362,6 +362,16 @@ def start(env, opponents, folder=None, model=None):
     env.reset()
     callback.init_callback(model or SimpleNamespace(get_env=lambda: env, logger=None, num_timesteps=0, use_sde=False))
     callback.on_training_start({}, {})
+
+
+def test_models_that_do_not_fit():
+    opponents = PastPolicies(BATTLE)
+    env = BattleVecEnv(BATTLE, 2, opponent=opponents)
+    with pytest.raises(ConfigError, match=r"cannot sample with use_sde = True \(gSDE\)"):
+        PPO("MlpPolicy", env, use_sde=True, **SMALL).learn(64, callback=SelfPlayCallback(opponents))
+    with pytest.raises(ConfigError, match=r"expected an on-policy model, such as PPO, got .*SAC"):
+        SAC("MlpPolicy", env, buffer_size=100, device="cpu").learn(64, callback=SelfPlayCallback(opponents))
+    assert not opponents.members
 
 
 def test_environments_that_do_not_fit():

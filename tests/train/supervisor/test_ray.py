@@ -11,12 +11,13 @@ import pytest
 
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.errors import TrainError
+from echelon_train.errors import ClusterError, TrainError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.policies import find_policy
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import ADDRESS, NAMESPACE, connect, open_league
+from echelon_train.league.store.remote import ADDRESS, NAMESPACE, open_league
+from echelon_train.ray_cluster import connect
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder
 from echelon_train.supervisor.ray_children import Report, read_files, receive, stamps, write_files
 from echelon_train.supervisor.ray_league import LeagueActor, RayLeagueRun, cores_of_a_task
@@ -99,9 +100,9 @@ def test_the_name_of_the_last_checkpoint_comes_last(tmp_path, monkeypatch):
 def test_without_a_cluster_the_error_says_so(monkeypatch):
     pytest.importorskip("ray")
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with pytest.raises(LeagueError, match=r"Ray: no cluster at 127\.0\.0\.1:1: .*refused"):
+    with pytest.raises(ClusterError, match=r"Ray: no cluster answers at 127\.0\.0\.1:1: .*refused"):
         open_league("ray:x")
-    with pytest.raises(LeagueError, match=r"Ray: no cluster at 127\.0\.0\.1:2: .*refused"):
+    with pytest.raises(ClusterError, match=r"Ray: no cluster answers at 127\.0\.0\.1:2: .*refused"):
         connect("127.0.0.1:2")
 
 

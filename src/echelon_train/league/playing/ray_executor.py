@@ -13,7 +13,8 @@ from echelon_train.league.playing.jobs import ATTEMPTS, Job, member_player, play
 from echelon_train.league.store.members import Member, member_folder
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import Files, connect, read_policy, write_policy
+from echelon_train.league.store.remote import Files, read_policy, write_policy
+from echelon_train.ray_cluster import connect
 
 
 class RayExecutor:
@@ -33,7 +34,7 @@ class RayExecutor:
 
     Raises
     ------
-    LeagueError
+    ClusterError
         As `connect`.
     """
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import socket
 import tempfile
 import weakref
 from collections.abc import Mapping
@@ -20,13 +19,11 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member, member_folder
 from echelon_train.league.store.registry import League
+from echelon_train.ray_cluster import connect
 
 ADDRESS: Final = "ray:"
 NAMESPACE: Final = "echelon"
 """Ray's namespace of the actors' names."""
-
-REACH_SECONDS: Final = 10.0
-"""Time for a cluster to accept a connection."""
 
 Files = Mapping[str, bytes]
 """Contents of a policy's files, by name."""
@@ -54,47 +51,6 @@ def open_league(path: str | Path) -> League:
     return _remote(str(path)) if is_remote(path) else League.open(Path(path))
 
 
-def connect(address: str | None, namespace: str | None = None) -> tuple[Any, bool]:
-    """The module `ray`, connected to a cluster, and whether this call has connected it.
-
-    Parameters
-    ----------
-    address
-        Of the cluster, as `ray.init` takes it; not used if this process is connected already. By default that of the
-        environment variable ``RAY_ADDRESS``; without the variable, Ray starts a local cluster.
-    namespace
-        Ray's namespace of named actors.
-
-    Raises
-    ------
-    LeagueError
-        If Ray is not installed, or the cluster cannot be reached.
-    """
-    try:
-        import ray
-    except ImportError as error:
-        raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
-    if ray.is_initialized():
-        return ray, False
-    check_reachable(address or os.environ.get("RAY_ADDRESS", ""))
-    try:
-        ray.init(address=address, namespace=namespace, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise LeagueError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
-    return ray, True
-
-
-def check_reachable(address: str) -> None:
-    """Raise LeagueError if nothing listens at an address ``HOST:PORT``: Ray would try for many minutes."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or "/" in host:
-        return
-    try:
-        socket.create_connection((host, int(port)), REACH_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise LeagueError(f"Ray: no cluster at {address}: {error}") from error
-
-
 @functools.cache
 def _remote(address: str) -> RemoteLeague:
     """One object for each address in a process: its copies of policies stay as long as the process."""
@@ -114,7 +70,7 @@ class RemoteLeague(League):
 
     Raises
     ------
-    LeagueError
+    TrainError
         If Ray is not installed, or there is no such cluster or actor.
     """
 

@@ -21,7 +21,7 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
     save
         Saves the run, given the samples that it has trained on, and returns the folder.
     stopping
-        Whether the run ends before the next rollout, although neither its steps nor its time are over.
+        Whether the run ends before the next rollout, although none of its budgets is used up.
     """
 
     def __init__(self, every: int, save: Callable[[int], Path], stopping: Callable[[], bool]) -> None:

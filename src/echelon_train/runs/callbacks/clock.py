@@ -1,4 +1,4 @@
-"""The time that a run has taken, and the share of it that is left."""
+"""The time and the battles that a run has taken, and the shares of its budgets that are left."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.ppo import distributed
+from echelon_train.runs.callbacks.statistics import BattleStatistics
 
 
 class ClockCallback(BaseCallback):  # type: ignore[misc]
-    """Counts the wall-clock and the processor time of a run, over all its parts, and logs the processor time.
+    """Counts the time and the battles of a run, over all its parts and processes, and logs the processor time.
 
     A part counts from the construction of this object. What a killed run did after its last checkpoint does not count.
 
@@ -25,12 +26,22 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
         Samples of the whole run.
     max_minutes
         Minutes of wall-clock time after which the run ends; 0: no limit.
+    max_battles
+        Finished battles after which the run ends; 0: no limit.
+    statistics
+        Counts the battles of this process.
     """
 
-    def __init__(self, steps: int, max_minutes: float) -> None:
+    def __init__(self, steps: int, max_minutes: float, max_battles: int, statistics: BattleStatistics) -> None:
         super().__init__()
         self._steps, self._limit = steps, 60.0 * max_minutes or math.inf
+        self._statistics = statistics
         self._start, self._cpu_start = time.monotonic(), time.process_time()
+        self._part = (self._start, 0, 0)  # seconds, samples and battles when training started
+        self.max_battles = max_battles or math.inf
+        """Finished battles after which the run ends, or infinity."""
+        self.battles = 0
+        """Finished battles of all processes at the end of the last rollout."""
         self.cpu_minutes = 0.0
         """Processor minutes of all processes of the run so far, as last logged."""
 
@@ -40,22 +51,35 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
         return time.monotonic() - self._start
 
     def is_up(self) -> bool:
-        """Whether the run's time is up in any of its processes; all call it at the same time."""
-        return self._limit < math.inf and distributed.any_true(self.seconds >= self._limit)
+        """Whether the battles are done, or the time is up in any process; all call it at the same time."""
+        time_is_up = self._limit < math.inf and distributed.any_true(self.seconds >= self._limit)
+        return time_is_up or self.battles >= self.max_battles
 
     def remaining(self) -> float:
-        """The share of the time that is left, from 1 to 0; all processes call it at the same time."""
+        """The share of the time or of the battles that is left, whichever is smaller, from 1 to 0.
+
+        All processes call it at the same time.
+        """
+        battles = 1.0 - self.battles / self.max_battles
         if self._limit == math.inf:
-            return 1.0
-        return max(distributed.broadcast_object(lambda: 1.0 - self.seconds / self._limit), 0.0)
+            return max(battles, 0.0)
+        return max(distributed.broadcast_object(lambda: min(1.0 - self.seconds / self._limit, battles)), 0.0)
 
     def done(self, steps: int) -> float:
         """The share of the run that is done after `steps` samples now, from 0 to 1."""
-        return min(max(steps / self._steps, self.seconds / self._limit), 1.0)
+        return min(max(steps / self._steps, self.seconds / self._limit, self.battles / self.max_battles), 1.0)
 
-    def seconds_left(self, seconds_of_steps: float) -> float:
-        """Seconds until the run ends, if its steps take `seconds_of_steps` more."""
-        return max(min(seconds_of_steps, self._limit - self.seconds), 0.0)
+    def seconds_left(self, steps: int) -> float:
+        """Seconds until the run ends, after `steps` samples now, from the mean rates since training started.
+
+        Infinity before the first sample of a run without a limit of time.
+        """
+        started, first, battles = self._part
+        seconds, left = time.monotonic() - started, [self._limit - self.seconds]
+        for count, before, total in ((steps, first, self._steps), (self.battles, battles, self.max_battles)):
+            if count > before:
+                left.append((total - count) * seconds / (count - before))
+        return max(min(left), 0.0)
 
     def state_dict(self) -> dict[str, Any]:
         """The times of this process in seconds, for JSON."""
@@ -74,13 +98,22 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
 
     def record(self) -> None:
         """Log the processor time; all processes call it at the same time."""
-        seconds = distributed.all_reduce_sum(torch.tensor(self._cpu_seconds, dtype=torch.float64))
-        self.cpu_minutes = float(seconds) / 60.0
+        self._gather()
         self.logger.record("time/cpu_minutes", self.cpu_minutes)
+
+    def _gather(self) -> None:
+        """Add up the processor times and the battles of all processes."""
+        own = torch.tensor([self._cpu_seconds, self._statistics.num_battles], dtype=torch.float64)
+        seconds, battles = distributed.all_reduce_sum(own).tolist()
+        self.cpu_minutes, self.battles = seconds / 60.0, round(battles)
 
     @property
     def _cpu_seconds(self) -> float:
         return time.process_time() - self._cpu_start
+
+    def _on_training_start(self) -> None:
+        self._gather()
+        self._part = (time.monotonic(), self.model.num_timesteps, self.battles)
 
     def _on_step(self) -> bool:
         return True

@@ -77,6 +77,8 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
             self.logger.record(f"eval/{name}_rate", share.estimate)
         self.logger.record("eval/win_rate_low", result.wins.low)
         self.logger.record("eval/win_rate_high", result.wins.high)
+        if result.maps_trained_on:
+            self.logger.record("eval/maps_trained_on", result.maps_trained_on)
         if len(result.win_rates) > 1:
             for name, share in result.win_rates.items():
                 self.logger.record(f"eval/win_rate/{name}", share.estimate)

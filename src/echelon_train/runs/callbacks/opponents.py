@@ -1,4 +1,4 @@
-"""The opponents of a run without a league: win rates, automatic handicaps, and the learner as its own opponent."""
+"""The opponents of a run without a league: win rates, changing handicaps, and the learner as its own opponent."""
 
 from __future__ import annotations
 
@@ -61,6 +61,11 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         if drawn and any(each.name == SELF for each in config.drawn_opponents.members):
             self._learner = frozen_copy(policy, self._learner)
             self._pool.refresh(SELF)
+
+    def set_remaining(self, remaining: float) -> None:
+        """Set the handicaps that have schedules to a share of the run that is left, also in battles in progress."""
+        if self._opponents.set_remaining(remaining):
+            self._pool.update_handicaps()
 
     def state_dict(self) -> dict[str, Any]:
         """Of the `WeightedOpponents`."""

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean as mean
 
 from rich.console import Console, Group, RenderableType
@@ -83,7 +84,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         self._stage = ""
         self._opponents: dict[str, float] = {}  # win rates by opponent
         self._live: Live | None = None
-        self._start, self._began = 0, 0.0  # in samples, in seconds
+        self._start = 0  # in samples
         self._marks: deque[tuple[float, int]] = deque()  # (seconds, samples) at the beginnings of rollouts
         self._printed = (0.0, 0)  # (seconds, samples) at the last line
 
@@ -94,8 +95,8 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             self._live = None
 
     def _on_training_start(self) -> None:
-        self._start, self._began = self.model.num_timesteps, time.monotonic()
-        self._printed = (self._began, self.model.num_timesteps)
+        self._start = self.model.num_timesteps
+        self._printed = (time.monotonic(), self._start)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             # drawn by a thread, so that the clock runs during updates and evaluations
             self._live = Live(get_renderable=self._panel, console=self._console, refresh_per_second=_REFRESHES)
@@ -156,12 +157,10 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         return (after - before) / max(ended - began, 1e-9)
 
     def _seconds_left(self) -> float | None:
-        """Estimated from the mean rate so far, evaluations included; at most what is left of the run's time."""
-        done: int = self.model.num_timesteps - self._start
-        if not done or len(self._marks) < 2:
+        """Estimated from the mean rates so far, evaluations included; None before the first update."""
+        if self.model.num_timesteps == self._start or len(self._marks) < 2:
             return None
-        seconds = (self._total - self._start - done) * (time.monotonic() - self._began) / done
-        return self._clock.seconds_left(seconds)
+        return self._clock.seconds_left(self.model.num_timesteps)
 
     def _share(self) -> str:
         return f"{100 * self._clock.done(self.model.num_timesteps):.0f} %"
@@ -172,9 +171,18 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
     def _samples(self) -> str:
         return f"{format_count(self.model.num_timesteps)}/{format_count(self._total)}"
 
+    def _games(self) -> str:
+        """Battles of the run's budget; empty without one."""
+        clock = self._clock
+        return (
+            ""
+            if clock.max_battles == inf
+            else f"{format_count(clock.battles)}/{format_count(int(clock.max_battles))} games"
+        )
+
     def _line(self) -> str:
         rate, left = self._rate(), self._seconds_left()
-        parts = [f"{self._share():>5}", self._samples()]
+        parts = [f"{self._share():>5}", self._samples(), *filter(None, [self._games()])]
         if rate is not None:
             parts.append(f"{rate:,.0f}/s")
         if left is not None:
@@ -215,7 +223,10 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         parts: list[RenderableType] = [facts, Text(), self._table()]
         if len(self._opponents) > 1:
             parts.append(Text(f"win rate {self._by_opponent()}", "dim"))
-        return Panel(Group(*parts), title=title, title_align="left", border_style="dim")
+        games = self._games() or None
+        return Panel(
+            Group(*parts), title=title, title_align="left", subtitle=games, subtitle_align="right", border_style="dim"
+        )
 
     def _table(self) -> Table:
         table = Table.grid(expand=True, padding=(0, 1, 0, 0))

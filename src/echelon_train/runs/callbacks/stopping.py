@@ -1,4 +1,4 @@
-"""Early end of a run: on Ctrl-C, on SIGTERM, on request, or when its time is up."""
+"""Early end of a run: on Ctrl-C, on SIGTERM, on request, or when its time or its battles are used up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopCallback(BaseCallback):  # type: ignore[misc]
-    """Ends training between two iterations after SIGINT or SIGTERM, on request, or when its time is up.
+    """Ends training between two iterations after SIGINT or SIGTERM, on request, or when a budget is used up.
 
     A second signal ends it at once. In a distributed run all processes stop when one does. As a context manager, in the
     main thread, it installs signal handlers and restores the previous ones at the end.
@@ -26,20 +26,20 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
     ----------
     console
         Where to acknowledge a signal.
-    time_is_up
-        Whether the run's time is up; all processes call it at the same time.
+    is_up
+        Whether the run's time or its battles are used up; all processes call it at the same time.
     """
 
-    def __init__(self, console: Console, time_is_up: Callable[[], bool]) -> None:
+    def __init__(self, console: Console, is_up: Callable[[], bool]) -> None:
         super().__init__()
         self._console = console
-        self._time_is_up = time_is_up
+        self._is_up = is_up
         self._ended = False
         self._previous: dict[signal.Signals, Any] = {}
         self.interrupted = False
         """Whether there was a signal."""
         self.stopping = False
-        """Whether training ends before the next rollout, although neither its steps nor its time are over."""
+        """Whether training ends before the next rollout, although none of its budgets is used up."""
 
     def end(self) -> None:
         """End training before the next rollout, in all processes."""
@@ -70,7 +70,7 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
     def _on_rollout_start(self) -> None:
         self.interrupted = distributed.any_true(self.interrupted)
         self.stopping = self.interrupted or distributed.any_true(self._ended)
-        self.model.stopping = self.stopping or self._time_is_up()
+        self.model.stopping = self.stopping or self._is_up()
 
     def _on_step(self) -> bool:
         return True

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_train.errors import ClusterError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.jobs import run_job
@@ -121,5 +122,5 @@ def test_errors_in_a_worker_are_reported(ray, league):
 
 def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(LeagueError, match=r"Ray is not installed: pip install 'echelon-env\[ray\]'"):
+    with pytest.raises(ClusterError, match=r"Ray is not installed: pip install 'echelon-env\[ray\]'"):
         RayExecutor()

@@ -23,19 +23,20 @@ UPDATE = {
 class Run:
     """A run that takes a second for 1,000 samples, played by hand in rollouts of 10,000."""
 
-    def __init__(self, console, monkeypatch, start=0, max_minutes=0.0):
+    def __init__(self, console, monkeypatch, start=0, max_minutes=0.0, max_battles=0, battles=0):
         self.now = 0.0
         time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
         monkeypatch.setattr(module, "time", time)
         monkeypatch.setattr(clocks, "time", time)
-        self.statistics = SimpleNamespace(win_rate=None, mean_return=None)
-        self.clock = ClockCallback(TOTAL, max_minutes)
+        self.statistics = SimpleNamespace(win_rate=None, mean_return=None, num_battles=battles)
+        self.clock = ClockCallback(TOTAL, max_minutes, max_battles, self.statistics)
         self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
         self.logger = Logger(None, [])
         self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
         for callback in (self.clock, self.callback):
             callback.init_callback(self.model)
-        self.callback.on_training_start({}, {})
+        for callback in (self.clock, self.callback):
+            callback.on_training_start({}, {})
 
     def rollout(self, before=(), after=()):
         """A rollout, with what the logger holds before and what comes until it is written."""
@@ -44,6 +45,7 @@ class Run:
         for _ in range(10):
             self.now += 1.0
             self.model.num_timesteps += 1000
+            self.statistics.num_battles += 3
             assert self.callback._on_step()
         self.logger.name_to_value.update(after)
         self.clock.on_rollout_end()
@@ -178,6 +180,19 @@ def test_with_a_time_limit_the_share_and_the_time_left_follow_it(monkeypatch):
     for _ in range(3):
         run.rollout()
     assert run.callback._line() == " 50 %  30k/1M  1,000/s  left 1:00  4 CPU min"
+
+
+def test_with_a_budget_of_games_the_share_and_the_time_left_follow_it(monkeypatch):
+    run = Run(make_console(False), monkeypatch, start=50_000, max_battles=12_000, battles=9_000)
+    assert run.callback._line() == " 75 %  50k/1M  9k/12k games  0 CPU min"
+    for _ in range(10):
+        run.rollout()
+    assert run.callback._line() == " 78 %  150k/1M  9.3k/12k games  1,000/s  left 14:10  10 CPU min", "steps come first"
+    run = Run(make_console(False), monkeypatch, max_battles=120)
+    for _ in range(3):
+        run.rollout()
+    assert run.callback._line() == " 75 %  30k/1M  90/120 games  1,000/s  left 0:10  3 CPU min"
+    assert "90/120 games" in panel(run)[-1] and {len(line) for line in panel(run)} == {80}
 
 
 def test_the_last_rollout_goes_beyond_the_end(monkeypatch):
