@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 from typing import Any, Final
 
@@ -44,11 +45,11 @@ def connect(address: str | None, namespace: str | None = None) -> tuple[Any, boo
 
 
 def check_reachable(address: str) -> None:
-    """Raise ClusterError if nothing listens at an address ``HOST:PORT``: Ray would try for many minutes."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or "/" in host:
+    """Raise ClusterError if nothing listens at an address ``HOST:PORT``: Ray would try for minutes."""
+    found = re.fullmatch(r"(?:ray://)?([^:/]+):(\d{1,5})", address)
+    if found is None:
         return
     try:
-        socket.create_connection((host, int(port)), REACH_SECONDS).close()
+        socket.create_connection((found[1], int(found[2])), REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise ClusterError(f"Ray: no cluster answers at {address}: {error}") from error

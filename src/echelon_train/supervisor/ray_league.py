@@ -17,15 +17,7 @@ from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import (
-    ADDRESS,
-    NAMESPACE,
-    Files,
-    check_reachable,
-    connect,
-    read_policy,
-    write_policy,
-)
+from echelon_train.league.store.remote import ADDRESS, NAMESPACE, Files, read_policy, write_policy
 from echelon_train.ray_cluster import check_reachable, connect
 from echelon_train.supervisor.plan import LeaguePlan
 from echelon_train.supervisor.ray_children import RayLauncher, last_text
