@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import tournament
+from echelon_env.cli.arguments import change_battle, parse_settings
 from echelon_env.cli.films import add_replays, check_folder, read_replays, write_films, write_replays
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
@@ -53,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help=f"scenarios to play (default: the training scenario; else {_ALONE}, or {_TOGETHER} for several players)",
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the scenarios: any key of a battle, such as abilities.messages=false",
     )
     add(
         "--battles",
@@ -143,6 +151,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--opponent: takes one player; several players play each other")
     if args.film and len(args.players) > 1:
         raise ConfigError("--film: takes one player, and films it against each opponent")
+    if args.set and args.suite:
+        raise ConfigError("--set: not allowed with --suite, whose battles are frozen")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
 
@@ -181,15 +191,26 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
             raise ConfigError("the players were trained on different battles; choose with --scenario")
         configs = {_label(config): config for config in trained} or {default: make_config(default)}
     seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
-    return [Field(name, config, seeds) for name, config in configs.items()]
+    settings = parse_settings(args.set)
+    named = {_with_changes(name, settings): change_battle(config, settings) for name, config in configs.items()}
+    return [Field(name, config, seeds) for name, config in named.items()]
 
 
 def _label(config: BattleConfig) -> str:
-    """The name of the shipped scenario with the same battles as a training configuration, or "trained"."""
+    """The name of the shipped scenario with the same battles as a training configuration, or "trained".
+
+    Abilities that are switched off follow the name.
+    """
     for name, scenario in scenarios().items():
         shipped = scenario.config
-        # these fields change what the learner receives, not the battle
-        received = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards")}
-        if dataclasses.replace(config, **received) == shipped:
-            return name
+        # the first three fields change what the learner receives, not the battle
+        named = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards", "abilities")}
+        if dataclasses.replace(config, **named) == shipped:
+            switches = dataclasses.asdict(config.abilities)
+            return _with_changes(name, {f"abilities.{field}": "false" for field, on in switches.items() if not on})
     return "trained"
+
+
+def _with_changes(name: str, settings: Mapping[str, str]) -> str:
+    """The name of a scenario with changed settings."""
+    return f"{name} ({', '.join(f'{key}={value}' for key, value in settings.items())})" if settings else name

@@ -6,18 +6,18 @@ import argparse
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import positive
+from echelon_env.cli.arguments import parse_settings, positive
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
+from echelon_env.config.toml_file import parse_value
 from echelon_env.storage.atomic import free_path
 from echelon_train.config.files import (
     Setting,
     load_run_config,
-    parse_value,
     run_config_descriptions,
     run_config_names,
     settings,
@@ -279,14 +279,3 @@ def overrides_of(args: argparse.Namespace) -> dict[str, str]:
                 json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
             )
     return overrides | parse_settings(args.set)
-
-
-def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
-    found = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
-        found[key] = value
-    return found

@@ -34,7 +34,7 @@ from typing import Any, Literal
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, build, nearest_name
-from echelon_env.config.toml_file import SUFFIX, find_config_file, read_config_file, shipped_names
+from echelon_env.config.toml_file import SUFFIX, find_config_file, parse_value, read_config_file, shipped_names
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
 
@@ -195,12 +195,3 @@ def _with_overrides(data: Mapping[str, Any], overrides: Mapping[str, str]) -> di
                 raise ConfigError(f"config key {key!r}: {part!r} is a value, not a table", key)
         table[name] = parse_value(text)
     return changed
-
-
-def parse_value(text: str) -> Any:
-    """Parse a TOML value; text that is not valid TOML is a string."""
-    try:
-        data = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return text
-    return data["value"] if len(data) == 1 else text
