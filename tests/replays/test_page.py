@@ -13,7 +13,7 @@ from echelon_env import make_config
 from echelon_env.evaluate import baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.replays import record_battle, write_page
-from replays.battles import recorded
+from replays.battles import CONFIGS, recorded
 from replays.pages import Page, marks
 
 pytestmark = marks
@@ -33,10 +33,9 @@ def opened(browser, battle, tmp_path):
     page.page.context.close()
 
 
-@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
-def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, scenario):
-    config = make_config(scenario)
-    replay = record_battle(baseline("expert"), baseline("veteran"), config, seed=evaluation_seed(7, 1))
+@pytest.mark.parametrize("name", CONFIGS)
+def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, name):
+    replay = record_battle(baseline("expert"), baseline("veteran"), CONFIGS[name], seed=evaluation_seed(7, 1))
     write_page(tmp_path / "battle.html", replay)
     assert (tmp_path / "battle.html").stat().st_size < 1_000_000
     page = Page(browser, (tmp_path / "battle.html").as_uri())

@@ -179,7 +179,7 @@ def act_by_network(
     Parameters
     ----------
     network, limits, work
-        See `prepare`.
+        See `prepare_network`.
     mode
         `SAMPLED`, `DETERMINISTIC` or `MIXED`.
     observations
@@ -214,7 +214,7 @@ def act_by_network(
         numbers[r] += 1
 
 
-def prepare(network: Network, config: BattleConfig) -> tuple[Network, NDArray[np.float32], Workspace]:
+def prepare_network(network: Network, config: BattleConfig) -> tuple[Network, NDArray[np.float32], Workspace]:
     """The first three arguments of `act_by_network` in the battles of a configuration, for one thread.
 
     What the configuration rules out is impossible there, whatever the network was trained in.

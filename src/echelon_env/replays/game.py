@@ -23,7 +23,7 @@ from echelon_env.engine.state import BLUE, RED
 from echelon_env.evaluate.networks import PolicyFactory
 from echelon_env.evaluate.players import IDLE, named_player
 from echelon_env.evaluate.seeds import evaluation_seed
-from echelon_env.networks.forward import SAMPLED, prepare
+from echelon_env.networks.forward import SAMPLED, prepare_network
 from echelon_env.networks.possible import MASKS
 from echelon_env.networks.weights import PARAMETERS
 from echelon_env.opponents.knowledge import make_knowledge
@@ -156,7 +156,7 @@ class _Shared:
         if player not in self._networks:
             factory = named_player(player).make
             assert isinstance(factory, PolicyFactory)
-            self._networks[player] = *prepare(factory.network, self._config), SAMPLED
+            self._networks[player] = *prepare_network(factory.network, self._config), SAMPLED
         return self._networks[player]
 
 
