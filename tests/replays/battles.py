@@ -8,7 +8,6 @@ from echelon_env import BattleConfig, BattleEngine, make_config
 from echelon_env.replays import Recorder, Replay
 from oracles.configs import ALL_OFF
 
-
 CONFIGS = {name: make_config(name) for name in ("duel", "skirmish", "battle", "company")}
 CONFIGS["disabled"] = make_config("skirmish", abilities=ALL_OFF)
 """Battles whose pages are compared with the engine; in "disabled" all abilities are off."""

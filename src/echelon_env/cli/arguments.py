@@ -56,7 +56,7 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
 
 
 def change_battle(config: BattleConfig, settings: Mapping[str, str]) -> BattleConfig:
-    """A battle with changed settings: TOML values by dotted key, such as ``abilities.messages``. Raises `ConfigError`."""
+    """A battle with changed settings: TOML values by dotted key, such as ``abilities.intel``. Raises `ConfigError`."""
     changes: dict[str, Any] = {}
     for key, text in settings.items():
         *tables, name = key.split(".")

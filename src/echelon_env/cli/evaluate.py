@@ -127,6 +127,7 @@ def format_match(report: Mapping[str, Any], seed: int) -> str:
     return "\n".join(
         [
             f"{shorten(match['first'], max(8, WIDTH - len(rest)))}{rest}",
+            f"in {shorten(match['scenario'], WIDTH - 3)}",
             describe_maps(player["maps"], player["maps_trained_on"], player["trained_maps"]),
             f"{'':<7}{'%':>5} {report['confidence']:.0%} interval",
             *rows,
@@ -212,5 +213,6 @@ def _label(config: BattleConfig) -> str:
 
 
 def _with_changes(name: str, settings: Mapping[str, str]) -> str:
-    """The name of a scenario with changed settings."""
-    return f"{name} ({', '.join(f'{key}={value}' for key, value in settings.items())})" if settings else name
+    """The name of a scenario with changed settings, without the tables that these are in."""
+    changes = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items())
+    return f"{name} ({changes})" if changes else name
