@@ -298,12 +298,10 @@ class BattlePolicy(SequencePolicy):
         memory starts from zeros at every row.
         """
         if not self.network.memory:
-            before = [each.new_zeros(*each.shape[:-2], len(features), each.shape[-1]) for each in states]
-            output, _ = self._process_sequence(
-                features, (before[0], before[1]), features.new_zeros(len(features)), lstm
-            )
-            after = torch.zeros_like(states[0]), torch.zeros_like(states[1])
-            return torch.where(living.unsqueeze(1), output, 0.0), after
+            zeros = states[0].new_zeros(*states[0].shape[:-2], len(features), states[0].shape[-1])
+            output, _ = self._process_sequence(features, (zeros, zeros), features.new_zeros(len(features)), lstm)
+            forgotten = torch.zeros_like(states[0]), torch.zeros_like(states[1])
+            return torch.where(living.unsqueeze(1), output, 0.0), forgotten
         if not isinstance(starts, Sequences):
             output, after = self._process_sequence(features, states, starts, lstm)
             return torch.where(living.unsqueeze(1), output, 0.0), after
