@@ -133,6 +133,21 @@ def test_the_inspector_shows_the_numbers_of_the_engine(opened, battle):
     assert re.search(rf"all\s+{total:.2f}", texts["reward"])
 
 
+def test_the_inspector_names_what_is_off_in_the_battle(browser, tmp_path):
+    write_page(tmp_path / "battle.html", recorded(CONFIGS["disabled"]))
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
+    page("location.hash = '#t=3&mech=4'")
+    page.wait("echelon.selected === 4 && echelon.time === 3")
+    page.press("ArrowRight")
+    page.page.click("#tab-action")
+    shown = page("document.getElementById('details').innerText")
+    actions = recorded(CONFIGS["disabled"]).actions[4, 4]
+    for entry in Action:
+        off = entry >= Action.TARGET_0 and entry is not Action.DISPLAY_NEAREST and actions[entry] > 0
+        assert bool(re.search(rf"{entry.name}\s+\S+\s+refused: off in this battle", shown, re.IGNORECASE)) == off
+    assert page.said == []
+
+
 def test_clicks_choose_mechs_and_times(opened):
     opened.page.click("#roster-red button >> nth=1")
     assert opened("echelon.selected") == 6
