@@ -13,6 +13,7 @@ from cli.test_dispatch import fail, run_without_train
 from echelon_env import make_config
 from echelon_env.cli import evaluate as cli_evaluate
 from echelon_env.cli import films, ladder, main, tournament
+from echelon_env.cli.arguments import change_battle
 from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_seed, load_suite, play_match, report
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
 from echelon_env.evaluate.tables import format_share, shorten
@@ -280,9 +281,13 @@ def test_changed_scenarios_are_named_and_recorded(tiny, tmp_path, capsys):
 
 def test_the_label_of_a_trained_battle_names_the_abilities_that_are_off():
     config = make_config("skirmish", dead_agents="persist", abilities={"intel": False, "display": False})
-    assert cli_evaluate._label(config) == "skirmish (display=false, intel=false)"
+    name = cli_evaluate._label(config)
+    assert cli_evaluate._with_changes(name, config, {}) == "skirmish (display=false, intel=false)"
+    settings = {"abilities.display": "true", "catalog.weapons.laser.damage": "3"}
+    changed = change_battle(config, settings)
+    assert cli_evaluate._with_changes(name, changed, settings) == "skirmish (intel=false, damage=3)"
     assert cli_evaluate._label(replace(config, max_steps=7)) == "trained"
-    assert cli_evaluate._label(make_config("duel")) == "duel"
+    assert cli_evaluate._with_changes("duel", make_config("duel"), {}) == "duel"
 
 
 def test_several_players_play_each_other(tiny, capsys):

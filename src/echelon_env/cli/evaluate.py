@@ -193,26 +193,27 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
         configs = {_label(config): config for config in trained} or {default: make_config(default)}
     seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
     settings = parse_settings(args.set)
-    named = {_with_changes(name, settings): change_battle(config, settings) for name, config in configs.items()}
-    return [Field(name, config, seeds) for name, config in named.items()]
+    changed = {name: change_battle(config, settings) for name, config in configs.items()}
+    return [Field(_with_changes(name, config, settings), config, seeds) for name, config in changed.items()]
 
 
 def _label(config: BattleConfig) -> str:
     """The name of the shipped scenario with the same battles as a training configuration, or "trained".
 
-    Abilities that are switched off follow the name.
+    Abilities may be off, see `_with_changes`.
     """
     for name, scenario in scenarios().items():
         shipped = scenario.config
         # the first three fields change what the learner receives, not the battle
         named = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards", "abilities")}
         if dataclasses.replace(config, **named) == shipped:
-            switches = dataclasses.asdict(config.abilities)
-            return _with_changes(name, {f"abilities.{field}": "false" for field, on in switches.items() if not on})
+            return name
     return "trained"
 
 
-def _with_changes(name: str, settings: Mapping[str, str]) -> str:
-    """The name of a scenario with changed settings, without the tables that these are in."""
-    changes = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items())
+def _with_changes(name: str, config: BattleConfig, settings: Mapping[str, str]) -> str:
+    """The name of a scenario with the abilities that are off and the changed settings, without their tables."""
+    off = {ability: "false" for ability, on in dataclasses.asdict(config.abilities).items() if not on}
+    others = {key.rpartition(".")[2]: text for key, text in settings.items() if not key.startswith("abilities.")}
+    changes = ", ".join(f"{key}={text}" for key, text in (off | others).items())
     return f"{name} ({changes})" if changes else name

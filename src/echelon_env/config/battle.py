@@ -106,13 +106,11 @@ class AbilityConfig:
     @property
     def blocks_off(self) -> frozenset[str]:
         """Names of the blocks of an action that have no effect."""
-        switches = {
-            "target": self.target_choice,
-            "electronics": self.electronics,
-            "display": self.display,
-            "comm": self.messages,
-        }
-        return frozenset(block for block, on in switches.items() if not on)
+        return frozenset(block for block, ability in ABILITY_OF_BLOCK.items() if not getattr(self, ability))
+
+
+ABILITY_OF_BLOCK = {"target": "target_choice", "electronics": "electronics", "display": "display", "comm": "messages"}
+"""Blocks of an action with the abilities that they use."""
 
 
 def _weight(default: float, unit: str, meaning: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from echelon_env.config.battle import ABILITY_OF_BLOCK
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.core import BattleEngine
@@ -19,9 +20,6 @@ from echelon_env.engine.tick import command_and_aim
 from echelon_env.layout.actions import ACTION_DIM, COMM_DIM, TARGET_CHOICES, Action
 
 NOTHING = "nothing"
-
-SWITCHES = {"target": "target_choice", "electronics": "electronics", "display": "display", "comm": "messages"}
-"""Blocks of an action with the fields of `AbilityConfig` that switch them off."""
 
 DISPLAYS = {BY_DISTANCE: "distance", BY_DANGER: "danger", BY_DAMAGE: "damage"}
 
@@ -133,7 +131,7 @@ class _Case:
 
     def switched_off(self, block: str) -> str | None:
         """Why a block of the action has no effect in any battle of this configuration."""
-        return f"abilities.{SWITCHES[block]} is off in this battle" if block in self._off else None
+        return f"abilities.{ABILITY_OF_BLOCK[block]} is off in this battle" if block in self._off else None
 
     @property
     def asleep(self) -> str | None:

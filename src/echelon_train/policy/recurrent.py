@@ -232,7 +232,10 @@ class BattlePolicy(SequencePolicy):
     blocks = tuple(block.name for block in BLOCKS)
 
     def set_battle(self, config: BattleConfig) -> None:
-        """Rule out the actions that can have no effect in the battles of a configuration, see `action_masks`."""
+        """Rule out the actions that can have no effect in the battles of a configuration, see `action_masks`.
+
+        Saved weights do not have its `abilities`: call it again after loading them.
+        """
         self._blocks_off = self.network.blocks_off | config.abilities.blocks_off
         self.action_limits.copy_(torch.from_numpy(action_limits(config)))
 
