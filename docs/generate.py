@@ -107,7 +107,8 @@ OBSERVATIONS = f"""# Observations
 The observation of one mech is {OBSERVATION_DIM} float32 values, finite and within the ranges below. The width is the
 same for every class and scenario. Unused rows are zeros with a zero in the mask. Positions and velocities are in the
 mech's frame (forward, left), so one policy can play either side. The observation of a dead mech
-(`dead_agents="persist"`) is zeros except for the stream `objective`.
+(`dead_agents="persist"`) is zeros except for the stream `objective`. Entries of an ability that the battle [switches
+off](game.md#ablations) are zeros.
 
 `observation="flat"` is one vector. `observation="dict"` has an array for each stream; their concatenation is the
 vector. For a team as one agent the vectors of its mechs are concatenated, and streams have a leading axis of mechs.
@@ -118,9 +119,9 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 The cells of `ego_map` are ordered from behind to ahead, then from right to left; those of `battle_map` by rows of the
 rotated map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) describes
-every entry, and lists the entries that an agent's class never fills. In `echelon_env.layout`, `STREAMS` has the slices
-and `feature_names()` a name for every entry. The class features are a one-hot of the four shipped classes; a custom
-class has zeros there.
+every entry, and lists the entries that are never filled, by the agent's class or because an ability is off. In
+`echelon_env.layout`, `STREAMS` has the slices and `feature_names()` a name for every entry. The class features are a
+one-hot of the four shipped classes; a custom class has zeros there.
 
 ## Features
 
@@ -207,11 +208,11 @@ OTHER_CHOICES = "; ".join(f"{number} {name}" for name, number in [*_NUMBERS.item
 
 ACTIONS = f"""# Actions
 
-The action of one mech is {ACTION_DIM} float32 values in [-1, 1]. Values outside are clipped. Non-finite values become
-0 and are counted in `info["bad_actions"]`. Impossible parts (an empty mount, a weapon that is cooling down, an empty
-contact row) have no effect. `explain_action` of the parallel environment and of Gymnasium's (there with `.unwrapped`)
-explains what each part of an action would do, or why it is refused. `describe_action` describes the entries, and lists
-those that an agent's class lacks.
+The action of one mech is {ACTION_DIM} float32 values in [-1, 1]. Values outside are clipped. Non-finite values become 0
+and are counted in `info["bad_actions"]`. Impossible parts (an empty mount, a weapon that is cooling down, an empty
+contact row) and abilities that the battle [switches off](game.md#ablations) have no effect. `explain_action` of the
+parallel environment and of Gymnasium's (there with `.unwrapped`) explains what each part of an action would do, or why
+it is refused. `describe_action` describes the entries, and lists those that an agent's class or its battle lacks.
 
 {ENTRY_TABLE}
 
@@ -234,10 +235,10 @@ mechs are concatenated.
 **Masks** have {MASK_SIZE} entries per mech, part by part. A choice with 0 certainly has no effect in the coming
 decision: it is equal to the neutral choice of the part, except for its echo in the next observation (`has_target`,
 `is_target`, `by_...`). A choice with 1 may have an effect, or is the neutral choice, which is always allowed. A choice
-is masked if the reason in the column "impossible" holds for the whole decision. "No control" means shut down and too
-hot to restart in time, or fallen for longer than the decision. A dead mech has only neutral choices.
-`info["action_mask"]` is a tuple of int8 arrays, one for each part, for `gymnasium.spaces.MultiDiscrete.sample`.
-`action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
+is masked if the reason in the column "impossible" holds for the whole decision, or if the battle has switched the
+ability off. "No control" means shut down and too hot to restart in time, or fallen for longer than the decision. A dead
+mech has only neutral choices. `info["action_mask"]` is a tuple of int8 arrays, one for each part, for
+`gymnasium.spaces.MultiDiscrete.sample`. `action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 
 ## The discrete format
 

@@ -70,8 +70,8 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.layout.actions import ACTION_DIM
     from echelon_env.layout.observations import OBSERVATION_DIM
     from echelon_env.networks.config import NetworkConfig
-    from echelon_env.networks.layers import allocate_workspace
-    from echelon_env.networks.possible import MASKS, action_limits
+    from echelon_env.networks.forward import prepare_network
+    from echelon_env.networks.possible import MASKS
     from echelon_env.networks.weights import PARAMETERS, load_network, tensor_shapes
     from echelon_env.opponents.knowledge import make_knowledge
     from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
@@ -96,7 +96,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
         ),
         "rotate_directions": (observations, np.zeros(1, np.uint64), number, 0.0),
         "act_by_network": (
-            *(network, action_limits(config), allocate_workspace(network), 0, observations, np.zeros((1, 2, 1))),
+            *(*prepare_network(network, config), 0, observations, np.zeros((1, 2, 1))),
             *(
                 np.zeros(1, np.uint64),
                 number,

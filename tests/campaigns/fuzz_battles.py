@@ -45,7 +45,7 @@ FORMATS = ("continuous", "dict", "multi_discrete", "discrete")
 
 
 def random_numbers(rng: np.random.Generator, section: Any, prefix: str = "") -> dict[str, Any]:
-    """Overrides of some numbers of a configuration, within their bounds, by keys with dots."""
+    """Overrides of some numbers and switches of a configuration, within their bounds, by keys with dots."""
     changes: dict[str, Any] = {}
     for each in fields(section):
         key, value = prefix + each.name, getattr(section, each.name)
@@ -53,6 +53,9 @@ def random_numbers(rng: np.random.Generator, section: Any, prefix: str = "") -> 
             continue
         if is_dataclass(value):
             changes |= random_numbers(rng, value, f"{key}.")
+        elif isinstance(value, bool):
+            if rng.random() < 0.15:
+                changes[key] = not value
         elif "low" in each.metadata and rng.random() < 0.15:
             low, high = each.metadata["low"], min(each.metadata["high"], SMALL.get(key, 1e6))
             drawn = rng.choice([low, high, value * 10 ** rng.uniform(-1, 1)], p=[0.15, 0.05, 0.8])

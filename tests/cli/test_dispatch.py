@@ -137,7 +137,7 @@ def test_train_then_evaluate(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Trained on 64 decisions." in printed
     assert main(["evaluate", out, "--opponent", "trivial", "--battles", "2"]) == 0
-    assert " (sampled actions) against trivial, 2 battles, seed 0\non 1 map, " in capsys.readouterr().out
+    assert " (sampled actions) against trivial, 2 battles, seed 0\nin duel\non 1 map, " in capsys.readouterr().out
     assert main(["evaluate", out, "idle", "--actions", "mixed", "--battles", "2", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [(match["first"], match["scenario"]) for match in report["matches"]] == [(out, "duel")]

@@ -13,6 +13,7 @@ from cli.test_dispatch import fail, run_without_train
 from echelon_env import make_config
 from echelon_env.cli import evaluate as cli_evaluate
 from echelon_env.cli import films, ladder, main, tournament
+from echelon_env.cli.arguments import change_battle
 from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_seed, load_suite, play_match, report
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
 from echelon_env.evaluate.statistics_file import read_statistics
@@ -104,6 +105,12 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--opponent", "trivial"], "--opponent"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--seed", "1"], "--seed"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--battles", "202"], "has 200 in"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--set", "dt=0.1"], "--set: not allowed with --suite"),
+        (["evaluate", "random", "--set", "abilities.message=false"], "did you mean 'messages'"),
+        (["evaluate", "random", "--set", "abilities.intel=no"], "--set: config key 'abilities.intel': expected bool"),
+        (["evaluate", "random", "--set", "abilities=false"], "--set: config key 'abilities': expected a mapping"),
+        (["evaluate", "random", "--set", "intel"], "--set: expected KEY=VALUE, got 'intel'"),
+        (["evaluate", "random", "--set", "dt=0.1", "--set", "dt.x=1"], "--set: dt.x: 'dt' is a value, not a table"),
         (["ladder", "--battles", "1000"], "has 200 in"),
         (["evaluate", "random", "--eval-seeds", "x", "--suite", "echelon-eval-v1"], "not allowed with --suite"),
         (["evaluate", "random", "--eval-seeds", "x", "--battles", "2"], "--eval-seeds: not allowed with --battles"),
@@ -187,15 +194,16 @@ def test_one_player_plays_the_opponent(tiny, capsys):
     arguments = ["evaluate", "random", "--opponent", "trivial", "--scenario", tiny, "--battles", "4", "--seed", "3"]
     lines = printed(arguments, capsys).splitlines()
     assert lines[0] == "random (uniform actions) against trivial, 4 battles, seed 3"
-    assert lines[1] == "on 2 maps"
-    assert "95%" in lines[2]
-    assert [line.split()[0] for line in lines[3:]] == ["win", "draw", "loss", "score"]
+    assert lines[1] == f"in {shorten(tiny, 77)}"
+    assert lines[2] == "on 2 maps"
+    assert "95%" in lines[3]
+    assert [line.split()[0] for line in lines[4:]] == ["win", "draw", "loss", "score"]
     report = printed_json(arguments, capsys)
     (match,) = report["matches"]
     assert (match["first"], match["second"], match["scenario"]) == ("random", "trivial", tiny)
     assert report["scenarios"][tiny]["seeds"] == [evaluation_seed(3, 0), evaluation_seed(3, 1)]
     assert report["scenarios"][tiny]["config"]["max_steps"] == 12
-    for line in lines[3:]:
+    for line in lines[4:]:
         name, share = line.split(maxsplit=1)
         assert share == format_share(match[name])
 
@@ -300,6 +308,33 @@ def test_the_defaults_are_a_duel_with_a_novice(capsys):
     assert (match["second"], match["scenario"]) == ("novice", "duel")
 
 
+def test_changed_scenarios_are_named_and_recorded(tiny, tmp_path, capsys):
+    plain = ["evaluate", "idle", "--scenario", "duel", "--battles", "2"]
+    changed = [*plain, "--set", "abilities.messages=false", "--set", "abilities.intel=false", "--set", "max_steps=3"]
+    lines = printed([*changed, "--out", str(tmp_path / "report")], capsys).splitlines()
+    name = "duel (messages=false, intel=false, max_steps=3)"
+    assert lines[1] == f"in {name}"
+    report = json.loads((tmp_path / "report" / REPORT_FILE).read_text())
+    config = report["scenarios"][name]["config"]
+    assert config == make_config("duel", abilities={"messages": False, "intel": False}, max_steps=3).to_dict()
+    assert [match["scenario"] for match in report["matches"]] == [name]
+    assert [*printed_json(plain, capsys)["scenarios"]] == ["duel"]
+    several = printed(["evaluate", "idle", "trivial", *changed[2:], "--scenario", "duel", "skirmish"], capsys)
+    assert f"idle in {name}: % of battles" in several
+    assert max(map(len, several.splitlines())) <= 80
+
+
+def test_the_label_of_a_trained_battle_names_the_abilities_that_are_off():
+    config = make_config("skirmish", dead_agents="persist", abilities={"intel": False, "display": False})
+    name = cli_evaluate._label(config)
+    assert cli_evaluate._with_changes(name, config, {}) == "skirmish (display=false, intel=false)"
+    settings = {"abilities.display": "true", "catalog.weapons.laser.damage": "3"}
+    changed = change_battle(config, settings)
+    assert cli_evaluate._with_changes(name, changed, settings) == "skirmish (intel=false, damage=3)"
+    assert cli_evaluate._label(replace(config, max_steps=7)) == "trained"
+    assert cli_evaluate._with_changes("duel", make_config("duel"), {}) == "duel"
+
+
 def test_several_players_play_each_other(tiny, capsys):
     arguments = ["evaluate", "idle", "random", "trivial", "--scenario", tiny, "duel-open", "--battles", "2"]
     report = printed_json(arguments, capsys)
@@ -308,7 +343,7 @@ def test_several_players_play_each_other(tiny, capsys):
     assert pairings == [(scenario, *pair) for scenario in (tiny, "duel-open") for pair in pairs]
     assert report["suite"] is None
     text = printed(arguments, capsys)
-    assert f"{shorten(tiny, 18)}: mean score" in text
+    assert f"{shorten(tiny, 41)}: mean score" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleConfig, BattleEngine, ConfigError, load_scenario, make_config, opponents, scenarios
+from echelon_env.config.battle import AbilityConfig
 from echelon_env.terrain import generate
 
 
@@ -90,6 +91,16 @@ def test_a_file_may_contain_a_complete_configuration(write):
     lines[wrong + 3] = "lenght = 3.0"
     with pytest.raises(ConfigError, match=rf"mine\.toml:{wrong + 4}: unknown config key 'catalog.mech_classes\[3\]"):
         make_config(write("\n".join(lines)))
+
+
+def test_a_file_may_switch_abilities_off(write):
+    path = write('description = "x"\n[abilities]\nmessages = false\nintel = false')
+    config = make_config(path)
+    assert config.abilities == AbilityConfig(messages=False, intel=False)
+    assert BattleConfig.from_dict(config.to_dict()) == config
+    assert make_config(path, abilities={"messages": True}).abilities == AbilityConfig(intel=False)
+    with pytest.raises(ConfigError, match=r"mine\.toml:3: config key 'abilities\.display': expected bool, got 1"):
+        make_config(write('description = "x"\n[abilities]\ndisplay = 1'))
 
 
 @pytest.mark.parametrize("text", ["\ufeff{}", "# \u2028 \x85\n{}"])

@@ -7,7 +7,7 @@ import pytest
 
 from echelon_env.engine.state import EVENT_KINDS
 from oracles.compare import play
-from oracles.configs import odd_config, small_config
+from oracles.configs import ALL_OFF, odd_config, small_config
 from oracles.situations import arranged_engine, brawling_actions, random_actions
 from oracles.world import GRAZING, load
 
@@ -16,6 +16,9 @@ CONFIGS = {
     "odd": odd_config(),
     "safe": small_config(max_steps=60, combat={"friendly_fire": False}, observability="full"),
     "mortal": odd_config(dead_agents="terminate"),
+    "disabled": odd_config(abilities=ALL_OFF),
+    "aimless": small_config(max_steps=100, abilities={"target_choice": False, "electronics": False}),
+    "alone": odd_config(abilities={"messages": False, "display": False, "intel": False}),
     "persist": small_config(dead_agents="persist", time_limit="terminate", max_steps=60, zone={"score_to_win": 4.0}),
 }
 
@@ -52,6 +55,13 @@ def test_complete_battles(name):
     rare = {"message of a pack-mate", "silent because it is dead", "intel while shut down"}
     spirited = {"odd": {"team spirit"}, "mortal": {"team spirit", "dead mechs get nothing of the team's mean"}}
     rare |= spirited.get(name, set())
+    if not config.abilities.messages:
+        rare -= {"message of a pack-mate", "silent because it is dead"}
+    if not config.abilities.intel:
+        rare = rare - {"intel while shut down"} | {"sightings that are not kept"}
+    if not config.abilities.target_choice:
+        rare.add("ineffective choice of a target")
     assert set(cases) >= rare, rare - set(cases)
+    assert bool(cases["jammed"]) == config.abilities.electronics
     assert grazing < 0.05 * played
     assert (engine.state.battles["lost_events"] == 0).all()

@@ -253,7 +253,7 @@ def test_a_match_records_configuration_and_identities():
     known = Player("me", "scripted", lambda config, noise: FunctionPolicy(still), identity={"steps": 7})
     match = play_match(baseline("idle"), known, CONFIG, SEEDS[:1], scenario="small")
     assert match.identities == ({}, {"steps": 7})
-    document = {key: value for key, value in CONFIG.to_dict().items() if key != "rewards"}
+    document = {key: value for key, value in CONFIG.to_dict().items() if key not in ("rewards", "abilities")}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     assert match.config_hash == hashlib.sha256(text.encode()).hexdigest()
 

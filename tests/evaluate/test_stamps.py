@@ -1,5 +1,5 @@
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 
 import echelon_env
 from echelon_env import make_config
-from echelon_env.config.battle import RewardConfig, ZoneConfig
+from echelon_env.config.battle import AbilityConfig, RewardConfig, ZoneConfig
 from echelon_env.config.schema import quantity
 from echelon_env.evaluate import stamp, stamps
 from echelon_env.evaluate.stamps import battle_hash, behaviour, document_hash
@@ -74,8 +74,16 @@ def test_a_later_field_at_its_default_leaves_the_hash_equal():
     assert battle_hash(replace(config, zone=ChangedZone(**zone))) != battle_hash(config)
 
 
+@pytest.mark.parametrize("ability", [field.name for field in fields(AbilityConfig)])
+def test_an_ability_that_is_off_changes_the_hash(ability):
+    config = make_config("duel")
+    assert battle_hash(make_config(config, abilities={ability: True})) == battle_hash(config)
+    assert battle_hash(make_config(config, abilities={ability: False})) != battle_hash(config)
+
+
 def test_the_hash_excludes_only_the_rewards():
     config = make_config("duel")
     assert battle_hash(replace(config, rewards=RewardConfig(kill=1.0))) == battle_hash(config)
     assert battle_hash(replace(config, max_steps=7)) != battle_hash(config)
-    assert battle_hash(config) == document_hash({k: v for k, v in config.to_dict().items() if k != "rewards"})
+    counted = {key: value for key, value in config.to_dict().items() if key not in ("rewards", "abilities")}
+    assert battle_hash(config) == document_hash(counted)

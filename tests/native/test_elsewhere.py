@@ -17,14 +17,14 @@ from echelon_env import BattleEngine, make_config, scenario_names
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.state import BATTLE
 from echelon_env.networks.checkpoint import read_checkpoint
-from echelon_env.networks.forward import SAMPLED, act_by_network
-from echelon_env.networks.layers import allocate_workspace
-from echelon_env.networks.possible import MASKS, action_limits
+from echelon_env.networks.forward import SAMPLED, act_by_network, prepare_network
+from echelon_env.networks.possible import MASKS
 from echelon_env.networks.weights import PARAMETERS, load_network
 from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.replays.image import MemoryImage
+from oracles.configs import ALL_OFF
 
 SEED = 7
 
@@ -49,7 +49,7 @@ def network_arguments(engine):
     stored = read_checkpoint(Path(__file__).parents[2] / "policies" / "skirmish")
     network, rows = load_network(stored.network, stored.tensors), engine.num_mechs
     return (
-        *(network, action_limits(engine.config), allocate_workspace(network), SAMPLED),
+        *(*prepare_network(network, engine.config), SAMPLED),
         *(engine.out.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
         *(np.zeros(rows, np.int64), engine._actions[0]),
         *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_)),
@@ -120,6 +120,7 @@ def play(engine, levels):
 
 CONFIGS = {
     **{name: make_config(name) for name in ("duel", "skirmish", "battle", "company")},
+    "disabled": make_config("skirmish", abilities=ALL_OFF),
     **{f"random {seed}": valid_config(np.random.default_rng(seed)) for seed in range(6)},
 }
 

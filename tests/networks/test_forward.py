@@ -27,6 +27,7 @@ CONFIGS = {
     "normalised": NetworkConfig(normalize_observations=True, communicate=True, width=40, set_width=12, map_channels=3),
     "flat normalised": NetworkConfig(encoder="flat", normalize_observations=True, width=16),
     "own critic": NetworkConfig(critic="separate", auxiliary=True, width=16),
+    "without memory": NetworkConfig(memory=False, width=40),
 }
 
 
@@ -69,7 +70,7 @@ def test_log_probabilities_and_masks_are_pytorchs(name):
         with torch.inference_mode():
             start = torch.full((len(seen),), float(decision == 0), dtype=torch.float64)
             expected, states = exact.get_distribution(seen.double(), tuple(states), start)
-            masks = action_masks(seen, exact.action_limits.float(), communicate=config.communicate)
+            masks = action_masks(seen, exact.action_limits.float(), off=config.blocks_off)
             np.testing.assert_array_equal(subject.possible, masks.numpy())
             raw = raw_actions(torch.from_numpy(actions)).double()
             found = HybridDistribution(

@@ -14,6 +14,7 @@ from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
 from echelon_env.opponents import LEVELS, Scripted
 from opponents.contests import Chance, Idle, fight
+from oracles.configs import ALL_OFF
 from support.playing import scripted_actions
 
 OWN_NAMES = {kind.name: f"my {kind.name}" for kind in DEFAULT_CATALOG.mech_classes}
@@ -158,6 +159,18 @@ def test_trivial_beats_idle_and_random_players(scenario, passive):
 @pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
 def test_each_level_beats_the_one_below(weaker, stronger):
     wins = int((score("skirmish", stronger, weaker) > 0).sum())  # the published bar is 70 % of 200
+    assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
+
+
+@pytest.mark.parametrize("ability", ALL_OFF)
+def test_experts_beat_novices_without_an_ability(ability):
+    assert (score("skirmish", "expert", "novice", 12, abilities={ability: False}) > 0).sum() >= 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
+def test_each_level_beats_the_one_below_without_any_ability(weaker, stronger):
+    wins = int((score("skirmish", stronger, weaker, abilities=ALL_OFF) > 0).sum())
     assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import (
     BLUE,
+    BY_DISTANCE,
     DRAW,
     ECCM,
     ECM,
@@ -26,6 +27,7 @@ from echelon_env.engine.state import (
 from echelon_env.layout.actions import COMM_DIM, TARGET_CHOICES, Action
 from oracles.body import update_bodies
 from oracles.combat import fire
+from oracles.electronics import carries_electronics
 from oracles.flights import fly
 from oracles.movement import move_all
 from oracles.rng import movement_order
@@ -81,15 +83,18 @@ def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     mech.trigger = [entries[entry] > 0 for entry in triggers]
     mech.vent = entries[Action.VENT] > 0
     mech.radiates = SILENT
-    if mech.kind.electronics:
+    abilities = world.config.abilities
+    if carries_electronics(world, mech):
         world.cases["commanded to radiate both"] += entries[Action.ECM] > 0 and entries[Action.ECCM] > 0
         mech.radiates = ECCM if entries[Action.ECCM] > 0 else ECM if entries[Action.ECM] > 0 else SILENT
     display = entries[Action.DISPLAY_NEAREST : Action.DISPLAY_DAMAGED + 1]
-    mech.display = display.index(max(display))
-    mech.message = entries[Action.COMM_0 : Action.COMM_0 + COMM_DIM]
-    mech.transmits = mech.alive and not mech.shutdown
+    mech.display = display.index(max(display)) if abilities.display else BY_DISTANCE
+    mech.message = entries[Action.COMM_0 : Action.COMM_0 + COMM_DIM] if abilities.messages else [0.0] * COMM_DIM
+    mech.transmits = mech.alive and not mech.shutdown and abilities.messages
     wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
-    mech.target = mech.contacts[wishes.index(max(wishes))] if max(wishes) > 0 else NO_MECH
+    chooses = abilities.target_choice and max(wishes) > 0
+    mech.target = mech.contacts[wishes.index(max(wishes))] if chooses else NO_MECH
+    world.cases["ineffective choice of a target"] += not abilities.target_choice and max(wishes) > 0
 
 
 def play_tick(world: World, order: Sequence[int]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from echelon_env.config.battle import BattleConfig
+from echelon_env.config.battle import AbilityConfig, BattleConfig
 from echelon_env.config.catalog import (
     AIR,
     AUTOCANNON,
@@ -122,6 +122,10 @@ ODD_CATALOG = Catalog(
     materials=ODD_MATERIALS,
 )
 """Classes with unequal edges and uneven numbers; weapons that are slow, fast, harmless or fire every tick."""
+
+
+ALL_OFF = dict.fromkeys((each.name for each in fields(AbilityConfig)), False)
+"""Overrides of `abilities` that switch all of them off."""
 
 
 def small_config(**overrides: Any) -> BattleConfig:

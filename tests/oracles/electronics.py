@@ -8,6 +8,11 @@ from echelon_env.engine.state import ECCM, ECM, SILENT
 from oracles.world import Mech, World
 
 
+def carries_electronics(world: World, mech: Mech) -> bool:
+    """Whether a mech has ECM and ECCM in this battle."""
+    return mech.kind.electronics and world.config.abilities.electronics
+
+
 def radiation(mech: Mech) -> int:
     """What a mech really radiates: SILENT, ECM or ECCM."""
     carries = mech.alive and not mech.shutdown and mech.kind.electronics

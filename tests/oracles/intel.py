@@ -19,6 +19,9 @@ def share_intel(world: World, seen: Mapping[tuple[int, int], int]) -> None:
         for enemy in world.mechs
         if enemy.team != team and (sighting := knowledge(world, pack, enemy, seen)) is not None
     }
+    if not world.config.abilities.intel:
+        world.cases["sightings that are not kept"] += bool(world.sightings)
+        world.sightings = {}
     for mech in world.mechs:
         known = [enemy for enemy in world.by_place if (mech.pack, enemy.index) in world.sightings]
         hidden = [enemy for enemy in known if enemy.index not in mech.contacts]

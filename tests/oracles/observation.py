@@ -28,7 +28,7 @@ from echelon_env.layout.observations import (
     Squad,
 )
 from oracles.combat import minus
-from oracles.electronics import radiation
+from oracles.electronics import carries_electronics, radiation
 from oracles.paint import has_painted
 from oracles.world import Mech, World
 from oracles.zone import is_inside_zone
@@ -188,7 +188,7 @@ def warfare_features(world: World, mech: Mech) -> Features:
         Self.JAMMED: mech.jam,
         Self.CONTACT_SLOTS: min(mech.kind.contact_slots, CONTACT_ROWS) / CONTACT_ROWS,
         Self.SENSOR_RANGE: sensor_range(world, mech),
-        Self.HAS_ELECTRONICS: float(mech.kind.electronics),
+        Self.HAS_ELECTRONICS: float(carries_electronics(world, mech)),
         Self.ECM: float(radiation(mech) == ECM),
         Self.ECCM: float(radiation(mech) == ECCM),
         Self.PAINTED: float(painted),

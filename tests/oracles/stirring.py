@@ -22,7 +22,8 @@ def stir(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
         if row["alive"]:
             _stir_mech(row, config, rng)
     _paint(state, battle, config, rng)
-    _remember(state, battle, config, rng)
+    if config.abilities.intel:
+        _remember(state, battle, config, rng)
     _raise_smoke(state, battle, rng)
     hit_points = np.array([material.hit_points for material in config.catalog.materials])[state.voxels[battle]]
     worn = hit_points - rng.integers(1, 30, hit_points.shape)

@@ -4,12 +4,17 @@ import functools
 
 import numpy as np
 
-from echelon_env import BattleEngine, make_config
+from echelon_env import BattleConfig, BattleEngine, make_config
 from echelon_env.replays import Recorder, Replay
+from oracles.configs import ALL_OFF
+
+CONFIGS = {name: make_config(name) for name in ("duel", "skirmish", "battle", "company")}
+CONFIGS["disabled"] = make_config("skirmish", abilities=ALL_OFF)
+"""Battles whose pages are compared with the engine; in "disabled" all abilities are off."""
 
 
 @functools.cache
-def recorded(scenario: str = "skirmish-open", decisions: int = 12, seed: int = 3) -> Replay:
+def recorded(scenario: str | BattleConfig = "skirmish-open", decisions: int = 12, seed: int = 3) -> Replay:
     """A battle of random actions."""
     engine = BattleEngine(make_config(scenario, max_steps=decisions))
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.layout.actions import Action
 from echelon_env.opponents import make
 from echelon_env.replays import Game, read_replay
+from replays.battles import CONFIGS
 from replays.pages import Page, marks
 
 pytestmark = marks
@@ -188,15 +189,15 @@ def actions_here(config, policies, seed):
     return np.array(actions)
 
 
-@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
-def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, scenario):
-    page = opened(scenario, opponent="policy:policies/skirmish", teammate="veteran", mech="nobody", seed=7)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, name):
+    config = CONFIGS[name]
+    page = opened(config, opponent="policy:policies/skirmish", teammate="veteran", mech="nobody", seed=7)
     play_to_the_end(page)
     replay = saved(page, tmp_path / "watched.replay")
     assert replay.first_difference() is None
     seed = evaluation_seed(7, 0)
     assert replay.seed == replay.map_seed == seed
-    config = make_config(scenario)
     trained = checkpoint_player("policies/skirmish").make(config, BattleNoise([seed], [1], len(config.red)))
     expected = actions_here(config, (make("veteran", seed, config), trained), seed)
     np.testing.assert_array_equal(replay.actions, expected)
@@ -255,3 +256,14 @@ def test_a_served_game_goes_on_and_ends_with_its_page(browser, monkeypatch):
         page.page.context.close()
         thread.join(30)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("name", ["skirmish", "disabled"])
+def test_without_a_choice_of_targets_there_is_none_in_the_cockpit(opened, name):
+    page = opened(make_config(CONFIGS[name], observability="full"), opponent="idle", mech="medium", seed=4)
+    page.press("Enter")
+    page.wait("echelon.after.decision > 3")
+    page.press("Tab", "p")
+    page.wait("!echelon.playing")
+    assert (page("echelon.driver.pilot.target") >= 0) == (name == "skirmish")
+    assert ("target: the nearest" in page.text("cockpit")) == (name == "disabled")

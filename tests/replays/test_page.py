@@ -13,7 +13,7 @@ from echelon_env import make_config
 from echelon_env.evaluate import baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.replays import record_battle, write_page
-from replays.battles import recorded
+from replays.battles import CONFIGS, recorded
 from replays.pages import Page, marks
 
 pytestmark = marks
@@ -33,10 +33,9 @@ def opened(browser, battle, tmp_path):
     page.page.context.close()
 
 
-@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
-def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, scenario):
-    config = make_config(scenario)
-    replay = record_battle(baseline("expert"), baseline("veteran"), config, seed=evaluation_seed(7, 1))
+@pytest.mark.parametrize("name", CONFIGS)
+def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, name):
+    replay = record_battle(baseline("expert"), baseline("veteran"), CONFIGS[name], seed=evaluation_seed(7, 1))
     write_page(tmp_path / "battle.html", replay)
     assert (tmp_path / "battle.html").stat().st_size < 1_000_000
     page = Page(browser, (tmp_path / "battle.html").as_uri())
@@ -132,6 +131,21 @@ def test_the_inspector_shows_the_numbers_of_the_engine(opened, battle):
     assert re.search(rf"throttle\s+{throttle:.2f}", texts["action"])
     total = engine.reward_components[0, 1].sum()
     assert re.search(rf"all\s+{total:.2f}", texts["reward"])
+
+
+def test_the_inspector_names_what_is_off_in_the_battle(browser, tmp_path):
+    write_page(tmp_path / "battle.html", recorded(CONFIGS["disabled"]))
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
+    page("location.hash = '#t=3&mech=4'")
+    page.wait("echelon.selected === 4 && echelon.time === 3")
+    page.press("ArrowRight")
+    page.page.click("#tab-action")
+    shown = page("document.getElementById('details').innerText")
+    actions = recorded(CONFIGS["disabled"]).actions[4, 4]
+    for entry in Action:
+        off = entry >= Action.TARGET_0 and entry is not Action.DISPLAY_NEAREST and actions[entry] > 0
+        assert bool(re.search(rf"{entry.name}\s+\S+\s+refused: off in this battle", shown, re.IGNORECASE)) == off
+    assert page.said == []
 
 
 def test_clicks_choose_mechs_and_times(opened):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from echelon_env import make_config
 from echelon_env.cli import main
-from echelon_env.config.battle import REWARD_COMPONENTS
+from echelon_env.config.battle import REWARD_COMPONENTS, AbilityConfig
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.layout.actions import Action
 from echelon_env.replays import (
@@ -22,6 +23,7 @@ from echelon_env.replays import (
     write_replay,
 )
 from echelon_env.replays.files import MAX_BYTES, MAX_UNPACKED_BYTES, pack, unpack
+from oracles.configs import ALL_OFF
 from replays.battles import recorded
 
 
@@ -33,6 +35,20 @@ def test_a_file_has_the_whole_replay(tmp_path):
         np.testing.assert_array_equal(getattr(found, field.name), getattr(replay, field.name))
     assert found.first_difference() is None
     assert pack(found) == pack(replay)
+
+
+def test_battles_without_abilities_are_simulated_again(tmp_path):
+    replay = recorded(make_config("skirmish-open", abilities=ALL_OFF))
+    assert replay.first_difference() is None
+    write_replay(tmp_path / "one.replay", replay)
+    found = read_replay(tmp_path / "one.replay")
+    assert found.config.abilities == AbilityConfig(**ALL_OFF)
+    assert found.first_difference() is None
+    actions = replay.actions.copy()
+    actions[..., Action.TARGET_0 :] = -actions[..., Action.TARGET_0 :]
+    assert dataclasses.replace(replay, actions=actions).first_difference() is None, "they have no effect"
+    everything = dataclasses.replace(replay.config, abilities=AbilityConfig())
+    assert dataclasses.replace(replay, config=everything).first_difference() is not None
 
 
 @pytest.mark.parametrize("decision", [0, 5, 11])

@@ -3,12 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import echelon_env
 from echelon_env import BattleEngine
 from echelon_env.config.catalog import DEFAULT_CATALOG, HEAVY, SCOUT
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, feature_names, observation_bounds
 from echelon_env.spaces import BLOCKS, PARTS, action_masks, split_mask
 from echelon_env.spaces.describe import describe_action, describe_observation
+from oracles.configs import ALL_OFF
 from support.fights import CONFIGS, fight
 
 
@@ -63,9 +65,9 @@ def test_entries_that_a_class_lacks_are_always_zero(name):
                 seen[kind] |= (engine.out.observations[kinds == kind] != 0).any(axis=0)
                 masks[kind] |= (action_masks(engine)[kinds == kind] != 0).any(axis=0)
     for kind, mech_class in enumerate(classes):
-        filled = np.array([feature.filled for feature in describe_observation(mech_class)])
+        filled = np.array([each.filled for each in describe_observation(mech_class, engine.config.abilities)])
         assert not (seen[kind] & ~filled).any()
-        available = {entry.name for entry in describe_action(mech_class) if entry.available}
+        available = {each.name for each in describe_action(mech_class, engine.config.abilities) if each.available}
         for part, allowed in zip(PARTS, split_mask(masks[kind]), strict=True):
             for choice, values in enumerate(part.values):
                 used = {entry.name.lower() for entry, value in zip(part.entries, values, strict=True) if value}
@@ -78,3 +80,18 @@ def test_banned_weapons_are_lacking():
     names = [entry.name for entry in describe_action(mech_class) if not entry.available]
     assert names == ["jet", "primary", "ecm", "eccm"]
     assert "self.has_primary" in [feature.name for feature in describe_observation(mech_class) if not feature.filled]
+
+
+def test_entries_that_are_switched_off_are_described_as_empty():
+    env = echelon_env.parallel_env("skirmish", abilities=ALL_OFF)
+    empty = [entry.name for entry in env.describe_observation("blue_4") if not entry.filled]
+    streams = {name.split(".")[0] for name in empty}
+    assert streams == {"self", "contacts", "intel", "intel_mask", "comm", "comm_mask"}
+    assert {"self.has_electronics", "self.jammed", "self.has_target", "self.by_danger", "contacts.3.is_target"} <= {
+        *empty
+    }
+    assert "self.by_distance" not in empty
+    useless = [entry.block for entry in env.describe_action("blue_4") if not entry.available]
+    assert {*useless} == {"triggers", "target", "electronics", "display", "comm"}  # a scout has two weapons
+    silent = echelon_env.make_config("skirmish", abilities={"messages": False}).abilities
+    assert {entry.block for entry in describe_action(None, silent) if not entry.available} == {"comm"}

@@ -9,7 +9,7 @@ from echelon_env.engine.state import NO_MECH, SHOT
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces import MULTI_DISCRETE_SIZES, PARTS, action_masks, read_action, split_mask
 from echelon_env.spaces.explain import ActionPart, explain_action
-from oracles.configs import small_config
+from oracles.configs import ALL_OFF, small_config
 from oracles.situations import set_voxels
 from support.fights import CONFIGS, fight, without_commands
 
@@ -304,3 +304,20 @@ def test_shots_go_where_the_explanation_says(engine):
             shots += 1
             aimed += event["target"] != NO_MECH
     assert shots > aimed > 20
+
+
+def test_what_is_switched_off_is_refused_with_the_setting():
+    engine = BattleEngine(small_config(abilities=ALL_OFF), 1)
+    engine.reset([1])
+    engine.state.mechs["contacts"][0, SCOUT, 0] = ENEMY
+    entries = {"target_0": 1.0, "ecm": 1.0, "display_damaged": 1.0, "comm_3": 0.5}
+    parts = explain(engine, SCOUT, **entries)
+    fields = {"target": "target_choice", "electronics": "electronics", "display": "display", "comm": "messages"}
+    for name, field in fields.items():
+        assert parts[name].refused == f"abilities.{field} is off in this battle"
+        assert parts[name].effect == "nothing"
+    assert parts["target"].requested == "contact row 0"
+    assert parts["display"].requested == "sort contacts by damage"
+    assert all(part.refused is None for part in explain(engine, SCOUT).values())
+    engine.state.mechs["alive"][0, SCOUT] = 0
+    assert {explain(engine, SCOUT, **entries)[name].refused for name in fields} == {"dead"}

@@ -10,7 +10,7 @@ from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.engine.geometry import cosine_sine
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import STREAMS, Contact, Self
-from oracles.configs import odd_config, small_config
+from oracles.configs import ALL_OFF, odd_config, small_config
 from oracles.situations import brawling_actions, gather, rough_voxels, set_voxels
 from oracles.stirring import kill_some, stir
 from oracles.world import load
@@ -19,6 +19,7 @@ TURRETS = tuple(replace(kind, top_speed=0.0, turn_rate=0.0) for kind in DEFAULT_
 CONFIGS = {
     "game": small_config(max_steps=6),
     "odd": odd_config(max_steps=6),
+    "disabled": odd_config(max_steps=6, abilities=ALL_OFF),
     "lame": small_config(
         max_steps=6,
         physics={"legged_speed": 0.0},

@@ -131,7 +131,9 @@ export class Driver {
 
   /** The contact rows that an action can choose. */
   contacts() {
-    const read = this.viewer.simulation.field("mechs", "contacts");
+    const { simulation } = this.viewer;
+    if (simulation.world.battle.off.includes("target_0")) return [];
+    const read = simulation.field("mechs", "contacts");
     return Array.from({ length: CHOICES }, (_, row) => read(this.game.mech, row));
   }
 

@@ -196,6 +196,7 @@ export class Inspector {
       else if (mount >= 0 && !can("mounted", mount)) found.set(name, "no weapon");
       else if (mount >= 0 && !can("loaded", mount)) found.set(name, "no charges left");
       else if (mount >= 0 && !can("ready", mount)) found.set(name, "cooling down");
+      else if (this.world.battle.off.includes(name)) found.set(name, "off in this battle");
       else if ((name === "ecm" || name === "eccm") && !can("electronics")) found.set(name, "no electronics");
       else if (name === "jet" && values[i] > 0 && !can("jets")) found.set(name, "no jump jets");
       else if (name.startsWith("target_") && !can("contacts", Number(name.slice(7)))) found.set(name, "empty row");

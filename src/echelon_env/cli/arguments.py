@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError
+from echelon_env.config.toml_file import parse_value
 
 
 def positive(text: str) -> int:
@@ -35,3 +42,31 @@ def _integer(text: str, minimum: int) -> int:
     if value < minimum:
         raise argparse.ArgumentTypeError(f"expected an integer of at least {minimum}, got {text!r}")
     return value
+
+
+def parse_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
+        found[key] = value
+    return found
+
+
+def change_battle(config: BattleConfig, settings: Mapping[str, str]) -> BattleConfig:
+    """A battle with changed settings: TOML values by dotted key, such as ``abilities.intel``. Raises `ConfigError`."""
+    changes: dict[str, Any] = {}
+    for key, text in settings.items():
+        *tables, name = key.split(".")
+        table = changes
+        for part in tables:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"--set: {key}: {part!r} is a value, not a table", key)
+        table[name] = parse_value(text)
+    try:
+        return make_config(config, **changes)
+    except ConfigError as error:
+        raise ConfigError(f"--set: {error}", *error.keys) from None

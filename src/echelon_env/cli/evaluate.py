@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import tournament
+from echelon_env.cli.arguments import change_battle, parse_settings
 from echelon_env.cli.films import add_replays, check_folder, read_replays, write_films, write_replays
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
@@ -56,6 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help=f"scenarios to play (default: the training scenario; else {_ALONE}, or {_TOGETHER} for several players)",
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the scenarios: any key of a battle, such as abilities.messages=false",
     )
     add(
         "--battles",
@@ -140,6 +148,7 @@ def format_match(report: Mapping[str, Any], seeds: str) -> str:
     return "\n".join(
         [
             f"{shorten(match['first'], max(8, WIDTH - len(rest)))}{rest}",
+            f"in {shorten(match['scenario'], WIDTH - 3)}",
             describe_maps(player["maps"], player["maps_trained_on"], player["trained_maps"]),
             f"{'':<7}{'%':>5} {report['confidence']:.0%} interval",
             *rows,
@@ -169,6 +178,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.eval_seeds is not None and (args.suite or args.battles):
         other = "--suite, which has its own maps" if args.suite else "--battles, which follows from the seeds"
         raise ConfigError(f"--eval-seeds: not allowed with {other}")
+    if args.set and args.suite:
+        raise ConfigError("--set: not allowed with --suite, whose battles are frozen")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
 
@@ -220,15 +231,28 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
         seeds = read_seeds(args.eval_seeds)
     else:
         seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
-    return [Field(name, config, seeds) for name, config in configs.items()]
+    settings = parse_settings(args.set)
+    changed = {name: change_battle(config, settings) for name, config in configs.items()}
+    return [Field(_with_changes(name, config, settings), config, seeds) for name, config in changed.items()]
 
 
 def _label(config: BattleConfig) -> str:
-    """The name of the shipped scenario with the same battles as a training configuration, or "trained"."""
+    """The name of the shipped scenario with the same battles as a training configuration, or "trained".
+
+    Abilities may be off, see `_with_changes`.
+    """
     for name, scenario in scenarios().items():
         shipped = scenario.config
-        # these fields change what the learner receives, not the battle
-        received = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards")}
-        if dataclasses.replace(config, **received) == shipped:
+        # the first three fields change what the learner receives, not the battle
+        named = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards", "abilities")}
+        if dataclasses.replace(config, **named) == shipped:
             return name
     return "trained"
+
+
+def _with_changes(name: str, config: BattleConfig, settings: Mapping[str, str]) -> str:
+    """The name of a scenario with the abilities that are off and the changed settings, without their tables."""
+    off = {ability: "false" for ability, on in dataclasses.asdict(config.abilities).items() if not on}
+    others = {key.rpartition(".")[2]: text for key, text in settings.items() if not key.startswith("abilities.")}
+    changes = ", ".join(f"{key}={text}" for key, text in (off | others).items())
+    return f"{name} ({changes})" if changes else name

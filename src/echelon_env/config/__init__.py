@@ -2,6 +2,7 @@
 
 from echelon_env.config.battle import (
     REWARD_COMPONENTS,
+    AbilityConfig,
     BattleConfig,
     CombatConfig,
     PhysicsConfig,
@@ -58,6 +59,7 @@ __all__ = [
     "SCOUT",
     "WATER",
     "WRECK",
+    "AbilityConfig",
     "BattleConfig",
     "Catalog",
     "CombatConfig",

@@ -93,6 +93,26 @@ class SensorConfig:
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
 
 
+@dataclass(frozen=True, kw_only=True)
+class AbilityConfig:
+    """Abilities of all mechs that can be switched off, for ablations; observations and actions keep their shapes."""
+
+    messages: bool = True  # off: nothing is sent, and the comm table is empty
+    target_choice: bool = True  # off: weapons fire at the nearest valid target
+    display: bool = True  # off: the contact table is sorted by distance
+    electronics: bool = True  # off: no mech carries ECM and ECCM
+    intel: bool = True  # off: packs remember nothing, and the intel table is empty
+
+    @property
+    def blocks_off(self) -> frozenset[str]:
+        """Names of the blocks of an action that have no effect."""
+        return frozenset(block for block, ability in ABILITY_OF_BLOCK.items() if not getattr(self, ability))
+
+
+ABILITY_OF_BLOCK = {"target": "target_choice", "electronics": "electronics", "display": "display", "comm": "messages"}
+"""Blocks of an action with the abilities that they use."""
+
+
 def _weight(default: float, unit: str, meaning: str) -> Any:
     """Declare the weight of a reward component. Every weight has one component."""
     metadata = {"unit": unit, "low": -1e6, "high": 1e6, "help": f"weight of {meaning}", "component": True}
@@ -143,6 +163,7 @@ class BattleConfig:
     physics: PhysicsConfig = field(default_factory=PhysicsConfig)
     combat: CombatConfig = field(default_factory=CombatConfig)
     sensors: SensorConfig = field(default_factory=SensorConfig)
+    abilities: AbilityConfig = field(default_factory=AbilityConfig, metadata={"since": "0.1"})
     rewards: RewardConfig = field(default_factory=RewardConfig)
     catalog: Catalog = DEFAULT_CATALOG
 
@@ -160,9 +181,13 @@ class BattleConfig:
 
     @property
     def mech_classes(self) -> tuple[MechClass, ...]:
-        """The catalogue's mech classes without the banned weapons."""
+        """The catalogue's mech classes without the banned weapons and the electronics that are switched off."""
         return tuple(
-            replace(mech_class, **dict.fromkeys(_mounts_of(mech_class, self.banned_weapons), cast("Any", None)))
+            replace(
+                mech_class,
+                electronics=mech_class.electronics and self.abilities.electronics,
+                **dict.fromkeys(_mounts_of(mech_class, self.banned_weapons), cast("Any", None)),
+            )
             for mech_class in self.catalog.mech_classes
         )
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from echelon_env.config.battle import CombatConfig, PhysicsConfig, RewardConfig, SensorConfig, ZoneConfig
+from echelon_env.config.battle import (
+    AbilityConfig,
+    CombatConfig,
+    PhysicsConfig,
+    RewardConfig,
+    SensorConfig,
+    ZoneConfig,
+)
 from echelon_env.config.catalog import Catalog
 from echelon_env.config.map import TerrainConfig
 
@@ -30,5 +37,6 @@ class Overrides(TypedDict, total=False):
     physics: PhysicsConfig | Fields
     combat: CombatConfig | Fields
     sensors: SensorConfig | Fields
+    abilities: AbilityConfig | Fields
     rewards: RewardConfig | Fields
     catalog: Catalog | Fields

@@ -28,6 +28,15 @@ REPARSED = 10
 T = TypeVar("T")
 
 
+def parse_value(text: str) -> Any:
+    """Parse a TOML value; text that is not valid TOML is a string."""
+    try:
+        data = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return data["value"] if len(data) == 1 else text
+
+
 def shipped_names(folder: Path) -> tuple[str, ...]:
     """The names of the configurations in a folder, in alphabetical order; their files are not read."""
     return tuple(sorted(path.stem for path in folder.glob(f"*{SUFFIX}")))

@@ -40,8 +40,8 @@ def _clear_command(mech: Row) -> None:
 
 
 @kernel
-def command(mech_class: Row, mech: Row, action: Any) -> None:
-    """Convert a clean action (A,) float32 to a living mech's command."""
+def command(rules: Row, mech_class: Row, mech: Row, action: Any) -> None:
+    """Convert a clean action (A,) float32 to a living mech's command. Blocks that are switched off change nothing."""
     throttle, strafe = np.float64(action[Action.THROTTLE]), np.float64(action[Action.STRAFE])
     length = math.sqrt(throttle * throttle + strafe * strafe)
     if length > 1.0:
@@ -59,19 +59,23 @@ def command(mech_class: Row, mech: Row, action: Any) -> None:
         elif action[Action.ECM] > 0.0:
             mech.radiates = ECM
     mech.target = NO_MECH
-    best = 0.0
-    for choice in range(TARGET_CHOICES):
-        preference = np.float64(action[Action.TARGET_0 + choice])
-        if preference > best:
-            best = preference
-            mech.target = mech.contacts[choice]
+    if rules.target_choice:
+        best = 0.0
+        for choice in range(TARGET_CHOICES):
+            preference = np.float64(action[Action.TARGET_0 + choice])
+            if preference > best:
+                best = preference
+                mech.target = mech.contacts[choice]
     mech.display = BY_DISTANCE
-    for choice in range(1, DISPLAYS):
-        if action[Action.DISPLAY_NEAREST + choice] > action[Action.DISPLAY_NEAREST + mech.display]:
-            mech.display = choice
-    mech.transmits = 0 if mech.shutdown else 1
-    for i in range(COMM_DIM):
-        mech.message[i] = np.float64(action[Action.COMM_0 + i])
+    if rules.display:
+        for choice in range(1, DISPLAYS):
+            if action[Action.DISPLAY_NEAREST + choice] > action[Action.DISPLAY_NEAREST + mech.display]:
+                mech.display = choice
+    mech.transmits = 0
+    if rules.messages:
+        mech.transmits = 0 if mech.shutdown else 1
+        for i in range(COMM_DIM):
+            mech.message[i] = np.float64(action[Action.COMM_0 + i])
 
 
 @kernel
@@ -96,6 +100,6 @@ def read_commands(tables: Tables, state: State, actions: Any, b: int) -> None:
         clean(mech, actions[m])
         state.statistics[b, m].bad_actions += mech.bad_actions
         if mech.alive:
-            command(tables.classes[mech.mech_class], mech, actions[m])
+            command(tables.rules[0], tables.classes[mech.mech_class], mech, actions[m])
         else:
             _clear_command(mech)

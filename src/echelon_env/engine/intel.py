@@ -92,7 +92,8 @@ def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
 
 @kernel
 def share_intel(tables: Tables, state: State, b: int) -> None:
-    """Update what a battle's packs remember, and the intel rows of their mechs."""
-    remember_all(tables, state, b)
+    """Update what a battle's packs remember, if they do, and the intel rows of their mechs."""
+    if tables.rules[0].intel:
+        remember_all(tables, state, b)
     for m in range(state.mechs.shape[1]):
         list_intel(tables, state, b, m)

@@ -24,6 +24,10 @@ RULES = np.dtype(
         ("max_steps", "i8"),  # decisions
         ("clock_terminates", "i8"),  # 1: the time limit terminates, 0: it truncates
         ("full_observability", "i8"),
+        ("messages", "i8"),  # 1: mechs send messages
+        ("target_choice", "i8"),  # 1: actions choose targets
+        ("display", "i8"),  # 1: actions choose the order of the contact table
+        ("intel", "i8"),  # 1: packs remember enemies
         ("dead_persist", "i8"),
         ("num_blue", "i8"),  # mechs of team blue
         ("map_size", "i8"),  # m
@@ -198,6 +202,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         **asdict(physics),
         **asdict(combat),
         **asdict(sensors),
+        **asdict(config.abilities),
         "dt": config.dt,
         "decision_seconds": config.decision_seconds,
         "decision_repeat": config.decision_repeat,

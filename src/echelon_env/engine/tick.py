@@ -107,7 +107,7 @@ def command_and_aim(tables: Tables, state: State, b: int, m: int, action: Any, t
     mech = state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     clean(mech, action)
-    command(mech_class, mech, action)
+    command(tables.rules[0], mech_class, mech, action)
     for mount in range(targets.shape[0]):
         w = integer(mech_class.weapon[mount])
         targets[mount] = choose_target(tables, state, b, m, tables.weapons[w]) if w >= 0 else NO_MECH

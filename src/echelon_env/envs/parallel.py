@@ -211,11 +211,13 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
     def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
         """Describe every entry of an agent's flat observation. Raises ValueError for an unknown agent."""
-        return describe_observation(self._battles.mech_classes[self._row_of(agent)])
+        mech_class = self._battles.mech_classes[self._row_of(agent)]
+        return describe_observation(mech_class, self.engine.config.abilities)
 
     def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
         """Describe every entry of an agent's action vector. Raises ValueError for an unknown agent."""
-        return describe_action(self._battles.mech_classes[self._row_of(agent)])
+        mech_class = self._battles.mech_classes[self._row_of(agent)]
+        return describe_action(mech_class, self.engine.config.abilities)
 
     def render(self) -> Any:
         """Render the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""

@@ -216,11 +216,13 @@ class BattleEnv(gymnasium.Env[Any, Any]):
 
     def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
         """Describe every entry of the flat observation of an agent's mech. Raises ValueError for an unknown mech."""
-        return describe_observation(self._battles.mech_classes[self._row_of(mech)])
+        mech_class = self._battles.mech_classes[self._row_of(mech)]
+        return describe_observation(mech_class, self.engine.config.abilities)
 
     def describe_action(self, mech: int = 0) -> tuple[ActionDescription, ...]:
         """Describe every entry of the action vector of an agent's mech. Raises ValueError for an unknown mech."""
-        return describe_action(self._battles.mech_classes[self._row_of(mech)])
+        mech_class = self._battles.mech_classes[self._row_of(mech)]
+        return describe_action(mech_class, self.engine.config.abilities)
 
     def render(self) -> Any:
         """Render the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""

@@ -17,9 +17,8 @@ from echelon_env.evaluate.players import ACTION_MODES, BASELINES, ActionMode, Ba
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.networks.checkpoint import find_checkpoint, read_checkpoint
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.forward import act_by_network
-from echelon_env.networks.layers import allocate_workspace
-from echelon_env.networks.possible import MASKS, action_limits
+from echelon_env.networks.forward import act_by_network, prepare_network
+from echelon_env.networks.possible import MASKS
 from echelon_env.networks.weights import PARAMETERS, CheckpointError, Network, load_network
 from echelon_env.opponents.policy import check_observations
 
@@ -48,7 +47,7 @@ class NetworkPolicy:
         self, network: Network, config: BattleConfig, noise: BattleNoise, *, action_mode: ActionMode = "sampled"
     ) -> None:
         mode = ACTION_MODES.index(check_action_mode(action_mode))
-        self._act = act_by_network.bind(network, action_limits(config), allocate_workspace(network), mode)
+        self._act = act_by_network.bind(*prepare_network(network, config), mode)
         self._noise = noise
         rows = len(noise.seeds) * noise.team_size
         self._begins = np.ones(rows, np.bool_)

@@ -63,15 +63,17 @@ def document_hash(document: Any) -> str:
 
 
 def battle_hash(config: BattleConfig) -> str:
-    """SHA-256 of everything in a configuration that affects a battle: all fields except the rewards.
+    """SHA-256 of everything in a configuration that affects a battle, `battle_document`."""
+    return document_hash(battle_document(config))
+
+
+def battle_document(config: BattleConfig) -> dict[str, Any]:
+    """Everything in a configuration that affects a battle as plain data: all fields except the rewards.
 
     A field that was added later (``since`` in its metadata) is included only if it differs from its default. So a new
-    field leaves the hashes of older suites, matches and leagues unchanged.
+    field leaves the hashes of older suites, matches and leagues unchanged. `BattleConfig.from_dict` reads the document.
     """
-    document = {
-        field.name: _hashed(getattr(config, field.name)) for field in _counted(config) if field.name != "rewards"
-    }
-    return document_hash(document)
+    return {field.name: _hashed(getattr(config, field.name)) for field in _counted(config) if field.name != "rewards"}
 
 
 def _hashed(value: Any) -> Any:

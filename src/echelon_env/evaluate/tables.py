@@ -18,7 +18,7 @@ ENOUGH_MAPS = 1000
 
 _SHARE_COLUMN = WIDTH // (1 + len(SHARES))  # width of a share with its interval
 _NAME = 20  # width of a name at the start of a row
-_LONG_NAME, _SCENARIO = 44, 18  # widths of names in a header line
+_LONG_NAME = 44  # width of a name in a header line
 _HASH = 12  # number of shown digits of a hash
 
 _CLASS_COLUMNS = {
@@ -126,7 +126,8 @@ def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
     for match in report["matches"]:
         groups.setdefault((match["scenario"], match["first"]), []).append(match)
     for (scenario, first), matches in groups.items():
-        lines = [f"{shorten(first, _LONG_NAME)} in {shorten(scenario, _SCENARIO)}: % of battles"]
+        start, end = f"{shorten(first, _LONG_NAME)} in ", ": % of battles"
+        lines = [f"{start}{shorten(scenario, WIDTH - len(start + end))}{end}"]
         lines.append(_SHARE_COLUMN * " " + "".join(f"{name:>{_SHARE_COLUMN}}" for name in SHARES))
         for match in matches:
             shares = "".join(f"{_format_outward(match[name]):>{_SHARE_COLUMN}}" for name in SHARES)
@@ -146,9 +147,8 @@ def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
     for name, panel in panels.items():
         rows = [i for i, player in enumerate(players) if player in {p["name"] for p in report["players"]}]
         columns = [j for j in range(len(players)) if any(panel["score"][i][j] is not None for i in rows)]
-        yield _matrix(
-            f"{shorten(name, _SCENARIO)}: mean score in % of row against column", players, rows, columns, panel["score"]
-        )
+        end = ": mean score in % of row against column"
+        yield _matrix(f"{shorten(name, WIDTH - len(end))}{end}", players, rows, columns, panel["score"])
 
 
 def _matrix(

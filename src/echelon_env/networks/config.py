@@ -34,6 +34,9 @@ class NetworkConfig:
     normalize_observations: bool = field(
         default=False, metadata={"help": "normalise observations by running moments over living mechs"}
     )
+    memory: bool = field(
+        default=True, metadata={"help": "recurrence; without it the LSTM starts every decision from zeros"}
+    )
     communicate: bool = field(
         default=False, metadata={"help": "send messages, and choose the order of the contact table"}
     )
@@ -50,7 +53,12 @@ class NetworkConfig:
                 "network.initial_std",
             )
 
+    @property
+    def blocks_off(self) -> frozenset[str]:
+        """Names of the blocks of an action that the policy does not use."""
+        return frozenset() if self.communicate else frozenset({"display", "comm"})
+
     def shape(self) -> dict[str, Any]:
         """The settings that the shapes of the weights follow from, by name."""
-        others = ("communicate", "initial_std", "min_std", "max_std")
+        others = ("memory", "communicate", "initial_std", "min_std", "max_std")
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in others}

@@ -11,20 +11,36 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine import rng
 from echelon_env.engine.geometry import exponential, hyperbolic_tangent, sigmoid
 from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import STREAMS, Self
-from echelon_env.networks.layers import ZERO, Workspace, copy, encode_map, encode_set, fuse, linear, rectify, recur
+from echelon_env.networks.layers import (
+    ZERO,
+    Workspace,
+    allocate_workspace,
+    copy,
+    encode_map,
+    encode_set,
+    fuse,
+    linear,
+    rectify,
+    recur,
+)
 from echelon_env.networks.possible import (
     BY_KIND,
     NUMBERS,
     OPTION_STARTS,
     OPTIONS,
     SWITCHES,
+    Condition,
+    action_limits,
     find_conditions,
+    mask_needs,
 )
 from echelon_env.networks.weights import MAPS, TABLES, VECTORS, Network
 
@@ -163,7 +179,7 @@ def act_by_network(
     Parameters
     ----------
     network, limits, work
-        See `load_network`, `action_limits`, `allocate_workspace`.
+        See `prepare_network`.
     mode
         `SAMPLED`, `DETERMINISTIC` or `MIXED`.
     observations
@@ -196,3 +212,13 @@ def act_by_network(
             _decide(network, work, parameters[r])
         _act(network, parameters[r], possible[r], keys[r], numbers[r], mode, actions[r])
         numbers[r] += 1
+
+
+def prepare_network(network: Network, config: BattleConfig) -> tuple[Network, NDArray[np.float32], Workspace]:
+    """The first three arguments of `act_by_network` in the battles of a configuration, for one thread.
+
+    What the configuration rules out is impossible there, whatever the network was trained in.
+    """
+    never = mask_needs(config.abilities.blocks_off) == Condition.NEVER
+    needs = np.where(never, np.int64(Condition.NEVER), network.needs)
+    return network._replace(needs=needs), action_limits(config), allocate_workspace(network)

@@ -182,9 +182,11 @@ def fuse(network: Network, inputs: Any, work: Workspace) -> None:
 def recur(network: Network, memory: Any, work: Workspace) -> None:
     """The LSTM's step (Hochreiter and Schmidhuber 1997): adds its output to the features.
 
-    `memory` (2, W) has the hidden and the cell state.
+    `memory` (2, W) has the hidden and the cell state. A network without memory takes them for zeros.
     """
     gates, width = work.gates, network.fusion.shape[1]
+    if not network.memory:
+        memory[:, :] = ZERO
     linear(work.features, network.lstm_in, network.lstm_bias, gates, work.used)
     add_product(memory[0], network.lstm_back, gates, work.used)
     for o in range(width):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
 from itertools import accumulate
 from typing import Any
@@ -94,11 +95,11 @@ _NEEDS = {
 """The conditions of entries of an action; the others need `Condition.AWAKE`."""
 
 
-def mask_needs(communicate: bool) -> NDArray[np.int64]:
+def mask_needs(off: Collection[str] = ()) -> NDArray[np.int64]:
     """The condition that each entry of a mask needs, (MASKS,).
 
-    The first option of a choice, which is none or the default, is always possible. Without `communicate`, messages and
-    the other displays never are.
+    The first option of a choice, which is none or the default, is always possible. All else of the blocks whose names
+    are in `off` never is.
     """
     needs: list[int] = []
     for block in (*BY_KIND["switches"], *BY_KIND["choice"], *BY_KIND["numbers"]):
@@ -106,7 +107,7 @@ def mask_needs(communicate: bool) -> NDArray[np.int64]:
         for option, action in enumerate(actions):
             if block.kind == "choice" and option == 0:
                 needs.append(Condition.ALWAYS)
-            elif block.name in ("display", "comm") and not communicate:
+            elif block.name in off:
                 needs.append(Condition.NEVER)
             else:
                 assert action is not None

@@ -81,6 +81,7 @@ class Network(NamedTuple):
     lstm_in: Floats  # (W, 4 W): input gate, forget gate, cell, output gate
     lstm_back: Floats  # (W, 4 W)
     lstm_bias: Floats  # (4 W,)
+    memory: int  # 1: the LSTM continues from its state; 0: it starts every decision from zeros
     head: Floats  # (W, head)
     head_bias: Floats  # (head,)
     action: Floats  # (head, PARAMETERS), without the logits of targets if `query` has columns
@@ -165,7 +166,8 @@ def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> 
         scale=np.full(OBSERVATION_DIM, scale, np.float32),
         clip=CLIP if config.normalize_observations else math.inf,
         **streams | {name: np.array(layer, order="C") for name, layer in layers.items()},
-        needs=mask_needs(config.communicate),
+        memory=int(config.memory),
+        needs=mask_needs(config.blocks_off),
         log_min_std=log1p(config.min_std - 1.0),  # not the C library's logarithm: the same bits everywhere
         log_std_range=log1p(config.max_std / config.min_std - 1.0),
     )

@@ -23,9 +23,8 @@ from echelon_env.engine.state import BLUE, RED
 from echelon_env.evaluate.networks import PolicyFactory
 from echelon_env.evaluate.players import IDLE, named_player
 from echelon_env.evaluate.seeds import evaluation_seed
-from echelon_env.networks.forward import SAMPLED
-from echelon_env.networks.layers import allocate_workspace
-from echelon_env.networks.possible import MASKS, action_limits
+from echelon_env.networks.forward import SAMPLED, prepare_network
+from echelon_env.networks.possible import MASKS
 from echelon_env.networks.weights import PARAMETERS
 from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
@@ -157,8 +156,7 @@ class _Shared:
         if player not in self._networks:
             factory = named_player(player).make
             assert isinstance(factory, PolicyFactory)
-            network = factory.network
-            self._networks[player] = network, action_limits(self._config), allocate_workspace(network), SAMPLED
+            self._networks[player] = *prepare_network(factory.network, self._config), SAMPLED
         return self._networks[player]
 
 

@@ -16,7 +16,7 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.possibilities import allocate_possibilities
 from echelon_env.engine.state import EVENT_KINDS, REASONS, SCRATCH
 from echelon_env.evaluate.stamps import stamp
-from echelon_env.layout.actions import Action
+from echelon_env.layout.actions import BLOCKS, Action
 from echelon_env.layout.observations import STREAMS
 from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL, class_letters
 from echelon_env.replays.image import MemoryImage
@@ -125,11 +125,15 @@ def _battle(config: BattleConfig) -> dict[str, Any]:
         {"name": material.name, "colour": style.colour, "opacity": style.opacity, "accent": style.accent}
         for material, style in zip(MATERIALS, STYLE_BY_MATERIAL, strict=True)
     ]
+    blocks = [block for block in BLOCKS if block.name in config.abilities.blocks_off]
+    off = [  # entries of actions without effect; to sort by distance is the default
+        entry.name.lower() for block in blocks for entry in block.entries if entry is not Action.DISPLAY_NEAREST
+    ]
     return {
         "seconds": config.decision_seconds, "ticks": config.decision_repeat, "max_steps": config.max_steps,
         "size": config.terrain.size, "height": config.terrain.height, "score": config.zone.score_to_win,
         "ecm": config.sensors.electronics_range, "blue": len(config.blue), "red": len(config.red),
-        "classes": classes, "weapons": weapons, "materials": materials, "bedrock": BEDROCK,
+        "off": off, "classes": classes, "weapons": weapons, "materials": materials, "bedrock": BEDROCK,
     }  # fmt: skip
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from echelon_env.config.battle import AbilityConfig
 from echelon_env.config.catalog import MOUNTS, MechClass
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, BLOCKS, Action
-from echelon_env.layout.observations import STREAMS, Self, feature_names
+from echelon_env.layout.observations import STREAMS, Contact, Feature, Self, feature_names
 
 
 @dataclass(frozen=True)
@@ -24,20 +25,23 @@ class FeatureDescription:
     high: float
     meaning: str
     filled: bool
-    """False for a class that lacks the mount, the electronics or the contact slot: the entry is always 0."""
+    """False if the class lacks the mount, the electronics or the contact slot, or the ability is off: always 0."""
 
 
-def describe_observation(mech_class: MechClass | None = None) -> tuple[FeatureDescription, ...]:
-    """Every entry of the flat observation, in order; for a class, also whether it is ever filled.
+def describe_observation(
+    mech_class: MechClass | None = None, abilities: AbilityConfig | None = None
+) -> tuple[FeatureDescription, ...]:
+    """Every entry of the flat observation, in order; for a class or abilities, also whether it is ever filled.
 
-    The classes of a battle are `BattleConfig.mech_classes`, which do not have its banned weapons.
+    The classes of a battle are `BattleConfig.mech_classes`, which do not have its banned weapons. The battle's
+    `BattleConfig.abilities` are by default all on.
 
     Examples
     --------
     >>> describe_observation()[6].name, describe_observation()[6].unit
     ('self.heat', 'capacity')
     """
-    empty = set() if mech_class is None else _empty_entries(mech_class)
+    empty = _entries_off(abilities or AbilityConfig()) | (set() if mech_class is None else _empty_entries(mech_class))
     names = feature_names()
     return tuple(
         FeatureDescription(
@@ -75,6 +79,23 @@ def _empty_entries(mech_class: MechClass) -> set[int]:
     return empty
 
 
+def _entries_off(abilities: AbilityConfig) -> set[int]:
+    """Indices of the entries that are always 0 because an ability is off."""
+    streams = ["comm", "comm_mask"] * (not abilities.messages) + ["intel", "intel_mask"] * (not abilities.intel)
+    off = {index for name in streams for index in range(STREAMS[name].start, STREAMS[name].stop)}
+    features: list[tuple[str, Feature]] = []
+    if not abilities.target_choice:
+        features += [("self", Self.HAS_TARGET), ("contacts", Contact.IS_TARGET)]
+    if not abilities.display:
+        features += [("self", Self.BY_DANGER), ("self", Self.BY_DAMAGE)]
+    if not abilities.electronics:
+        features += [("self", each) for each in (Self.JAMMED, Self.HAS_ELECTRONICS, Self.ECM, Self.ECCM)]
+        features.append(("contacts", Contact.RADIATING))
+    for name, feature in features:
+        off |= set(range(STREAMS[name].start + feature, STREAMS[name].stop, STREAMS[name].row_width))
+    return off
+
+
 @dataclass(frozen=True)
 class ActionDescription:
     """One entry of the action vector."""
@@ -87,13 +108,16 @@ class ActionDescription:
     high: float
     meaning: str
     available: bool
-    """False for a class that lacks the jets, weapon, electronics or slot: the entry never has an effect."""
+    """False if the class lacks the jets, weapon, electronics or slot, or the ability is off: never an effect."""
 
 
-def describe_action(mech_class: MechClass | None = None) -> tuple[ActionDescription, ...]:
-    """Every entry of the action vector, in order; for a class, also whether it ever has an effect.
+def describe_action(
+    mech_class: MechClass | None = None, abilities: AbilityConfig | None = None
+) -> tuple[ActionDescription, ...]:
+    """Every entry of the action vector, in order; for a class or abilities, also whether it ever has an effect.
 
-    The classes of a battle are `BattleConfig.mech_classes`, which do not have its banned weapons.
+    The classes of a battle are `BattleConfig.mech_classes`, which do not have its banned weapons. The battle's
+    `BattleConfig.abilities` are by default all on.
 
     Examples
     --------
@@ -101,6 +125,7 @@ def describe_action(mech_class: MechClass | None = None) -> tuple[ActionDescript
     ['ecm', 'eccm']
     """
     lacking = set() if mech_class is None else _lacking_entries(mech_class)
+    off = (abilities or AbilityConfig()).blocks_off
     return tuple(
         ActionDescription(
             index=entry.value,
@@ -109,7 +134,7 @@ def describe_action(mech_class: MechClass | None = None) -> tuple[ActionDescript
             low=ACTION_LOW,
             high=ACTION_HIGH,
             meaning=entry.meaning,
-            available=entry not in lacking,
+            available=entry not in lacking and block.name not in off,
         )
         for block in BLOCKS
         for entry in block.entries

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from echelon_env.config.battle import ABILITY_OF_BLOCK
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.core import BattleEngine
@@ -109,6 +110,7 @@ class _Case:
         self.weapons = engine.config.catalog.weapons
         self.over = bool(engine.state.battles["over"][battle])
         self.can = Possibilities(*(array[battle, mech] for array in engine.possibilities()))
+        self._off = engine.config.abilities.blocks_off
 
     def seconds(self, ticks: int) -> str:
         """A number of ticks as text."""
@@ -126,6 +128,10 @@ class _Case:
         if self.can.present:
             return None
         return "the battle is over" if self.over else "dead"
+
+    def switched_off(self, block: str) -> str | None:
+        """Why a block of the action has no effect in any battle of this configuration."""
+        return f"abilities.{ABILITY_OF_BLOCK[block]} is off in this battle" if block in self._off else None
 
     @property
     def asleep(self) -> str | None:
@@ -225,8 +231,8 @@ def _target(case: _Case) -> ActionPart:
     if preferences[row] <= 0.0:
         return _part("target", NOTHING, NOTHING, None)
     requested, target = f"contact row {row}", int(case.mech["target"])
-    if case.absent:
-        return _part("target", requested, NOTHING, case.absent)
+    if case.absent or case.switched_off("target"):
+        return _part("target", requested, NOTHING, case.absent or case.switched_off("target"))
     if target == NO_MECH:
         slots = case.mech_class["contact_slots"]
         return _part(
@@ -244,13 +250,15 @@ def _electronics(case: _Case) -> ActionPart:
     heat = case.rules["eccm_heat" if eccm else "ecm_heat"]
     what = "ECCM, which overrides ECM" if len(emitters) > 1 else "ECCM" if eccm else "ECM"
     effect = f"radiates {what} ({heat:.4g} heat/s)"
-    refused = case.absent or (case.asleep if case.can.electronics else "it carries none")
+    carried = case.switched_off("electronics") or (None if case.can.electronics else "it carries none")
+    refused = case.absent or carried or case.asleep
     return _part("electronics", " and ".join(emitters), effect, refused)
 
 
 def _display(case: _Case) -> ActionPart:
-    order = DISPLAYS[int(case.mech["display"])]
-    refused = case.asleep if case.mech["display"] != BY_DISTANCE else None
+    wanted = int(case.read[Action.DISPLAY_NEAREST : Action.DISPLAY_DAMAGED + 1].argmax())
+    order = DISPLAYS[wanted]
+    refused = None if wanted == BY_DISTANCE else case.absent or case.switched_off("display") or case.asleep
     return _part("display", f"sort contacts by {order}", f"sorts the next contact table by {order}", refused)
 
 
@@ -261,5 +269,6 @@ def _comm(case: _Case) -> ActionPart:
     mates = (case.mechs["pack"] == case.mech["pack"]) & (case.mechs["alive"] != 0)
     hearers = [case.names[row] for row in np.flatnonzero(mates).tolist() if row != case.row]
     effect = f"heard by {', '.join(hearers)}" if hearers else "not heard: no living pack-mate"
-    refused = case.absent or ("shut down: it sends nothing" if case.mech["shutdown"] else None)
+    silent = "shut down: it sends nothing" if case.mech["shutdown"] else None
+    refused = case.absent or case.switched_off("comm") or silent
     return _part("comm", f"message {', '.join(f'{number:.3g}' for number in message)}", effect, refused)

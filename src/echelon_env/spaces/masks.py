@@ -54,6 +54,8 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
             mask[..., 1:] = can.contacts & fires.any(axis=-1, keepdims=True)
         else:
             mask[:] = allowed[part.name][..., None]
+        if part.name in engine.config.abilities.blocks_off:
+            mask[:] = 0
         mask[..., part.neutral] = 1
     return _discrete_masks(masks) if action_format == "discrete" else masks
 

@@ -9,10 +9,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import positive
+from echelon_env.cli.arguments import parse_settings, positive
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.tables import WIDTH
-from echelon_train.config.files import parse_settings
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:

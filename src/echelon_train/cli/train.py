@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import positive
+from echelon_env.cli.arguments import parse_settings, positive
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
+from echelon_env.config.toml_file import parse_value
 from echelon_env.storage.atomic import free_path
 from echelon_train.config.files import (
     Setting,
     load_run_config,
-    parse_settings,
-    parse_value,
     run_config_descriptions,
     run_config_names,
     settings,

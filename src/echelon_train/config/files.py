@@ -26,7 +26,7 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -34,7 +34,7 @@ from typing import Any, Literal
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, build, nearest_name
-from echelon_env.config.toml_file import SUFFIX, find_config_file, read_config_file, shipped_names
+from echelon_env.config.toml_file import SUFFIX, find_config_file, parse_value, read_config_file, shipped_names
 from echelon_train.config.eval_seeds import EvalSeeds
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
@@ -205,23 +205,3 @@ def _with_overrides(data: Mapping[str, Any], overrides: Mapping[str, str]) -> di
                 raise ConfigError(f"config key {key!r}: {part!r} is a value, not a table", key)
         table[name] = parse_value(text)
     return changed
-
-
-def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
-    found = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
-        found[key] = value
-    return found
-
-
-def parse_value(text: str) -> Any:
-    """Parse a TOML value; text that is not valid TOML is a string."""
-    try:
-        data = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return text
-    return data["value"] if len(data) == 1 else text

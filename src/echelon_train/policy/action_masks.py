@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 
 import torch
 from torch import Tensor
@@ -19,12 +20,12 @@ _TARGETS = slice(STREAMS["contacts_mask"].start, STREAMS["contacts_mask"].start 
 
 
 @functools.cache
-def _needs(communicate: bool, device: torch.device) -> Tensor:
+def _needs(off: frozenset[str], device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # tables made in inference mode could not be used in training
-        return torch.tensor(mask_needs(communicate), device=device)
+        return torch.tensor(mask_needs(off), device=device)
 
 
-def action_masks(observations: Tensor, limits: Tensor, *, communicate: bool = True) -> Tensor:
+def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] = ()) -> Tensor:
     """The parts of an action that can have an effect, as far as observations show.
 
     What is False has no effect in the coming decision; `echelon_env.spaces.action_masks`, which sees the engine, rules
@@ -39,8 +40,8 @@ def action_masks(observations: Tensor, limits: Tensor, *, communicate: bool = Tr
         (R, OBSERVATION_DIM), as the environment gives them: not normalised.
     limits
         See `action_limits`.
-    communicate
-        False: messages are ruled out, and all displays but the default.
+    off
+        Names of blocks that are ruled out, all but the first options of choices.
 
     Returns
     -------
@@ -75,4 +76,4 @@ def action_masks(observations: Tensor, limits: Tensor, *, communicate: bool = Tr
         awake & (own[:, Self.HAS_ELECTRONICS] > 0.5),
     ]
     found = torch.cat([torch.stack(conditions, 1), fires, targets], 1)
-    return found.index_select(1, _needs(communicate, observations.device))
+    return found.index_select(1, _needs(frozenset(off), observations.device))

@@ -71,6 +71,7 @@ class BattlePolicy(SequencePolicy):
         use_sde: bool = False,
     ) -> None:
         self.network = network or NetworkConfig()
+        self._blocks_off = self.network.blocks_off
         self._flat_space = flat_space(observation_space, action_space, self.network)
         own_critic = self.network.critic == "separate"
         super().__init__(
@@ -231,7 +232,11 @@ class BattlePolicy(SequencePolicy):
     blocks = tuple(block.name for block in BLOCKS)
 
     def set_battle(self, config: BattleConfig) -> None:
-        """Rule out the actions that can have no effect in the battles of a configuration, see `action_masks`."""
+        """Rule out the actions that can have no effect in the battles of a configuration, see `action_masks`.
+
+        Saved weights do not have its `abilities`: call it again after loading them.
+        """
+        self._blocks_off = self.network.blocks_off | config.abilities.blocks_off
         self.action_limits.copy_(torch.from_numpy(action_limits(config)))
 
     def observe(self, observations: Observations, actor_mask: Tensor) -> None:
@@ -292,8 +297,14 @@ class BattlePolicy(SequencePolicy):
     ) -> tuple[Tensor, LstmState]:
         """The LSTM's outputs (rows, units), zero for dead mechs, and its next states.
 
-        Mechs stay dead until their episode ends, so their recurrent states are never used again.
+        Mechs stay dead until their episode ends, so their recurrent states are never used again. A policy without
+        memory starts from zeros at every row.
         """
+        if not self.network.memory:
+            zeros = states[0].new_zeros(*states[0].shape[:-2], len(features), states[0].shape[-1])
+            output, _ = self._process_sequence(features, (zeros, zeros), features.new_zeros(len(features)), lstm)
+            forgotten = torch.zeros_like(states[0]), torch.zeros_like(states[1])
+            return torch.where(living.unsqueeze(1), output, 0.0), forgotten
         if not isinstance(starts, Sequences):
             output, after = self._process_sequence(features, states, starts, lstm)
             return torch.where(living.unsqueeze(1), output, 0.0), after
@@ -320,7 +331,7 @@ class BattlePolicy(SequencePolicy):
             scores = products.sum(2) / math.sqrt(contacts.shape[-1])
             before, after = _split_at_targets(parameters)
             parameters = torch.cat([before, scores, after], 1)
-        masks = action_masks(_flat_part(observations), self.action_limits, communicate=self.network.communicate)
+        masks = action_masks(_flat_part(observations), self.action_limits, off=self._blocks_off)
         return HybridDistribution(parameters, select_rows(masks, active), self.network.min_std, self.network.max_std)
 
     def _critic(

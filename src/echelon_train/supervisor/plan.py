@@ -10,9 +10,10 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, NamedTuple, get_args
 
+from echelon_env.cli.arguments import parse_settings
 from echelon_env.config.schema import ConfigError, build, check_fields, quantity, to_plain
 from echelon_env.storage.atomic import write_json
-from echelon_train.config.files import load_run_config, parse_settings
+from echelon_train.config.files import load_run_config
 from echelon_train.config.league import Role
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError

@@ -19,6 +19,7 @@ VARIANTS = [
         ("sets", "flat"), ("shared", "separate", "central"), (False, True)
     )
 ]
+VARIANTS += [NetworkConfig(memory=False, critic=critic, **SMALL) for critic in ("shared", "separate")]
 
 
 def moments(seed):
@@ -40,7 +41,9 @@ def policies_of(network):
     return made
 
 
-@pytest.mark.parametrize("network", VARIANTS, ids=lambda each: f"{each.encoder}-{each.critic}-{each.auxiliary}")
+@pytest.mark.parametrize(
+    "network", VARIANTS, ids=lambda each: f"{each.encoder}-{each.critic}-{each.auxiliary}-{each.memory}"
+)
 def test_every_slot_acts_as_its_policy(network):
     first, second = policies_of(network)
     stacked = StackedPolicies(network)

@@ -93,7 +93,7 @@ def test_the_dead_have_the_first_options_only():
 
 
 def test_without_communication_there_are_no_messages_and_only_the_default_display():
-    silent, talking = allowed(mech(), communicate=False), allowed(mech())
+    silent, talking = allowed(mech(), off=("display", "comm")), allowed(mech())
     assert talking - silent == {"display 1", "display 2", *(f"message {number}" for number in range(8))}
 
 

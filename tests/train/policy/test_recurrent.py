@@ -1,5 +1,7 @@
 """The policy for battles: recurrent states, optional inputs and outputs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -214,3 +216,60 @@ def test_a_policy_with_a_central_critic_is_a_player():
     player = network_player("central", policy, action_mode="deterministic").make(config, noise)
     player.reset(np.ones(4, np.bool_))
     np.testing.assert_allclose(player.act(plain), policy.predict(plain, deterministic=True)[0], rtol=1e-4, atol=1e-5)
+
+
+def forgetful(network):
+    """A policy without memory, and one with the same weights and memory."""
+    policies = policy_of(replace(network, memory=False)), policy_of(network)
+    for policy in policies:
+        policy.set_training_mode(False)
+    return policies
+
+
+@each_network
+def test_without_memory_every_decision_is_like_the_first_of_an_episode(network):
+    policy, with_memory = forgetful(network)
+    living = torch.tensor([True, False, True, False, True])
+    seen, states = random_observations(network, living), random_states(network, 1)
+    found = policy.forward(seen, states, torch.zeros(ROWS), deterministic=True)
+    expected = with_memory.forward(seen, states, torch.ones(ROWS), deterministic=True)
+    for ours, theirs in zip(found[:3], expected[:3], strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert all(not part.any() for pair in found[3] for part in pair)
+    assert [part.shape for pair in found[3] for part in pair] == [part.shape for pair in expected[3] for part in pair]
+    values = policy.predict_values(seen, states.vf, torch.zeros(ROWS))
+    torch.testing.assert_close(values, found[1], rtol=1e-5, atol=1e-6)
+    remembering = with_memory.forward(seen, states, torch.zeros(ROWS), deterministic=True)
+    assert not torch.allclose(remembering[1], found[1])
+
+
+@each_network
+def test_without_memory_sequences_are_evaluated_step_by_step(network):
+    policy, _ = forgetful(network)
+    living = living_mask()
+    seen, states = random_observations(network, living), random_states(network, 3)
+    part = seen if isinstance(seen, dict) else {"": seen}
+    actions = torch.zeros(STEPS * ROWS, RAW_DIM)
+    found = policy.evaluate(seen, actions, states, SEQUENCES)
+    parts = policy.evaluate(seen, actions, states, torch.zeros(STEPS * ROWS))  # other sequences of the same rows
+    torch.testing.assert_close(parts.log_probs, found.log_probs, rtol=1e-5, atol=1e-5)
+    for step in range(STEPS):
+        rows = slice(step * ROWS, (step + 1) * ROWS)
+        single = {name: each[rows] for name, each in part.items()}
+        one = policy.evaluate(single.get("", single), actions[rows], states, torch.zeros(ROWS))
+        torch.testing.assert_close(one.values, found.values[rows], rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(one.log_probs, found.log_probs[rows], rtol=1e-5, atol=1e-5)
+
+
+def test_without_memory_the_recurrent_weights_have_no_gradient():
+    policy, _ = forgetful(NETWORKS[0])
+    living = living_mask()
+    found = policy.evaluate(
+        random_observations(NETWORKS[0], living),
+        torch.zeros(STEPS * ROWS, RAW_DIM),
+        random_states(NETWORKS[0], 3),
+        SEQUENCES,
+    )
+    (found.log_probs.sum() + found.values.sum()).backward()
+    assert not policy.lstm_actor.weight_hh_l0.grad.any()
+    assert policy.lstm_actor.weight_ih_l0.grad.any()

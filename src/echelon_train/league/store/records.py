@@ -19,7 +19,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.evaluate import Battle, Match, stamp
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
-from echelon_env.evaluate.stamps import battle_hash, document_hash
+from echelon_env.evaluate.stamps import battle_document, battle_hash, document_hash
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.store.members import Member, now, read_members
 from echelon_train.league.store.values import check_text, parse
@@ -190,8 +190,8 @@ def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, 
 
 
 def config_document(config: BattleConfig) -> str:
-    """A configuration as JSON, without the rewards, which do not affect a battle."""
-    return _json({key: value for key, value in config.to_dict().items() if key != "rewards"})
+    """A configuration as the JSON of its `battle_hash`, without the rewards, which do not affect a battle."""
+    return _json(battle_document(config))
 
 
 def game_scores(outcomes: str) -> list[float]:

@@ -1,7 +1,11 @@
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from echelon_env import make_config
+from echelon_env.config.battle import AbilityConfig
+from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database
@@ -9,7 +13,7 @@ from echelon_train.league.store.database import DATABASE_FILE, reading, writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.records import read_rows
 from echelon_train.league.store.registry import League
-from train.league.leagues import change, number_uuid, played, saved, small_league
+from train.league.leagues import CONFIG, change, number_uuid, played, saved, small_league
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +44,17 @@ def test_a_sound_league(league):
     assert (league.path / DATABASE_FILE).read_bytes() == before
     change(league)
     assert fsck(league.path) == [], "after removing and restoring the triggers, as below"
+
+
+def test_a_match_without_an_ability_is_kept_with_its_configuration(league):
+    silent = make_config(CONFIG, abilities={"messages": False})
+    one = played("novice", "trivial", number=9)
+    league.record(replace(one, match=replace(one.match, config_hash=battle_hash(silent)), config=silent))
+    assert fsck(league.path) == []
+    configs = {each.match.config_hash: each.config for each in league.matches()}
+    assert len(configs) == 2
+    assert configs[battle_hash(silent)].abilities == silent.abilities
+    assert configs[battle_hash(CONFIG)].abilities == AbilityConfig()
 
 
 @pytest.mark.parametrize(
