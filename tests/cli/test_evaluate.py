@@ -15,6 +15,7 @@ from echelon_env.cli import evaluate as cli_evaluate
 from echelon_env.cli import films, ladder, main, tournament
 from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_seed, load_suite, play_match, report
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
+from echelon_env.evaluate.statistics_file import read_statistics
 from echelon_env.evaluate.tables import format_share, shorten
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays import read_replay
@@ -46,9 +47,37 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
     return json.loads(printed([*arguments, "--json"], capsys))
 
 
+def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
+    file = tmp_path / "statistics.json"
+    arguments = ["evaluate", "novice", "--opponent", "idle", "trivial", "--scenario", tiny, "duel-open"]
+    arguments += ["--battles", "4", "--statistics", str(file)]
+    assert printed(arguments, capsys).endswith(f"\nStatistics: {file}\n")
+    statistics = read_statistics(file)
+    assert (statistics.player, statistics.steps, statistics.training) == ("novice", 0, ())
+    assert [each.scenario for each in statistics.evaluations] == [tiny, "duel-open"]
+    for each in statistics.evaluations:
+        assert {name: each.totals.results(name)["battles"] for name in each.totals.opponents} == {
+            "idle": 4.0,
+            "trivial": 4.0,
+        }
+        assert each.totals.sums("own")["mechs"] == 8.0
+    assert main(arguments) == 2
+    assert "exists already" in capsys.readouterr().err
+    other = tmp_path / "other.json"
+    report = printed_json([*arguments[:-1], str(other)], capsys)
+    assert report["players"][0]["name"] == "novice"
+    for one, two in zip(statistics.evaluations, read_statistics(other).evaluations, strict=True):
+        assert one.totals.sums("own") == two.totals.sums("own")
+        damage = sum(sums["damage_dealt"] for sums in one.totals.by_class("own").values() if "damage_dealt" in sums)
+        matches = [match for match in report["matches"] if match["scenario"] == one.scenario]
+        assert damage == pytest.approx(sum(match["classes"][0]["medium"]["damage"] for match in matches))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["evaluate", "novice", "idle", "--statistics", "s.json"], "--statistics: takes one player"),
+        (["evaluate", "novice", "--statistics", "nowhere/s.json"], "nowhere: is not a folder"),
         (["evaluate"], "PLAYER"),
         (["evaluate", "nowhere"], "nowhere: no such file or folder"),
         (["evaluate", "me@corp"], "me@corp: no such file or folder"),
@@ -191,7 +220,7 @@ def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, mo
     monkeypatch.setattr(films, "film_battle", film)
     outcomes = {"trivial": (1, -1, -1, 1), "idle": (1, 0, 1, 1), "random": (0, 0, 0, 0)}
 
-    def match(first, second, config, seeds, *, scenario, num_threads, on_battles):
+    def match(first, second, config, seeds, *, scenario, num_threads, on_battles, totals):
         played = play_match(first, second, config, seeds, scenario=scenario)
         battles = zip(played.battles, outcomes[second.name], strict=True)
         return replace(played, battles=tuple(replace(battle, outcome=outcome) for battle, outcome in battles))
@@ -268,7 +297,7 @@ def test_several_players_play_each_other(tiny, capsys):
 
 
 def test_several_players_skirmish_by_default(monkeypatch):
-    def stop(pairings: list, fields: list[tournament.Field], num_threads: int) -> None:
+    def stop(pairings: list, fields: list[tournament.Field], num_threads: int, totals: dict) -> None:
         (field,) = fields
         assert (field.name, field.config, len(field.seeds)) == ("skirmish", make_config("skirmish"), 100)
         raise KeyboardInterrupt

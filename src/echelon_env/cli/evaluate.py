@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import errno
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,10 @@ from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError
+from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.players import ACTION_MODES, Player
 from echelon_env.evaluate.seeds import evaluation_seed
+from echelon_env.evaluate.statistics_file import EvaluationTotals, StatisticsFile, write_statistics
 from echelon_env.evaluate.suite import Suite, load_suite
 from echelon_env.evaluate.tables import (
     SHARES,
@@ -76,6 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="new folder for films of a single player: a battle won and one lost against each opponent",
     )
     add_replays(parser)
+    add(
+        "--statistics",
+        type=Path,
+        metavar="FILE",
+        help="new file (JSON) for statistics of a single player's battles by opponent and mech class, with heat maps",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
     check_folder("--film", args.film, args.out, "the report, which --out")
     count, replays = read_replays(args)
     check_folder("--replays", replays, args.film, "the films, which --film")
+    _check_file(args.statistics)
     check_folder("--film", args.film, replays, "the replays, which --replays")
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
@@ -96,7 +106,14 @@ def run(args: argparse.Namespace) -> int:
     pairings, fields = _plan(args, players, suite, seed)
     single = suite is None and len(pairings) == len(fields) == 1
     format_text = functools.partial(format_match, seed=seed) if single else format_report
-    matches = tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text)
+    totals = {field.name: BattleTotals() for field in fields} if args.statistics else {}
+    matches = tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text, totals)
+    if args.statistics:
+        steps = int(players[0].identity.get("steps", 0))
+        evaluations = tuple(EvaluationTotals(steps, name, each) for name, each in totals.items())
+        write_statistics(args.statistics, StatisticsFile(names[0], steps, evaluations=evaluations))
+        if not args.json:
+            print(f"\nStatistics: {args.statistics}")
     if args.film:
         lines = write_films(args.film, matches, pairings, fields)
         if not args.json:
@@ -143,8 +160,20 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--opponent: takes one player; several players play each other")
     if args.film and len(args.players) > 1:
         raise ConfigError("--film: takes one player, and films it against each opponent")
+    if args.statistics and len(args.players) > 1:
+        raise ConfigError("--statistics: takes one player")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
+
+
+def _check_file(path: Path | None) -> None:
+    """Raise OSError if a new file cannot be written, before any battle is played."""
+    if path is None:
+        return
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "is not a folder, nothing can be written into it", str(path.parent))
 
 
 def _plan(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from echelon_env.cli.arguments import non_negative, positive
@@ -19,6 +20,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import AUTO, POLICY
 from echelon_env.config.plugins import CHECKPOINT
 from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline, named_player
 from echelon_env.evaluate.stamps import stamp
@@ -148,8 +150,16 @@ def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None)
     return fields
 
 
-def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: int) -> list[Match]:
-    """Play every pairing on every field, field by field, and show progress on a terminal."""
+def play_all(
+    pairings: Sequence[Pairing],
+    fields: Sequence[Field],
+    num_threads: int,
+    totals: Mapping[str, BattleTotals] = MappingProxyType({}),
+) -> list[Match]:
+    """Play every pairing on every field, field by field, and show progress on a terminal.
+
+    The statistics of the battles on a field are added to its `totals`, if it has some, as the first player's.
+    """
     progress = _Progress(sum(2 * len(field.seeds) for field in fields) * len(pairings))
     matches = []
     try:
@@ -163,6 +173,7 @@ def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: 
                     scenario=field.name,
                     num_threads=num_threads,
                     on_battles=progress.match(f"{first.name} v {second.name} in {field.name}"),
+                    totals=totals.get(field.name),
                 )
                 progress.end_match(len(match.battles))
                 matches.append(match)
@@ -179,14 +190,16 @@ def play_and_report(
     seed: int,
     args: argparse.Namespace,
     format_text: Callable[[Mapping[str, Any]], str] = format_report,
+    totals: Mapping[str, BattleTotals] = MappingProxyType({}),
 ) -> list[Match]:
     """Play all pairings, print the report of `players` as text or JSON, and write it to ``--out`` if given.
 
-    `seed` is the seed of the players' random choices. Returns the matches as `play_all` does. Raises OSError.
+    `seed` is the seed of the players' random choices. `totals` are those of `play_all`, whose matches are returned.
+    Raises OSError.
     """
     from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which is slow
 
-    matches = play_all(pairings, fields, args.threads)
+    matches = play_all(pairings, fields, args.threads, totals)
     configs = {field.name: field.config for field in fields}
     document = make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
     text = format_text(document)

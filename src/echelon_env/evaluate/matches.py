@@ -18,6 +18,8 @@ from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, STATISTICS
 from echelon_env.envs.controlled import ControlledBattles
+from echelon_env.evaluate.battle_observer import BattleObserver
+from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
 from echelon_env.evaluate.stamps import battle_hash
@@ -98,6 +100,7 @@ def play_match(
     batch_size: int = 64,
     num_threads: int = 1,
     on_battles: Callable[[int], None] | None = None,
+    totals: BattleTotals | None = None,
 ) -> Match:
     """Play two players against each other on maps of an evaluation, each from both sides.
 
@@ -119,6 +122,8 @@ def play_match(
         Number of threads that step the battles, at least 1. Affects speed, not the result.
     on_battles
         A callback that gets the number of finished battles whenever it has increased.
+    totals
+        Statistics to which those of the battles are added, as the first player's against the second.
 
     Raises
     ------
@@ -137,6 +142,7 @@ def play_match(
         batch = seeds[start : start + batch_size]
         halves = []
         with contextlib.closing(_arena(config, len(batch), num_threads)) as arena:
+            observer = None if totals is None else BattleObserver(arena.engine)
             for side in SIDES:
                 for _ in _fight(arena, (first, second), batch, side):
                     finished = len(battles) + side * len(batch) + int(arena.battle_over.sum())
@@ -145,15 +151,18 @@ def play_match(
                     reported = finished
                 halves.append(_record(arena, start, side))
                 counts[side].append(_count(arena))
+                if observer is not None and totals is not None:
+                    for record in observer.finished.values():
+                        totals.add(record.totals(second.name, side))
         battles += [battle for pair in zip(*halves, strict=True) for battle in pair]
-    totals = [np.concatenate(each).sum(axis=0) for each in counts]
+    sums = [np.concatenate(each).sum(axis=0) for each in counts]
     return Match(
         scenario,
         first.name,
         second.name,
         (first.action_mode, second.action_mode),
         tuple(battles),
-        (_by_class(config, totals, 0, len(seeds)), _by_class(config, totals, 1, len(seeds))),
+        (_by_class(config, sums, 0, len(seeds)), _by_class(config, sums, 1, len(seeds))),
         battle_hash(config),
         (first.identity, second.identity),
     )

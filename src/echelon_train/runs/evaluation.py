@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,12 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import Opponents, OpponentsLike
 from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate import Battle, Match, Player, evaluation_seed, named_player, play_match
+from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, wilson
+
+SCENARIO = "evaluation"
+"""The label of the matches of an evaluation."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Evaluation:
     seed: int
     maps_trained_on: int | None  # of the matches' maps; None: unknown, but training never uses evaluation seeds
     trained_maps: int | None  # all maps that the player trained on
+    totals: BattleTotals = field(default_factory=BattleTotals, compare=False)  # statistics of the battles
 
     @property
     def wins(self) -> Interval:
@@ -129,13 +134,15 @@ def evaluate(
         For a seed out of range.
     """
     opponents = Opponents.parse(opponents).check_playable()
-    matches, first = [], 0
+    matches, first, totals = [], 0, BattleTotals()
     for opponent, maps in zip(opponents.members, _maps(opponents, num_battles), strict=True):
         seeds = [evaluation_seed(seed, first + index) for index in range(maps)]
         rival = named_player(opponent, seed)
-        matches.append(play_match(player, rival, config, seeds, scenario="evaluation", num_threads=num_threads))
+        matches.append(
+            play_match(player, rival, config, seeds, scenario=SCENARIO, num_threads=num_threads, totals=totals)
+        )
         first += maps
-    evaluation = Evaluation(opponents, tuple(matches), seed, None, None)
+    evaluation = Evaluation(opponents, tuple(matches), seed, None, None, totals)
     known = player.trained_maps
     if known is None:
         return evaluation

@@ -7,6 +7,7 @@
     diff.patch      uncommitted changes of the checkout, if any
     metrics.jsonl   one line of metrics per update
     curves.png      the metrics as a picture
+    statistics.json battle statistics by opponent and mech class, see `echelon_env.evaluate.statistics_file`
     tensorboard/    the metrics for TensorBoard
     wandb/          the metrics for Weights & Biases, if requested
     checkpoints/    see `checkpoint`

@@ -12,9 +12,11 @@ import numpy as np
 from PIL import Image
 from stable_baselines3.common.logger import JSONOutputFormat, KVWriter, Logger, TensorBoardOutputFormat
 from tensorboard.compat.proto.summary_pb2 import Summary
+from torch import Tensor
 from torch.utils.tensorboard.writer import SummaryWriter
 
 from echelon_env.engine.kernels import BackendError
+from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_env.replays import Replay, ReplayError, export_gif, write_page, write_replay
 from echelon_env.storage.atomic import write_bytes
 from echelon_train.config.train import TrainConfig
@@ -35,6 +37,16 @@ class Film(NamedTuple):
 
     gif: Path
     page: Path | None  # None where this installation has no WebAssembly module
+
+
+class SavedPolicy(NamedTuple):
+    """A checkpoint of the run; a value for Weights & Biases, which gets the policy as an artifact."""
+
+    folder: Path
+
+
+NOT_WANDB = ("stdout", "log", "json", "csv", "tensorboard")
+"""The outputs that leave out a `SavedPolicy`."""
 
 
 def write_film(folder: Path, name: str, replay: Replay) -> Film:
@@ -122,7 +134,9 @@ class _TensorBoard(TensorBoardOutputFormat):  # type: ignore[misc]
 
 
 class WandbOutput(KVWriter):  # type: ignore[misc]
-    """Numbers and texts of a run's metrics for Weights & Biases, under the name of the run's folder.
+    """A run's metrics for Weights & Biases, under the name of the run's folder.
+
+    Numbers, texts, films, tensors as histograms, and the policies of checkpoints as artifacts.
 
     Parameters
     ----------
@@ -171,7 +185,20 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
                 values[key] = self._wandb.Video(str(value.gif), format="gif")
                 if value.page is not None:
                     values[f"{key}_page"] = self._wandb.Html(str(value.page))
+            elif isinstance(value, Tensor):
+                values[key] = self._wandb.Histogram(value.tolist())
         self._run.log(values, step=step)
+        saved = {key: value.folder for key, value in key_values.items() if isinstance(value, SavedPolicy)}
+        for folder in dict.fromkeys(saved.values()):
+            self._send(folder, [key.removeprefix("checkpoint/") for key in saved if saved[key] == folder])
+
+    def _send(self, checkpoint: Path, aliases: list[str]) -> None:
+        """Send the policy of a checkpoint as a version of the run's artifact, which gets the `aliases`."""
+        steps = {"steps": int(checkpoint.name)}
+        artifact = self._wandb.Artifact(f"policy-{self._run.id}", type="model", metadata=steps)
+        for name in (WEIGHTS_FILE, JSON_FILE):
+            artifact.add_file(str(checkpoint / name), name)
+        self._run.log_artifact(artifact, aliases=aliases)
 
     def close(self) -> None:
         """Send the remaining values."""

@@ -29,6 +29,7 @@ from echelon_train.ppo.training_state import restore_training_state, training_st
 from echelon_train.runs.building import build_model, make_env, make_teacher
 from echelon_train.runs.callbacks import (
     BattleStatistics,
+    BattleTotalsCallback,
     CheckpointCallback,
     ClockCallback,
     CurriculumCallback,
@@ -40,9 +41,10 @@ from echelon_train.runs.callbacks import (
     ProgressCallback,
     StopCallback,
 )
-from echelon_train.runs.evaluation import Evaluation, evaluate
+from echelon_train.runs.callbacks.battle_totals import TENSORS
+from echelon_train.runs.evaluation import SCENARIO, Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
-from echelon_train.runs.loggers import FILMS_FOLDER, Film, write_film
+from echelon_train.runs.loggers import FILMS_FOLDER, NOT_WANDB, Film, SavedPolicy, write_film
 from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.state_layout import state_room
 from echelon_train.tensor_files import weights_of
@@ -111,6 +113,7 @@ class Run:
         self.model.time_remaining = self._clock.remaining
         self._curriculum = CurriculumCallback(config, console)
         self._statistics = BattleStatistics()
+        self._totals = BattleTotalsCallback(out if distributed.rank() == 0 else None)
         self._stop = StopCallback(console, self._clock.is_up)
         self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
         self._evaluations = EvaluationCallback(
@@ -140,7 +143,7 @@ class Run:
         OSError
             If the run's folder cannot be written. Earlier checkpoints stay valid, and the run can be resumed from them.
         """
-        callbacks: list[BaseCallback] = [self._clock, self._statistics, self._curriculum, self._stop]
+        callbacks: list[BaseCallback] = [self._clock, self._statistics, self._totals, self._curriculum, self._stop]
         callbacks.append(self._checkpoints)
         if self._config.eval_every:
             callbacks.append(self._evaluations)
@@ -176,6 +179,7 @@ class Run:
         All processes of a distributed run call it, and the first one writes. Raises as `save_in_run`.
         """
         tensors, values = training_state(self.model)
+        tensors |= self._totals.state_tensors()
         values |= {
             "clock": self._clock.state_dict(),
             "curriculum": self._curriculum.state_dict(),
@@ -199,7 +203,10 @@ class Run:
             self._trained_maps(),
         )
         state = TrainingState(*gather_state(tensors, values))
-        return distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
+        folder = distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
+        self._totals.write(steps)
+        self.model.logger.record("checkpoint/last", SavedPolicy(folder), exclude=NOT_WANDB)
+        return folder
 
     def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
         """Continue from a checkpoint of the same run, in a `Run` that has not trained yet.
@@ -243,7 +250,9 @@ class Run:
         for name, tensor in ours.items():
             tensor.copy_(theirs[name])
         self._refresh_opponents()
-        restore_training_state(self.model, tensors, values)
+        others = {name: tensor for name, tensor in tensors.items() if not name.startswith(TENSORS)}
+        restore_training_state(self.model, others, values)
+        self._totals.restore_tensors(tensors, self.model.get_env())
         if self._league is not None:
             self._league.load_state_dict(values["league"])  # last, because new battles above have drawn opponents
         if self._opponents is not None:
@@ -320,6 +329,7 @@ class Run:
             )
         )
         ask, steps = self._should_continue, self.model.num_timesteps
+        self._totals.add_evaluation(steps, SCENARIO, found.totals)
         if not distributed.broadcast_object(lambda: ask is None or ask(steps, found)):  # only the first process asks
             self._stop.end()
         return found
@@ -345,7 +355,8 @@ class Run:
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""
         self._best = self.model.num_timesteps
-        self.save(self._best)
+        folder = self.save(self._best)
+        self.model.logger.record("checkpoint/best", SavedPolicy(folder), exclude=NOT_WANDB)
         self._name_best()
 
     def _name_best(self) -> None:

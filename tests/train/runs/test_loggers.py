@@ -5,12 +5,14 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.config.files import load_run_config
 from echelon_train.errors import TrainError
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.loggers import check_wandb, open_logger
+from echelon_train.runs.loggers import NOT_WANDB, SavedPolicy, check_wandb, open_logger
 from echelon_train.runs.plots import save_run_curves
 
 CONFIG = load_run_config("quickstart")
@@ -25,8 +27,21 @@ class FakeRun(SimpleNamespace):
         self.rows.append((step, values))
         self.step = step
 
+    def log_artifact(self, artifact, aliases):
+        self.artifacts.append((artifact, aliases))
+
     def finish(self):
         self.finished = True
+
+
+class FakeArtifact(SimpleNamespace):
+    """The used part of `wandb.Artifact`."""
+
+    def __init__(self, name, type, metadata):
+        super().__init__(name=name, type=type, metadata=metadata, files={})
+
+    def add_file(self, path, name):
+        self.files[name] = path
 
 
 @pytest.fixture
@@ -36,7 +51,7 @@ def wandb(monkeypatch):
     fake.runs, fake.Error, fake.Settings = [], type("Error", (Exception,), {}), SimpleNamespace
 
     def init(**arguments):
-        run = FakeRun(id=arguments["id"] or "abc", arguments=arguments, rows=[], finished=False)
+        run = FakeRun(id=arguments["id"] or "abc", arguments=arguments, rows=[], artifacts=[], finished=False)
         fake.runs.append(run)
         return run
 
@@ -132,11 +147,48 @@ def test_a_service_that_refuses_is_an_error(tmp_path, wandb):
         open_logger(tmp_path, CONFIG, wandb="mechs")
 
 
+def log_more(logger, folder):
+    """A histogram, and a checkpoint that is the last and the best one."""
+    for name in (WEIGHTS_FILE, JSON_FILE):
+        (folder / name).write_text("{}")
+    logger.record("battle/histogram/return", torch.tensor([1.0, 2.0, 2.5]), exclude=("stdout", "log", "json", "csv"))
+    for alias in ("last", "best"):
+        logger.record(f"checkpoint/{alias}", SavedPolicy(folder), exclude=NOT_WANDB)
+    log(logger, 100)
+
+
+def test_tensorboard_has_histograms_and_lines_have_none(tmp_path):
+    folder = tmp_path / "0000000064"
+    folder.mkdir()
+    log_more(open_logger(tmp_path, CONFIG), folder)
+    assert read_metrics(tmp_path)[0].keys() == {"time/total_timesteps", "battle/win_rate", "curriculum/scenario"}
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert events.Tags()["histograms"] == ["battle/histogram/return"]
+    (histogram,) = events.Histograms("battle/histogram/return")
+    assert (histogram.step, histogram.histogram_value.num, histogram.histogram_value.sum) == (100, 3.0, 5.5)
+
+
+def test_weights_and_biases_gets_histograms_and_policies(tmp_path, wandb):
+    folder = tmp_path / "0000000064"
+    folder.mkdir()
+    wandb.Histogram, wandb.Artifact = lambda values: ("histogram", values), FakeArtifact
+    log_more(open_logger(tmp_path, CONFIG, wandb="mechs"), folder)
+    (run,) = wandb.runs
+    assert run.rows[0][1]["battle/histogram/return"] == ("histogram", [1.0, 2.0, 2.5])
+    ((artifact, aliases),) = run.artifacts
+    assert aliases == ["last", "best"]
+    assert (artifact.name, artifact.type, artifact.metadata) == ("policy-abc", "model", {"steps": 64})
+    assert artifact.files == {name: str(folder / name) for name in (WEIGHTS_FILE, JSON_FILE)}
+
+
 @pytest.mark.long
 def test_the_real_package_works_offline(tmp_path, monkeypatch):
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
-    log(open_logger(tmp_path, CONFIG, wandb="mechs"), 100, 200)
+    folder = tmp_path / "0000000064"
+    folder.mkdir()
+    log_more(open_logger(tmp_path, CONFIG, wandb="mechs"), folder)
     assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 1
     assert (tmp_path / "wandb.id").read_text()

@@ -104,6 +104,12 @@ REFUSED = {
         "random number generators",
     ),
     "env": (edit_tensors(lambda t: t.pop("env.lengths")), r"cannot restore its state: .*missing: \['lengths'\]"),
+    "totals missing": (edit_tensors(lambda t: t.pop("totals.document")), "battle totals: expected an object"),
+    "totals": (edit_tensors(lambda t: t["totals.document"].fill_(32)), "battle totals: expected JSON"),
+    "battles": (
+        edit_tensors(lambda t: t.pop("totals.battles.cells")),
+        r"statistics of battles: .*missing: \['cells'\]",
+    ),
     "counter": (edit_values(lambda v: v.update(_n_updates="many")), "_n_updates: expected an integer"),
     "counters disagree": (edit_values(lambda v: v.update(num_timesteps=5)), "steps: expected 5, got 96"),
     "value missing": (edit_values(lambda v: v.pop("statistics")), "'statistics' is missing"),

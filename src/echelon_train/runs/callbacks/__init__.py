@@ -1,5 +1,6 @@
 """Callbacks of a run, one in each module."""
 
+from echelon_train.runs.callbacks.battle_totals import BattleTotalsCallback
 from echelon_train.runs.callbacks.checkpointing import CheckpointCallback
 from echelon_train.runs.callbacks.clock import ClockCallback
 from echelon_train.runs.callbacks.curriculum import CurriculumCallback
@@ -14,6 +15,7 @@ from echelon_train.runs.callbacks.stopping import StopCallback
 
 __all__ = [
     "BattleStatistics",
+    "BattleTotalsCallback",
     "CheckpointCallback",
     "ClockCallback",
     "CurriculumCallback",

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from echelon_env import ConfigError
 from echelon_env.config.curriculum import make_curriculum
+from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.runs.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
 
@@ -180,7 +181,8 @@ def test_the_best_policy_is_the_best_of_its_stage():
 
     def judge():
         wins = SimpleNamespace(estimate=next(rates), low=0.0, high=1.0)
-        return SimpleNamespace(wins=wins, draws=shares, losses=shares, win_rates={"novice": wins})
+        rest = {"win_rates": {"novice": wins}, "totals": BattleTotals()}
+        return SimpleNamespace(wins=wins, draws=shares, losses=shares, **rest)
 
     callback = EvaluationCallback(1, judge, lambda: kept.append(model.num_timesteps), lambda: moves[0], lambda: False)
     model = Model(callback)

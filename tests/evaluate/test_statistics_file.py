@@ -1,0 +1,160 @@
+import json
+import re
+
+import numpy as np
+import pytest
+
+from echelon_env import ConfigError, make_config
+from echelon_env.evaluate import baseline, evaluation_seed, play_match
+from echelon_env.evaluate.battle_totals import HEAT_CELLS, BattleTotals, OpponentTotals
+from echelon_env.evaluate.statistics_file import (
+    MAX_BYTES,
+    MAX_NAME,
+    EvaluationTotals,
+    Period,
+    StatisticsError,
+    StatisticsFile,
+    read_statistics,
+    write_statistics,
+)
+
+CONFIG = make_config("duel", max_steps=40, terrain={"size": 36})
+
+
+@pytest.fixture(scope="module")
+def file():
+    """Statistics of battles, as of a run with two periods and an evaluation."""
+    parts = []
+    for number, level in enumerate(("novice", "expert", "trivial")):
+        totals = BattleTotals()
+        seeds = [evaluation_seed(number, 0)]
+        play_match(baseline("veteran"), baseline(level), CONFIG, seeds, scenario="duel", totals=totals)
+        parts.append(totals)
+    periods = Period(0, 100, parts[0]), Period(100, 250, parts[1])
+    return StatisticsFile("my run", 300, periods, (EvaluationTotals(250, "duel", parts[2]),))
+
+
+def same(one, other, tolerance):
+    assert [*one.opponents] == [*other.opponents]
+    for name in one.opponents:
+        assert one.results(name) == pytest.approx(other.results(name), rel=tolerance)
+        for side in ("own", "enemy"):
+            assert one.sums(side, name) == pytest.approx(other.sums(side, name), rel=tolerance)
+            assert [*one.by_class(side, name)] == [*other.by_class(side, name)]
+    assert [*one.heatmaps] == [*other.heatmaps]
+    for size, maps in one.heatmaps.items():
+        np.testing.assert_allclose(maps, other.heatmaps[size], rtol=tolerance)
+
+
+def test_a_file_is_read_as_it_was_written(file, tmp_path):
+    path = tmp_path / "statistics.json"
+    write_statistics(path, file)
+    again = read_statistics(path)
+    assert (again.player, again.steps) == ("my run", 300)
+    assert [(each.first, each.last) for each in again.training] == [(0, 100), (100, 250)]
+    assert [(each.steps, each.scenario) for each in again.evaluations] == [(250, "duel")]
+    for one, other in zip([*file.training, *file.evaluations], [*again.training, *again.evaluations], strict=True):
+        same(one.totals, other.totals, 1e-8)
+    assert again.total().battles == file.total().battles == 4
+    write_statistics(path, again)
+    assert read_statistics(path).to_dict() == again.to_dict()
+    exact = json.loads(json.dumps(file.to_dict(exact=True)))
+    assert StatisticsFile.from_dict(exact).to_dict(exact=True) == file.to_dict(exact=True)
+
+
+def test_names_are_printable(tmp_path):
+    totals = BattleTotals({"a\nb\ud800": OpponentTotals({}, {"": {"mechs": 1.0}}, {"x" * 2000: {"mechs": 2.0}})})
+    write_statistics(tmp_path / "s.json", StatisticsFile("\x1b[31m", 0, (), (EvaluationTotals(0, "duel", totals),)))
+    again = read_statistics(tmp_path / "s.json")
+    (opponent,) = again.evaluations[0].totals.opponents.items()
+    assert (again.player, opponent[0]) == ("?[31m", "a?b?")
+    assert opponent[1].own == {"?": {"mechs": 1.0}}
+    assert opponent[1].enemy == {"x" * MAX_NAME: {"mechs": 2.0}}
+
+
+def put(document, path, value):
+    *parents, last = path
+    for key in parents:
+        document = document[key]
+    document[last] = value
+
+
+NOVICE = ("training", 0, "totals", "opponents", "novice")
+MAPS = ("training", 0, "totals", "heatmaps", "36")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("format",), "echelon-replay", "expected the format 'echelon-statistics' of version 1, got 'echelon-replay'"),
+        (("version",), 2, "of version 1, got 'echelon-statistics' of 2"),
+        (("other",), 2, "the document: expected an object with the keys"),
+        (("player",), "a\x1b", "player: expected a printable name"),
+        (("player",), "", "player: expected a printable name"),
+        (("steps",), -1, "steps: expected an integer from 0"),
+        (("steps",), True, "steps: expected an integer from 0"),
+        (("training",), {}, "training: expected a list of at most 8"),
+        (("training",), [{}] * 9, "training: expected a list of at most 8"),
+        (("training", 0), [], "training.0: expected an object with the keys"),
+        (("training", 1, "first"), 99, "training: expected periods in the order of time"),
+        (("training", 1, "last"), 99, "training: expected periods in the order of time"),
+        (("evaluations",), [None] * 65, "evaluations: expected a list of at most 64"),
+        (("evaluations", 0, "scenario"), 3, "evaluations.0.scenario: expected a printable name"),
+        (("training", 0, "totals", "opponents"), [], "training.0.totals.opponents: expected an object"),
+        ((*NOVICE, "wins"), "2", "opponents.novice.wins: expected a number from 0"),
+        ((*NOVICE, "wins"), -1, "opponents.novice.wins: expected a number from 0"),
+        ((*NOVICE, "wins"), 10**400, "opponents.novice.wins: expected a number from 0"),
+        ((*NOVICE, "own"), {str(number): {} for number in range(1001)}, "own: expected an object of at most 1000"),
+        ((*NOVICE, "own", "medium", "mechs"), float("nan"), "own.medium.mechs: expected a number"),
+        ((*NOVICE, "own", "medium", "mechs"), float("inf"), "own.medium.mechs: expected a number"),
+        ((*NOVICE, "own", "medium", "deaths"), -1, "own.medium.deaths: expected a number from 0"),
+        ((*NOVICE, "own", "medium", "reward"), -1e16, "own.medium.reward: expected a number from -1e"),
+        ((*NOVICE, "own", "medium", "x" * 1025), 1, "own.medium: expected a printable name of at most 1024"),
+        (
+            (*NOVICE, "own", "medium"),
+            {str(n): 1 for n in range(2001)},
+            "own.medium: expected an object of at most 2000",
+        ),
+        (("training", 0, "totals", "heatmaps"), {"wide": {}}, "heatmaps: expected edges of maps in m, got 'wide'"),
+        (("training", 0, "totals", "heatmaps"), {"0": {}}, "heatmaps: expected edges of maps in m, got '0'"),
+        ((*MAPS, "own"), {}, "heatmaps.36.own: expected an object with the keys"),
+        ((*MAPS, "own", "deaths"), [[0] * 32] * 31, f"own.deaths: expected {HEAT_CELLS} rows of {HEAT_CELLS} numbers"),
+        ((*MAPS, "own", "deaths", 3), [0] * 33, "own.deaths: expected 32 rows of 32 numbers"),
+        ((*MAPS, "own", "deaths", 3, 3), None, "own.deaths: expected 32 rows of 32 numbers"),
+        ((*MAPS, "own", "deaths", 3, 3), -1, "own.deaths: expected 32 rows of 32 numbers"),
+    ],
+)
+def test_what_is_not_statistics_is_refused_with_the_place(file, tmp_path, path, value, message):
+    document = file.to_dict()
+    put(document, path, value)
+    target = tmp_path / "bad.json"
+    target.write_text(json.dumps(document))
+    with pytest.raises(StatisticsError, match=re.escape(message)) as raised:
+        read_statistics(target)
+    assert str(raised.value).startswith(str(target)) and len(str(raised.value)) < len(str(target)) + 600
+    assert isinstance(raised.value, ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "expected statistics as JSON"),
+        (b"\xff\xfe\x00", "expected statistics as JSON"),
+        (b"[" * 100_000, "expected statistics as JSON"),
+        (b"9" * 10_000, "expected statistics as JSON"),
+        (b"[]", "the document: expected an object"),
+        (b" " * (MAX_BYTES + 1), "expected at most"),
+    ],
+    ids=["empty", "binary", "deep", "long", "list", "large"],
+)
+def test_other_files_are_refused(tmp_path, data, message):
+    (tmp_path / "bad.json").write_bytes(data)
+    with pytest.raises(StatisticsError, match=message):
+        read_statistics(tmp_path / "bad.json")
+
+
+def test_a_missing_file_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_statistics(tmp_path / "none.json")
+    with pytest.raises(FileNotFoundError):
+        write_statistics(tmp_path / "none" / "statistics.json", StatisticsFile("x", 0))

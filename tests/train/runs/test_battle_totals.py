@@ -1,0 +1,225 @@
+"""Battle statistics of a run: its metrics and its file."""
+
+import json
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from echelon_env import BattleEngine, ConfigError
+from echelon_env.evaluate.battle_observer import BattleObserver
+from echelon_env.evaluate.battle_totals import COUNTS, OTHERS, measures, sum_of
+from echelon_env.evaluate.statistics_file import MAX_EVALUATIONS, MAX_PERIODS, read_statistics
+from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, RecentBattles
+from echelon_train.runs.callbacks import BattleTotalsCallback
+from echelon_train.runs.callbacks.battle_totals import MAX_NAMES
+from echelon_train.runs.folder import read_metrics
+from echelon_train.runs.training import resume, train
+from echelon_train.vec_env import BattleVecEnv
+from train.resuming import QUIET, at_step, resumable_run
+from train.small import small_battle
+
+
+class Broken(Exception):  # noqa: N818
+    """Ends a process in the middle of anything."""
+
+
+def break_off():
+    raise Broken
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """(folder, what the engine says of every training battle when it ends) of a run against several opponents."""
+    out, battles = tmp_path_factory.mktemp("runs") / "run", []
+    stock = BattleVecEnv._report_episodes
+
+    def report(self, over, observations, truncated, infos):
+        stock(self, over, observations, truncated, infos)
+        for b in np.flatnonzero(over).tolist():
+            rows = slice(b * self.team_size, (b + 1) * self.team_size)
+            side = int(self.battles.side[b])
+            reward = sum(info["episode"]["r"] for info in infos[rows])
+            counts = self.engine.team_statistics[b, [side, 1 - side]]
+            battles.append((infos[rows][0]["opponent"], infos[rows][0]["outcome"], reward, counts))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BattleVecEnv, "_report_episodes", report)
+        battle = small_battle("skirmish", max_steps=14, terrain={"size": 52})
+        opponents = {"novice": 1.0, "trivial": 1.0, "self": 2.0}
+        config = resumable_run(battle=battle, opponent=opponents, battles=4, steps=1200, eval_every=600)
+        train(config, out, console=QUIET)
+    return out, battles
+
+
+def test_the_file_has_all_training_battles(trained):
+    out, battles = trained
+    file = read_statistics(out / "statistics.json")
+    assert (file.player, file.steps) == ("run", read_metrics(out)[-1]["time/total_timesteps"])
+    totals = file.total()
+    expected = Counter(opponent for opponent, *_ in battles)
+    assert {name: totals.results(name)["battles"] for name in totals.opponents} == expected
+    assert expected.keys() == {"novice", "trivial", "self"}
+    for name in expected:
+        played = [each for each in battles if each[0] == name]
+        for outcome, result in ((1, "wins"), (0, "draws"), (-1, "losses")):
+            assert totals.results(name)[result] == sum(each[1] == outcome for each in played)
+        for place, side in enumerate(("own", "enemy")):
+            sums = totals.sums(side, name)
+            assert sums["mechs"] == 5 * len(played)
+            for key, source in COUNTS.items():
+                assert sums.get(key, 0.0) == pytest.approx(sum(float(each[3][source][place]) for each in played))
+        assert totals.sums("own", name)["reward"] == pytest.approx(sum(each[2] for each in played), rel=1e-4, abs=1e-3)
+
+
+def test_periods_follow_each_other_and_evaluations_are_kept(trained):
+    file = read_statistics(trained[0] / "statistics.json")
+    assert 1 < len(file.training) <= MAX_PERIODS
+    assert file.training[0].first == 0 and file.training[-1].last == file.steps
+    assert all(one.last == two.first for one, two in zip(file.training, file.training[1:], strict=False))
+    assert len(file.evaluations) == sum("eval/win_rate" in line for line in read_metrics(trained[0])) >= 3
+    assert [bool(each.totals.heatmaps) for each in file.evaluations] == [False] * (len(file.evaluations) - 1) + [True]
+    last = [line for line in read_metrics(trained[0]) if "eval/win_rate" in line][-1]
+    found = measures(file.evaluations[-1].totals.sums("own"))
+    for name in ("damage_dealt", "deaths", "zone_share"):
+        assert last[f"eval/{name}"] == pytest.approx(found[name], rel=1e-6)
+
+
+def test_metrics_say_why_battles_are_won(trained):
+    lines = read_metrics(trained[0])
+    last = [line for line in lines if "battle/count" in line][-1]
+    names = {"battle/damage_dealt", "battle/deaths", "battle/zone_share", "battle/distance", "battle/message_entropy"}
+    names |= {"battle/reward/approach", "battle/class/heavy/damage_dealt", "opponent/novice/damage_taken"}
+    names |= {"battle/class/scout/return", "battle/death/while_shut_down"} & last.keys()
+    assert names <= last.keys()
+    assert all(isinstance(last[name], float) for name in names)
+    assert max(len(json.dumps(line)) for line in lines) < 12_000
+    events = EventAccumulator(str(trained[0] / "tensorboard"), {"histograms": 0, "scalars": 0})
+    events.Reload()
+    assert {"battle/damage_dealt", "battle/class/heavy/kills", "opponent/novice/kills"} <= {*events.Tags()["scalars"]}
+    histograms = [events.Histograms(f"battle/histogram/{name}") for name in ("return", "damage_dealt")]
+    assert [sum(each.histogram_value.num for each in one) for one in histograms] == [5 * len(trained[1])] * 2
+    rewards = sum(each.histogram_value.sum for each in histograms[0])
+    assert rewards == pytest.approx(sum(reward for _, _, reward, _ in trained[1]), rel=1e-4, abs=1e-2)
+
+
+@pytest.mark.long
+def test_a_resumed_run_continues_the_numbers(tmp_path, monkeypatch):
+    """Broken off in the middle of battles, and between two checkpoints."""
+    config = resumable_run(opponent={"trivial": 1.0, "self": 1.0}, eval_every=100)
+    train(config, tmp_path / "whole" / "run", console=QUIET)
+    stopped = tmp_path / "stopped" / "run"
+    with monkeypatch.context() as patch:
+        at_step(patch, 44, break_off)
+        with pytest.raises(Broken):
+            train(config, stopped, console=QUIET)
+    resume(stopped, console=QUIET)
+    files = [(tmp_path / name / "run" / "statistics.json").read_bytes() for name in ("whole", "stopped")]
+    assert files[0] == files[1]
+    lines = [
+        {
+            (line["time/total_timesteps"], name): value
+            for line in read_metrics(tmp_path / run / "run")
+            for name, value in line.items()
+            if name.startswith(("battle/", "eval/", "opponent/"))
+        }
+        for run in ("whole", "stopped")
+    ]
+    assert lines[0] == lines[1]
+    assert {"battle/damage_taken", "eval/damage_taken", "opponent/trivial/deaths"} <= {name for _, name in lines[0]}
+
+
+@pytest.fixture(scope="module")
+def record():
+    """The record of a battle."""
+    engine = BattleEngine(small_battle("skirmish", max_steps=3, terrain={"size": 52}))
+    observer = BattleObserver(engine)
+    engine.reset([3])
+    for _ in range(3):
+        engine.step(np.ones((1, engine.num_mechs, engine.action_dim)))
+    return observer.finished[0]
+
+
+def test_memory_and_file_are_bounded(record, tmp_path):
+    callback = BattleTotalsCallback(tmp_path)
+    rollouts = 200
+    for rollout in range(rollouts):
+        callback._add(record, f"opponent {rollout}", 0)
+        callback._add_rollout(10 * (rollout + 1))
+        callback.add_evaluation(10 * rollout, "evaluation", record.totals("novice", 1))
+    callback.write(10 * rollouts)
+    file = read_statistics(tmp_path / "statistics.json")
+    assert MAX_PERIODS / 2 < len(file.training) <= MAX_PERIODS
+    assert (file.training[0].first, file.training[-1].last) == (0, 10 * rollouts)
+    assert file.total().battles == rollouts
+    names = {name for period in file.training for name in period.totals.opponents}
+    assert names == {OTHERS, *(f"opponent {number}" for number in range(rollouts - MAX_NAMES, rollouts))}
+    assert file.total().results(OTHERS)["battles"] == rollouts - MAX_NAMES
+    whole = sum_of([record.totals("x", 0).sums("own")] * rollouts)
+    assert file.total().sums("own") == pytest.approx(whole)
+    assert MAX_EVALUATIONS / 2 <= len(file.evaluations) <= MAX_EVALUATIONS
+    steps = [each.steps for each in file.evaluations]
+    assert steps == sorted(steps) and steps[-1] == 10 * (rollouts - 1)
+    assert len(callback.state_tensors()["totals.document"]) < 4_000_000
+
+
+def test_other_processes_keep_nothing():
+    callback = BattleTotalsCallback(None)
+    callback.write(3)
+    callback.restore_tensors({}, None)
+    assert callback.state_tensors() == {}
+
+
+def test_metrics_are_means_with_decaying_weights():
+    recent, rng, battles = RecentBattles(), np.random.default_rng(1), []
+    assert recent.metrics() == {}
+    for number in range(60):
+        classes = {
+            name: {
+                "mechs": 2.0, "damage_dealt": rng.random(), "shots": 4.0, "hits": float(rng.integers(4)), "deaths": 1.0,
+                "death/own": 0.25, "death/hazard": 0.75, "reward/zone": -rng.random(), "weapon/laser/shots": 4.0,
+                "weapon/laser/hits": 1.0, "weapon/laser/damage": 3.0,
+            }
+            for name in ("scout", "heavy")
+        }  # fmt: skip
+        battles.append((f"opponent {number % 3}", classes))
+        recent.add(*battles[-1])
+
+    def decayed(parts):
+        sums = defaultdict(float)
+        for age, part in enumerate(reversed(parts)):
+            for name, value in part.items():
+                sums[name] += value * DECAY**age
+        return sums
+
+    found = recent.metrics()
+    total = sum_of([decayed([classes[name] for _, classes in battles]) for name in ("scout", "heavy")])
+    assert found["battle/damage_dealt"] == pytest.approx(total["damage_dealt"] / total["mechs"])
+    assert found["battle/accuracy"] == pytest.approx(total["hits"] / total["shots"])
+    assert found["battle/reward/zone"] == pytest.approx(total["reward/zone"] / total["mechs"])
+    assert found["battle/weapon/laser/accuracy"] == pytest.approx(0.25)
+    assert found["battle/weapon/laser/damage"] == pytest.approx(1.5)
+    assert (found["battle/death/own"], found["battle/death/hazard"]) == pytest.approx((0.25, 0.75))
+    heavy = decayed([classes["heavy"] for _, classes in battles])
+    assert found["battle/class/heavy/damage_dealt"] == pytest.approx(heavy["damage_dealt"] / heavy["mechs"])
+    against = decayed([sum_of(classes.values()) for name, classes in battles if name == "opponent 1"])
+    assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(against["damage_dealt"] / against["mechs"])
+    assert {f"battle/{name}" for name in OF_ALL if name.endswith("share")}.isdisjoint(found)  # nothing to divide by
+
+
+def test_recent_battles_are_restored_and_bounded():
+    recent, again = RecentBattles(), RecentBattles()
+    for number in range(50):
+        recent.add(f"opponent {number}", {"heavy": {"mechs": 1.0, "reward": -0.1 * number}})
+    names = {name.split("/")[1] for name in recent.metrics() if name.startswith("opponent/")}
+    assert names == {f"opponent {number}" for number in range(50 - MAX_OPPONENTS, 50)}
+    again.load_state_dict(json.loads(json.dumps(recent.state_dict())))
+    for one in (recent, again):
+        one.add("opponent 3", {"heavy": {"mechs": 1.0, "deaths": 1.0}})
+    assert recent.metrics() == again.metrics()
+    before = again.state_dict()
+    for wrong in (None, {}, {"classes": {}, "opponents": 3}, {"classes": {"heavy": {"mechs": "x"}}, "opponents": {}}):
+        with pytest.raises(ConfigError, match="recent battles"):
+            again.load_state_dict(wrong)
+    assert again.state_dict() == before
