@@ -135,7 +135,7 @@ def evaluate(
     """
     opponents = Opponents.parse(opponents).check_playable()
     matches, first, totals = [], 0, BattleTotals()
-    for opponent, maps in zip(opponents.members, _maps(opponents, num_battles), strict=True):
+    for opponent, maps in zip(opponents.members, maps_by_opponent(opponents, num_battles), strict=True):
         seeds = [evaluation_seed(seed, first + index) for index in range(maps)]
         rival = named_player(opponent, seed)
         matches.append(
@@ -150,7 +150,7 @@ def evaluate(
     return dataclasses.replace(evaluation, maps_trained_on=len(played & known), trained_maps=len(known))
 
 
-def _maps(opponents: Opponents, num_battles: int) -> list[int]:
+def maps_by_opponent(opponents: Opponents, num_battles: int) -> list[int]:
     """The number of maps against each opponent: one, and the others where a weight's share lacks most."""
     check_battles(num_battles, opponents)
     shares = np.array(opponents.weights) / sum(opponents.weights) * (num_battles // 2)
