@@ -50,7 +50,7 @@ def format_share(share: Mapping[str, float | None]) -> str:
     """A share and its interval in per cent, such as ``"52.0 [45.1, 58.8]"``, or ``"52.0 -"`` without an interval."""
     low, high = share["low"], share["high"]
     interval = "-" if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
-    return f"{_percent(share['estimate'])} {interval}"
+    return f"{percent(share['estimate'])} {interval}"
 
 
 def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | None) -> str:
@@ -59,7 +59,7 @@ def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | No
     `maps_trained_on` of the `maps` are among its `trained_maps` training maps. Both are None if the training maps are
     unknown.
     """
-    text = f"on {_count(maps, 'map')}"
+    text = f"on {plural(maps, 'map')}"
     if maps_trained_on is None or trained_maps is None:
         return text
     few = "" if trained_maps >= ENOUGH_MAPS else ": too few to speak of unseen maps"
@@ -69,7 +69,7 @@ def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | No
 def format_bad_actions(report: Mapping[str, Any]) -> list[str]:
     """A line for each player of a report that had non-finite actions."""
     ends = {
-        name: f": {_count(count, 'entry', 'entries')} of its actions not finite, played as 0"
+        name: f": {plural(count, 'entry', 'entries')} of its actions not finite, played as 0"
         for name, count in report["bad_actions"].items()
         if count
     }
@@ -105,7 +105,7 @@ def _header(report: Mapping[str, Any]) -> list[str]:
         part = "" if suite["complete"] else ", a part of it"
         lines.append(f"suite {suite['name']} ({suite['hash'][:_HASH]}){part}")
     lines += [
-        f"{shorten(name, _LONG_NAME)}: {_count(each['maps'], 'map')}" for name, each in report["scenarios"].items()
+        f"{shorten(name, _LONG_NAME)}: {plural(each['maps'], 'map')}" for name, each in report["scenarios"].items()
     ]
     for player in report["players"]:
         mode = player["action_mode"]
@@ -163,7 +163,7 @@ def _matrix(
         heads = "".join(f"{shorten(names[j], _MATRIX_COLUMN - 1):>{_MATRIX_COLUMN}}" for j in chosen)
         lines.append(f"{'':<{label}}{heads}")
         for i in rows:
-            values = "".join(f"{_percent(cells[i][j]):>{_MATRIX_COLUMN}}" for j in chosen)
+            values = "".join(f"{percent(cells[i][j]):>{_MATRIX_COLUMN}}" for j in chosen)
             lines.append(f"{shorten(names[i], label):<{label}}{values}")
     return lines
 
@@ -206,12 +206,14 @@ def _format_outward(share: Mapping[str, float]) -> str:
     return f"{100 * share['estimate']:.1f} [{math.floor(100 * share['low'])}, {math.ceil(100 * share['high'])}]"
 
 
-def _count(number: int, what: str, several: str | None = None) -> str:
+def plural(number: int, what: str, several: str | None = None) -> str:
+    """A number with its noun, such as ``"1 match"``."""
     return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
+def percent(value: float | None) -> str:
+    """A share in per cent, such as ``"52.1"``; ``"-"`` for None and NaN."""
+    return "-" if value is None or math.isnan(value) else f"{100 * value:.1f}"
 
 
 def _number(value: float) -> str:

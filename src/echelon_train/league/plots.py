@@ -18,13 +18,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
-from scipy import stats
 
 from echelon_env.evaluate.statistics import CONFIDENCE
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
 from echelon_train.league.ratings.bradley_terry import Strengths
-from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.glicko2 import REACH, Rating
 from echelon_train.league.ratings.nash_averaging import NashAverage
 from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, member_ratings
 from echelon_train.league.store.members import Kind, Member
@@ -41,7 +40,6 @@ _DARK = 0.32  # distance from an even score beyond which a cell has white text
 _EMPTY, _DIAGONAL = "0.85", "0.6"
 _BESIDE: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8}  # a name beside a point
 _LINES = "-", "--", ":", "-."  # one for every ten members, as there are ten colours
-_REACH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # half an interval, in standard deviations
 
 Array = NDArray[np.float64]
 
@@ -85,7 +83,7 @@ def save_payoff_matrix(
     figure.suptitle(title)
     scale, matrix = figure.subplots(1, 2, sharey=True, width_ratios=[_PANEL, max(_PANEL, width * size)])
     values = np.array([rated[place].rating for place in order])
-    reach = _REACH * np.array([rated[place].deviation for place in order])
+    reach = REACH * np.array([rated[place].deviation for place in order])
     _draw_intervals(scale, values, values - reach, values + reach)
     scale.set_title(f"rating, {CONFIDENCE:.0%} interval", fontsize=11)
     scale.set_yticks(range(size), [shorten(name, _NAME) for name in members])
@@ -101,12 +99,15 @@ def save_payoff_matrix(
 
 
 def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]], *, title: str = "") -> None:
-    """Draw the members' ratings over the rating periods, with a band of one deviation to either side.
+    """Draw `rating_history` into a file. Raises ValueError as it does."""
+    _save(path, rating_history(history, title=title))
+
+
+def rating_history(history: Mapping[int, Mapping[str, Rating]], *, title: str = "") -> Figure:
+    """The members' ratings over the rating periods, with a band of one deviation to either side.
 
     Parameters
     ----------
-    path
-        The picture's file.
     history
         Number of a period -> the ratings after it, by member. A line starts at the member's first period.
     title
@@ -137,18 +138,21 @@ def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]],
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    _save(path, figure)
+    return figure
 
 
 def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> None:
-    """Draw the ratings of policies, with intervals, over the decisions that they were trained on.
+    """Draw `rating_curve` into a file. Raises ValueError as it does."""
+    _save(path, rating_curve(members, ratings, title=title))
+
+
+def rating_curve(members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> Figure:
+    """The ratings of policies, with intervals, over the decisions that they were trained on.
 
     A line joins a policy to its parent. Policies without children are labelled. A scripted member is a horizontal line.
 
     Parameters
     ----------
-    path
-        The picture's file.
     members
         Members to draw.
     ratings
@@ -177,7 +181,7 @@ def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[st
         of_kind = [member for member in learned.values() if member.kind == kind]
         ages = np.array([member.age for member in of_kind], dtype=np.float64)
         values = np.array([ratings[member.name].rating for member in of_kind])
-        reach = _REACH * np.array([ratings[member.name].deviation for member in of_kind])
+        reach = REACH * np.array([ratings[member.name].deviation for member in of_kind])
         style: dict[str, Any] = {"color": f"C{number}", "label": kind.replace("_", " ")}
         axes.errorbar(ages, values, reach, fmt="o", markersize=4, elinewidth=1, alpha=0.9, **style)
         for member, age, value in zip(of_kind, ages, values, strict=True):
@@ -193,7 +197,7 @@ def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[st
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="lower right", fontsize=8, frameon=False)
-    _save(path, figure)
+    return figure
 
 
 def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None:

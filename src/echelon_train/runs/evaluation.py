@@ -145,7 +145,7 @@ def evaluate(
         For a seed out of range, and for too few or equal seeds of maps.
     """
     opponents = Opponents.parse(opponents).check_playable()
-    maps, matches, first, totals = _maps(opponents, num_battles), [], 0, BattleTotals()
+    maps, matches, first, totals = maps_by_opponent(opponents, num_battles), [], 0, BattleTotals()
     if map_seeds is None:
         map_seeds = [evaluation_seed(seed, index) for index in range(sum(maps))]
     if len(set(map_seeds)) != sum(maps):
@@ -165,7 +165,7 @@ def evaluate(
     return dataclasses.replace(evaluation, maps_trained_on=len(played & known), trained_maps=len(known))
 
 
-def _maps(opponents: Opponents, num_battles: int) -> list[int]:
+def maps_by_opponent(opponents: Opponents, num_battles: int) -> list[int]:
     """The number of maps against each opponent: one, and the others where a weight's share lacks most."""
     check_battles(num_battles, opponents)
     shares = np.array(opponents.weights) / sum(opponents.weights) * (num_battles // 2)

@@ -21,12 +21,9 @@ from echelon_env.storage.atomic import write_bytes
 from echelon_train.runs.callbacks.statistics import WINDOW
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import read_metrics
-
-Metrics = Sequence[dict[str, Any]]
+from echelon_train.runs.metrics import SAMPLES_LABEL, STEPS, Metrics, common_curves, matching, points, table
 
 CURVES_FILE = "curves.png"
-_STEPS = "time/total_timesteps"
-_SAMPLES = "samples (decisions of learner mechs)"
 _DPI = 120
 _SMOOTHED = 50  # the running mean of n points is n / 50 wide
 
@@ -53,10 +50,10 @@ _CURVES = (
 
 
 _GROUPS = (
-    ("win rate by opponent", "opponent/", "/win_rate"),
-    ("loss of the teacher's labels, nats", "train/kickstart_loss_", ""),
+    ("win rate by opponent", "opponent/*/win_rate"),
+    ("loss of the teacher's labels, nats", "train/kickstart_loss_*"),
 )
-"""Title, and beginning and end of the names of metrics that are drawn together."""
+"""Title and pattern of the names of metrics that are drawn together, if there are several."""
 
 
 def save_run_curves(run: Path) -> Path:
@@ -76,22 +73,22 @@ def save_run_curves(run: Path) -> Path:
         If the metrics cannot be read, or the picture cannot be written.
     """
     metrics = read_metrics(run)
-    curves = [curve for curve in _CURVES if _points(metrics, curve.metric)[0].size]
-    groups = {title: names for title, *ends in _GROUPS if (names := _group(metrics, *ends))}
+    curves = [curve for curve in _CURVES if points(metrics, curve.metric)[0].size]
+    groups = {title: names for title, pattern in _GROUPS if len(names := matching(metrics, pattern)) > 1}
     columns = max(4, -(-(1 + len(curves) + len(groups)) // 2))
     figure = _figure((3.25 * columns, 6))
     figure.suptitle(run.resolve().name, fontweight="bold")
     places = figure.subplots(2, columns).ravel()
     _draw_win_rates(places[0], metrics)
     for axes, curve in zip(places[1:], curves, strict=False):
-        steps, values = _points(metrics, curve.metric)
+        steps, values = points(metrics, curve.metric)
         _draw(axes, steps, curve.sign * values)
         axes.set_yscale(curve.scale)
         axes.set_title(curve.title, fontsize="medium", loc="left")
     used = 1 + len(curves) + len(groups)
     for axes, (title, names) in zip(places[1 + len(curves) :], groups.items(), strict=False):
         for number, (label, metric) in enumerate(names.items()):
-            axes.plot(*_points(metrics, metric), color=f"C{number}", linewidth=1.2, label=label)
+            axes.plot(*points(metrics, metric), color=f"C{number}", linewidth=1.2, label=label)
         axes.set_title(title, fontsize="medium", loc="left")
         _add_legend(axes)
     for axes in places[:used]:
@@ -99,7 +96,7 @@ def save_run_curves(run: Path) -> Path:
         _mark_stages(axes, metrics, named=axes is places[0])
     for axes in places[used:]:
         axes.set_visible(False)
-    figure.supxlabel(_SAMPLES, fontsize="medium")
+    figure.supxlabel(SAMPLES_LABEL, fontsize="medium")
     path = run / CURVES_FILE
     _save(path, figure)
     return path
@@ -109,8 +106,8 @@ def save_comparison(
     path: Path,
     runs: Mapping[str, Sequence[Metrics]],
     metric: str,
-    along: str = _STEPS,
-    along_label: str = _SAMPLES,
+    along: str = STEPS,
+    along_label: str = SAMPLES_LABEL,
 ) -> None:
     """Draw a metric of several groups of runs into one PNG: the median of each group, and its runs as thin lines.
 
@@ -136,15 +133,13 @@ def save_comparison(
     figure = _figure((8, 4.5))
     axes = figure.subplots()
     for number, (label, group) in enumerate(runs.items()):
-        curves = [_points(metrics, metric, along) for metrics in group]
+        curves = [points(metrics, metric, along) for metrics in group]
         for steps, values in curves:
             if not steps.size:
                 raise ValueError(f"a run of {label!r} has logged no {metric!r}")
             axes.plot(steps, values, color=f"C{number}", linewidth=0.8, alpha=0.45)
-        first, last = max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves)
-        grid = np.unique(np.concatenate([steps for steps, _ in curves]))
-        grid = grid[(first <= grid) & (grid <= last)]
-        median = np.median([np.interp(grid, steps, values) for steps, values in curves], axis=0)
+        grid, values = common_curves(curves)
+        median = np.median(values, axis=0)
         seeds = f", median of {len(curves)} seeds" if len(curves) > 1 else ""
         axes.plot(grid, median, color=f"C{number}", linewidth=2.2, label=f"{label}{seeds}")
     kind, _, name = metric.partition("/")
@@ -174,7 +169,7 @@ def save_learning_curve(
     """
     figure = _figure((8, 6))
     rates, returns = figure.subplots(2, 1, sharex=True)
-    _draw(rates, *_points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
+    _draw(rates, *points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
     if evaluations:
         wins = [evaluation.wins for _, evaluation in evaluations]
         bounds = np.array([[each.estimate, each.low, each.high] for each in wins])
@@ -183,8 +178,8 @@ def save_learning_curve(
     rates.set(ylabel="win rate", title=title)
     _scale_as_share(rates)
     _add_legend(rates)
-    _draw(returns, *_points(metrics, "battle/return"))
-    returns.set(ylabel="mean return of a battle", xlabel=_SAMPLES)
+    _draw(returns, *points(metrics, "battle/return"))
+    returns.set(ylabel="mean return of a battle", xlabel=SAMPLES_LABEL)
     for axes in (rates, returns):
         _finish(axes)
     _save(path, figure)
@@ -201,29 +196,6 @@ def _save(path: Path, figure: Figure) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=_DPI)
     write_bytes(path, picture.getvalue())
-
-
-def _group(metrics: Metrics, beginning: str, end: str) -> dict[str, str]:
-    """The metrics with this beginning and end of their names, by what is between; empty if there are not several."""
-    names = dict.fromkeys(
-        name for line in metrics for name in line if name.startswith(beginning) and name.endswith(end)
-    )
-    found = {name.removeprefix(beginning).removesuffix(end): name for name in names}
-    return found if len(found) > 1 else {}
-
-
-def _table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
-    """(n, names): values of the metrics, from the lines that have finite numbers for all of them."""
-    rows = [[line[name] for name in names] for line in metrics if all(name in line for name in names)]
-    table = np.array(rows, np.float64).reshape(-1, len(names))
-    finite: NDArray[np.float64] = table[np.isfinite(table).all(axis=1)]
-    return finite
-
-
-def _points(metrics: Metrics, name: str, along: str = _STEPS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(samples, values) of a metric."""
-    steps, values = _table(metrics, along, name).T
-    return steps, values
 
 
 def _draw(axes: Axes, steps: NDArray[np.float64], values: NDArray[np.float64], label: str | None = None) -> None:
@@ -245,8 +217,8 @@ def _draw_intervals(axes: Axes, steps: NDArray[np.float64], bounds: NDArray[np.f
 
 
 def _draw_win_rates(axes: Axes, metrics: Metrics) -> None:
-    _draw(axes, *_points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
-    evaluations = _table(metrics, _STEPS, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
+    _draw(axes, *points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
+    evaluations = table(metrics, STEPS, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
     if evaluations.size:
         _draw_intervals(axes, evaluations[:, 0], evaluations[:, 1:], "evaluation, 95 % interval")
     axes.set_title("win rate", fontsize="medium", loc="left")
@@ -272,7 +244,7 @@ def _finish(axes: Axes) -> None:
 
 def _mark_stages(axes: Axes, metrics: Metrics, named: bool) -> None:
     """Mark the changes of a curriculum's stage, optionally with the names of the new scenarios."""
-    stages = [(line[_STEPS], line["curriculum/scenario"]) for line in metrics if "curriculum/scenario" in line]
+    stages = [(line[STEPS], line["curriculum/scenario"]) for line in metrics if "curriculum/scenario" in line]
     for (_, before), (steps, name) in itertools.pairwise(stages):
         if name != before:
             axes.axvline(steps, color="0.6", linewidth=0.8, linestyle=":")

@@ -7,6 +7,7 @@ import dataclasses
 from pathlib import Path
 
 from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_train.cli.report import add_report_options
 from echelon_train.supervisor.plan import LeaguePlan
 
 _EPILOG = """\
@@ -131,6 +132,9 @@ def _add_reports(commands: _Commands) -> None:
     add = commands.add("history", "Show the ratings after each rating period.").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the ratings over the periods into a new picture")
+    report = commands.add("report", "Write all results as one HTML file.")
+    report.add_argument("--all", action="store_true", help="retired members as well")
+    add_report_options(report, "report.html in the league's folder", ", one of each pairing", 6)
 
 
 def _add_playing(commands: _Commands) -> None:

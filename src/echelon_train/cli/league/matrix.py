@@ -6,13 +6,7 @@ import argparse
 from typing import Any
 
 from echelon_env.evaluate.tables import shorten
-from echelon_train.cli.league.diagnostics import (
-    Analysis,
-    analyse,
-    format_warnings,
-    payoffs_among,
-    warnings_document,
-)
+from echelon_train.cli.league.diagnostics import format_warnings, warnings_document
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
@@ -22,6 +16,7 @@ from echelon_train.cli.league.output import (
     plural,
     print_result,
 )
+from echelon_train.league.analysis import Analysis, analyse, payoffs_among
 from echelon_train.league.plots import save_nash_average, save_payoff_matrix
 from echelon_train.league.ratings.glicko2 import format_rating
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average

@@ -19,6 +19,8 @@ from rich.status import Status
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.statistics import map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share
+from echelon_env.evaluate.tables import percent as percent
+from echelon_env.evaluate.tables import plural as plural
 from echelon_train.league.ratings.glicko2 import REACH, Rating
 from echelon_train.league.store.records import PlayedMatch
 
@@ -39,16 +41,6 @@ def show_status(text: str) -> Status:
 def none_if_nan(value: float) -> float | None:
     """A number for JSON: None instead of NaN."""
     return None if math.isnan(value) else float(value)
-
-
-def plural(number: int, what: str, several: str | None = None) -> str:
-    """A number with its noun, such as ``"1 match"``."""
-    return f"{number:,} {what if number == 1 else several or what + 's'}"
-
-
-def percent(value: float) -> str:
-    """A share in percent, such as ``"52.1"``; ``"-"`` for NaN."""
-    return "-" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def rating_document(rating: Rating) -> dict[str, float]:

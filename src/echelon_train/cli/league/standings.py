@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.evaluate.tables import shorten
-from echelon_train.cli.league.diagnostics import Analysis, analyse, format_warnings, warnings_document
+from echelon_train.cli.league.diagnostics import format_warnings, warnings_document
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
@@ -19,6 +19,7 @@ from echelon_train.cli.league.output import (
     rating_document,
     wrap,
 )
+from echelon_train.league.analysis import Analysis, analyse
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.plots import save_rating_curve, save_strengths
 from echelon_train.league.ratings.glicko2 import format_rating

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from echelon_env.evaluate import Match, Player, play_match, stamp
+import echelon_env.replays
+from echelon_env.evaluate import Battle, Match, Player, play_match, stamp
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import check_action_mode
 from echelon_env.replays import record_battle, write_page
@@ -94,16 +95,33 @@ def film(league: League, uuid: str, number: int, path: Path, *, force: bool = Fa
     BackendError
         For a page where this installation has no WebAssembly module.
     """
+    if path.suffix == PAGE:
+        recorded, cautions = record(league, uuid, number, force=force)
+        write_page(path, recorded)
+        return cautions
     played, (first, second), cautions = _prepare(league, uuid, force)
+    battle = _battle(played, number)
+    film_battle(path, first, second, played.config, seed=battle.seed, side=battle.side)
+    return cautions
+
+
+def record(
+    league: League, uuid: str, number: int, *, force: bool = False
+) -> tuple[echelon_env.replays.Replay, tuple[str, ...]]:
+    """Play a battle of a recorded match again; returns its replay, and the cautions of `Replay`.
+
+    The arguments are those of `film`, which has the errors, too.
+    """
+    played, (first, second), cautions = _prepare(league, uuid, force)
+    battle = _battle(played, number)
+    return record_battle(first, second, played.config, seed=battle.seed, side=battle.side), cautions
+
+
+def _battle(played: PlayedMatch, number: int) -> Battle:
     battles = played.match.battles
     if number not in range(len(battles)):
         raise LeagueError(f"match {played.uuid}: has the battles 0 to {len(battles) - 1}, got {number!r}")
-    battle = battles[number]
-    if path.suffix == PAGE:
-        write_page(path, record_battle(first, second, played.config, seed=battle.seed, side=battle.side))
-    else:
-        film_battle(path, first, second, played.config, seed=battle.seed, side=battle.side)
-    return cautions
+    return battles[number]
 
 
 def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple[Player, Player], tuple[str, ...]]:

@@ -111,7 +111,7 @@ def test_ratings_that_lag_behind_the_games_are_reported(commands, tmp_path):
 
 
 def test_of_many_mispredicted_pairs_a_few_are_reported(commands, tmp_path, monkeypatch):
-    monkeypatch.setattr("echelon_train.cli.league.diagnostics._MOST_PAIRS", 1)
+    monkeypatch.setattr("echelon_train.league.analysis._MOST_PAIRS", 1)
     lines = commands.lines("standings", cyclic_league(tmp_path / "league").path)
     assert "- and 2 more, see 'echelon league matrix --json'" in lines
 

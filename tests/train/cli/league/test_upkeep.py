@@ -52,7 +52,7 @@ def test_every_command_prints_json_if_asked_and_refuses_what_is_no_league(comman
     with pytest.raises(SystemExit):
         main(["league", "--help"])
     listed = re.findall(r"^    (\w+)", capsys.readouterr().out, re.MULTILINE)
-    assert len(listed) == 15
+    assert len(listed) == 16
     for command in listed:
         with pytest.raises(SystemExit):
             main(["league", command, "--help"])

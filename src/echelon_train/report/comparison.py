@@ -1,0 +1,176 @@
+"""The report of several runs: groups that differ in more than the seed, with intervals over the seeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from echelon_env.evaluate.statistics import interquartile_mean, probability_of_improvement, stratified_bootstrap
+from echelon_env.evaluate.tables import plural
+from echelon_train.report.charts import charts
+from echelon_train.report.curves import (
+    AXES,
+    COMPARED_BATTLES,
+    EVALUATION,
+    LEARNING,
+    RESULTS,
+    SPEED,
+    comparison_charts,
+    win_rate_comparison,
+)
+from echelon_train.report.format import interval, number
+from echelon_train.report.markup import Html, element, folded, join, note, section, table
+from echelon_train.report.page import Page, write
+from echelon_train.report.replays import Embedded
+from echelon_train.report.run_report import evaluation_table, provenance, run_replays
+from echelon_train.report.sources import Group, RunSource, read_groups
+from echelon_train.report.statistics import statistics_sections
+
+_MOST_DIFFERENCES = 200  # rows
+_FEW_SEEDS = 10
+_IQM = "interquartile mean"
+
+
+def write_comparison(paths: Sequence[Path], out: Path, *, replays: int = 2) -> None:
+    """Write the report of several runs as one HTML file.
+
+    Parameters
+    ----------
+    paths
+        Folders of runs, and of experiments of several seeds. Runs that differ in their seed only become one group.
+    out
+        The file; an existing one is replaced.
+    replays
+        Largest number of replays in it: the last battle that each of the first runs has filmed, see `write_run_report`.
+
+    Raises
+    ------
+    RunFolderError
+        If a folder holds no run, or a damaged one, or is named twice.
+    OSError
+        If a file cannot be read, or the report cannot be written.
+    """
+    groups = read_groups(paths)
+    firsts = [group.runs[0] for group in groups][:replays]
+    shown = [each for run in firsts for each in run_replays(run, 1)]
+    runs = [run for group in groups for run in group.runs]
+    battles = [*comparison_charts(groups, COMPARED_BATTLES)]
+    sections = [
+        section("Results", *_results(groups)),
+        section("Settings that differ", _differences(groups)) if len(groups) > 1 else None,
+        section("Battles over training", charts(battles)) if battles else None,
+        *statistics_sections([(group.label, [run.path for run in group.runs]) for group in groups]),
+        section("Replays", *(each.markup if isinstance(each, Embedded) else each for each in shown)) if shown else None,
+        section("Learning", charts([*comparison_charts(groups, LEARNING)])),
+        section("Speed", charts([*comparison_charts(groups, SPEED)])),
+        section("Provenance", *(folded(run.name, *provenance(run)) for run in runs)),
+    ]
+    page = Page(
+        title=groups[0].label if len(groups) == 1 else " and ".join(_shown([group.label for group in groups])),
+        lead=element("p", f"{plural(len(runs), 'run')} in {plural(len(groups), 'group')}: ", _members(groups)),
+        sections=[each for each in sections if each is not None],
+        replays=[each for each in shown if isinstance(each, Embedded)],
+    )
+    write(out, page)
+
+
+def _shown(labels: Sequence[str]) -> list[str]:
+    return [*labels] if len(labels) <= 4 else [*labels[:3], f"{len(labels) - 3} more"]
+
+
+def _members(groups: Sequence[Group]) -> str:
+    parts = (
+        f"{group.label} (seeds {', '.join(run.settings.get('seed', '?') for run in group.runs)})" for group in groups
+    )
+    return "; ".join(parts) + "."
+
+
+def _results(groups: Sequence[Group]) -> Iterator[Html]:
+    evaluated = win_rate_comparison(groups)
+    trained = win_rate_comparison(groups, "battle/win_rate", "win rate in training")
+    yield charts([*(each for each in (evaluated, trained) if each), *comparison_charts(groups, RESULTS)])
+    yield note(AXES)
+    yield element("h3", "Last evaluations")
+    yield final_table(groups)
+    yield note(
+        "Win rates in per cent. Brackets of single runs are the 95 % intervals of their evaluations; those of the "
+        f"median and the {_IQM} are bootstrap intervals over the seeds, rough ones with fewer than {_FEW_SEEDS}."
+    )
+    pairs = [*_improvements(groups)]
+    if pairs:
+        yield element("h3", "Probability of improvement")
+        yield table(["group", "over", "probability, %"], pairs, name="improvement")
+        yield note("That a seed of the group ends with a higher win rate than one of the other, with 95 % intervals.")
+    yield folded(
+        "All runs",
+        table(
+            ["run", "seed", "decisions", "win rate, %", "return", "processor time, min"],
+            [_run_row(run) for group in groups for run in group.runs],
+            name="runs",
+        ),
+        opened=True,
+    )
+    for group in groups:
+        yield folded(
+            f"Last evaluation of {group.label}",
+            *(join([element("h3", run.name), evaluation_table(run)]) for run in group.runs[:10]),
+        )
+
+
+def final_table(groups: Sequence[Group]) -> Html:
+    """The last win rates of the groups, their medians and interquartile means with intervals."""
+    header = ["group", "runs", "decisions", "median", _IQM, "lowest", "highest"]
+    return table(header, [_final_row(group) for group in groups], name="final")
+
+
+def _final_row(group: Group) -> list[Any]:
+    rates = _rates(group)
+    steps = sorted(run.steps for run in group.runs)
+    decisions = number(steps[0]) if steps[0] == steps[-1] else f"{steps[0]:,} to {steps[-1]:,}"
+    if not rates:
+        return [group.label, len(group.runs), decisions, "-", "-", "-", "-"]
+    if len(rates) == 1:
+        (run,) = (each for each in group.runs if each.last(EVALUATION) is not None)
+        own = interval(rates[0], run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
+        return [group.label, len(group.runs), decisions, own, "-", "-", "-"]
+    values = {"": np.array(rates)}
+    middle, mean = stratified_bootstrap(values, np.median), stratified_bootstrap(values, interquartile_mean)
+    texts = [interval(each.estimate, each.low, each.high) for each in (middle, mean)]
+    return [group.label, len(group.runs), decisions, *texts, f"{100 * min(rates):.1f}", f"{100 * max(rates):.1f}"]
+
+
+def _rates(group: Group) -> list[float]:
+    """The last win rates of a group's runs."""
+    found = [run.last(EVALUATION) for run in group.runs]
+    return [float(np.clip(rate, 0, 1)) for rate in found if rate is not None]
+
+
+def _improvements(groups: Sequence[Group]) -> Iterator[list[str]]:
+    rates = {group.label: _rates(group) for group in groups}
+    for (first, ours), (second, theirs) in itertools.islice(itertools.combinations(rates.items(), 2), 100):
+        if min(len(ours), len(theirs)) > 1:
+            found = probability_of_improvement({"": np.array(ours)}, {"": np.array(theirs)})
+            yield [first, second, interval(found.estimate, found.low, found.high)]
+
+
+def _run_row(run: RunSource) -> list[str]:
+    rate = interval(run.last(EVALUATION), run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
+    others = number(run.last("battle/return")), number(run.last("time/cpu_minutes"))
+    return [run.name, run.settings.get("seed", "?"), f"{run.steps:,}", rate, *others]
+
+
+def _differences(groups: Sequence[Group]) -> Html:
+    """The settings that differ between groups, seeds aside."""
+    settings = [group.runs[0].settings for group in groups]
+    names = [name for name in dict.fromkeys(itertools.chain(*settings)) if name != "seed"]
+    differing = [name for name in names if len({each.get(name) for each in settings}) > 1]
+    if not differing:
+        return note("None.")
+    rows = [[name, *(each.get(name, "-") for each in settings)] for name in differing[:_MOST_DIFFERENCES]]
+    more = len(differing) - len(rows)
+    header = ["setting", *(group.label for group in groups)]
+    return join([table(header, rows, name="differences", class_="left"), note(f"And {more} more.") if more else None])

@@ -1,0 +1,259 @@
+"""The curves of a report: which metrics are drawn, of one run and of several."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from echelon_env.evaluate.statistics import interquartile_mean, stratified_bootstrap
+from echelon_train.report.charts import Array, Line, chart
+from echelon_train.report.markup import Html
+from echelon_train.report.sources import Group, RunSource
+from echelon_train.runs.callbacks.statistics import WINDOW
+from echelon_train.runs.metrics import SAMPLES_LABEL, STEPS, Metrics, common_curves, is_number, matching, points, table
+
+EVALUATION = "eval/win_rate"
+AXES = f"Horizontal axes: {SAMPLES_LABEL}."
+_PER_MECH = "per mech and battle"
+_MOST_NAMES = 100  # of a pattern
+_MOST_GRID = 60  # places at which an interval over seeds is computed
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A chart of metrics over the samples."""
+
+    title: str
+    metrics: tuple[tuple[str, str], ...]  # (name or pattern, label); the text in place of a * is the label
+    remark: str = ""
+    share: bool = False
+    log: bool = False
+    sign: float = 1.0
+    several: bool = False  # whether one line alone says nothing that another chart does not
+
+
+def _one(
+    title: str, metric: str, remark: str = "", *, share: bool = False, log: bool = False, sign: float = 1
+) -> Curve:
+    return Curve(title, ((metric, title),), remark, share, log, sign)
+
+
+RESULTS = (
+    Curve("win rate of evaluations, by opponent", (("eval/win_rate/*", ""),), share=True),
+    Curve(
+        "win rate in training, by opponent",
+        (("opponent/*/win_rate", ""),),
+        f"last {WINDOW} battles",
+        True,
+        several=True,
+    ),
+    Curve("score in the league, by level", (("league/*/score", ""),), share=True),
+    Curve(
+        "scores in the league",
+        (("league/mean_score", "mean"), ("league/worst_score", "lowest"), ("league/last_score", "last snapshot")),
+        share=True,
+    ),
+    Curve("handicap: rate of fire", (("opponent/*/handicap/fire_rate", ""), ("league/*/handicap/fire_rate", ""))),
+    Curve(
+        "handicap: reaction delay, s",
+        (("opponent/*/handicap/reaction_delay", ""), ("league/*/handicap/reaction_delay", "")),
+    ),
+    _one("return", "battle/return", "mean of a mech per battle"),
+    _one("length of a battle", "battle/length", "decisions"),
+)
+LEAGUE = (
+    _one("mean score in the league", "league/mean_score", share=True),
+    _one("lowest score in the league", "league/worst_score", share=True),
+    _one("score against the last snapshot", "league/last_score", share=True),
+)
+"""Of several learners; `RESULTS` has these of one in one chart."""
+BATTLES = (
+    Curve("reward by component", (("battle/reward/*", ""),), _PER_MECH),
+    Curve(
+        "damage",
+        (("battle/damage_dealt", "dealt"), ("battle/damage_taken", "taken"), ("battle/friendly_damage", "friendly")),
+        f"hit points, {_PER_MECH}",
+    ),
+    Curve("kills and deaths", tuple((f"battle/{each}", each) for each in ("kills", "assists", "deaths")), _PER_MECH),
+    Curve("accuracy by weapon", (("battle/weapon/*/accuracy", ""),), share=True),
+    Curve("damage by weapon", (("battle/weapon/*/damage", ""),), f"hit points, {_PER_MECH}"),
+    Curve(
+        "shares of the time alive",
+        (
+            ("battle/zone_share", "in the zone"),
+            ("battle/seeing_share", "sees an enemy"),
+            ("battle/sight_share", "line of sight"),
+            ("battle/seen_share", "is seen"),
+        ),
+        share=True,
+    ),
+    Curve(
+        "deaths by cause",
+        (
+            ("battle/death/weapon/*", ""),
+            ("battle/death/friendly", "team-mates"),
+            ("battle/death/own", "its own weapon"),
+            ("battle/death/hazard", "lava, debris"),
+            ("battle/death/while_shut_down", "while shut down"),
+            ("battle/death/while_fallen", "while knocked down"),
+        ),
+        share=True,
+    ),
+    Curve(
+        "mishaps and support",
+        tuple((f"battle/{each}", each) for each in ("falls", "shutdowns", "paints", "interceptions")),
+        _PER_MECH,
+    ),
+    _one("accuracy", "battle/accuracy", share=True),
+    _one("distance kept", "battle/distance", "m, to the nearest enemy that a mech sees"),
+    _one("message entropy", "battle/message_entropy", "nats, mean of the channels"),
+    Curve("damage dealt by class", (("battle/class/*/damage_dealt", ""),), f"hit points, {_PER_MECH}"),
+    Curve("return by class", (("battle/class/*/return", ""),), _PER_MECH),
+    Curve("damage dealt, by opponent", (("opponent/*/damage_dealt", ""),), f"hit points, {_PER_MECH}", several=True),
+    Curve("deaths, by opponent", (("opponent/*/deaths", ""),), _PER_MECH, several=True),
+)
+COMPARED_BATTLES = (
+    _one("damage dealt", "battle/damage_dealt", f"hit points, {_PER_MECH}"),
+    _one("damage taken", "battle/damage_taken", f"hit points, {_PER_MECH}"),
+    _one("kills", "battle/kills", _PER_MECH),
+    _one("deaths", "battle/deaths", _PER_MECH),
+    _one("time in the zone", "battle/zone_share", "share of the time alive", share=True),
+    *(curve for curve in BATTLES if len(curve.metrics) == 1 and "*" not in curve.metrics[0][0]),
+)
+"""Single metrics, for several runs."""
+LEARNING = (
+    _one("entropy", "train/entropy_loss", "nats", sign=-1.0),
+    Curve(
+        "entropy by block of the action",
+        tuple(
+            (f"train/entropy_{each}", each)
+            for each in ("motion", "triggers", "target", "electronics", "display", "comm")
+        ),
+        "nats",
+    ),
+    _one("KL divergence of an update", "train/approx_kl", "nats"),
+    _one("clip fraction", "train/clip_fraction", share=True),
+    _one("explained variance", "train/explained_variance"),
+    _one("value loss", "train/value_loss", log=True),
+    _one("policy loss", "train/policy_gradient_loss"),
+    _one("gradient norm", "train/grad_norm", "before clipping", log=True),
+    _one("learning rate", "train/learning_rate"),
+    Curve("loss of the teacher's labels", (("train/kickstart_loss_*", ""),), "nats"),
+)
+SPEED = (
+    _one("samples per second", "time/fps", "mean so far"),
+    _one("processor time", "time/cpu_minutes", "minutes of all processes"),
+    _one("battles", "battle/count"),
+)
+
+
+def run_charts(run: RunSource, curves: Sequence[Curve]) -> Iterator[Html]:
+    """The charts of one run that have at least two values other than one constant 0."""
+    for curve in curves:
+        lines = [
+            Line(label, *_signed(run.metrics, metric, curve.sign))
+            for metric, label in _metrics(run.metrics, curve)
+            if len(points(run.metrics, metric)[0])
+        ]
+        if len(lines) > curve.several and _worth_drawing(curve, lines):
+            log = curve.log and all((line.y > 0).all() for line in lines)
+            yield chart(curve.title, lines, remark=curve.remark, share=curve.share, log=log, marks=stages(run.metrics))
+
+
+def win_rate_chart(run: RunSource) -> Html | None:
+    """The win rates in training and in evaluations, with the latter's intervals; None without any."""
+    lines = []
+    steps, values = points(run.metrics, "battle/win_rate")
+    if len(steps):
+        lines.append(Line(f"training, last {WINDOW} battles", steps, values))
+    found = table(run.metrics, STEPS, EVALUATION, f"{EVALUATION}_low", f"{EVALUATION}_high")
+    if len(found):
+        x, y, low, high = found.T
+        lines.append(Line("evaluation, 95 % interval", x, y, np.array([low, high]), colour=3, points=True))
+    return chart("win rate", lines, share=True, marks=stages(run.metrics)) if lines else None
+
+
+def comparison_charts(groups: Sequence[Group], curves: Sequence[Curve]) -> Iterator[Html]:
+    """The charts of single metrics that at least one group has: the runs pale, and the median of each group."""
+    for curve in curves:
+        if len(curve.metrics) > 1 or "*" in curve.metrics[0][0]:
+            continue
+        lines = [line for number, group in enumerate(groups) for line in _group_lines(group, number, curve)]
+        if _worth_drawing(curve, lines):
+            log = curve.log and all((line.y > 0).all() for line in lines)
+            yield chart(curve.title, lines, remark=curve.remark, share=curve.share, log=log, legend=True)
+
+
+def win_rate_comparison(
+    groups: Sequence[Group], metric: str = EVALUATION, title: str = "win rate of evaluations"
+) -> Html | None:
+    """The interquartile means of groups over their seeds, with bootstrap intervals; of one run, its own curve."""
+    lines: list[Line] = []
+    for number, group in enumerate(groups):
+        found = [curve for run in group.runs if len((curve := points(run.metrics, metric))[0])]
+        if len(found) == 1:
+            lines.append(Line(group.label, *found[0], colour=number, points=len(found[0][0]) < 40))
+        elif found:
+            lines += [Line("", x, y, colour=number, pale=True) for x, y in found]
+            lines += _interval_over_seeds(group.label, found, number)
+    return chart(title, lines, remark=_over_seeds(groups), share=True, legend=True) if lines else None
+
+
+def stages(metrics: Metrics) -> list[tuple[float, str]]:
+    """Samples and names of the scenarios that a curriculum has changed to."""
+    scenarios = [
+        (float(line[STEPS]), str(line["curriculum/scenario"]))
+        for line in metrics
+        if "curriculum/scenario" in line and is_number(line[STEPS])
+    ]
+    return [after for before, after in itertools.pairwise(scenarios) if before[1] != after[1]][:20]
+
+
+def _worth_drawing(curve: Curve, lines: Sequence[Line]) -> bool:
+    """Whether there are two values in a line, and not all are 0, unless they are shares such as win rates."""
+    return any(len(line.x) > 1 for line in lines) and (curve.share or any(line.y.any() for line in lines))
+
+
+def _metrics(metrics: Metrics, curve: Curve) -> Iterator[tuple[str, str]]:
+    for name, label in curve.metrics:
+        if "*" in name:
+            found = matching(metrics, name).items()
+            yield from ((metric, text) for text, metric in itertools.islice(found, _MOST_NAMES))
+        else:
+            yield name, label
+
+
+def _signed(metrics: Metrics, metric: str, sign: float) -> tuple[Array, Array]:
+    steps, values = points(metrics, metric)
+    return steps, sign * values
+
+
+def _group_lines(group: Group, number: int, curve: Curve) -> Iterator[Line]:
+    ((metric, _),) = curve.metrics
+    found = [each for run in group.runs if len((each := _signed(run.metrics, metric, curve.sign))[0])]
+    if len(found) == 1:
+        yield Line(group.label, *found[0], colour=number)
+        return
+    yield from (Line("", x, y, colour=number, pale=True) for x, y in found)
+    if found and (grid := common_curves(found))[0].size:
+        yield Line(f"{group.label}, median of {len(found)}", grid[0], np.median(grid[1], axis=0), colour=number)
+
+
+def _interval_over_seeds(label: str, curves: Sequence[tuple[Array, Array]], number: int) -> list[Line]:
+    grid, values = common_curves(curves)
+    if not grid.size:
+        return []
+    if len(grid) > _MOST_GRID:
+        kept = np.unique(np.linspace(0, len(grid) - 1, _MOST_GRID).round().astype(int))
+        grid, values = grid[kept], values[:, kept]
+    found = [stratified_bootstrap({"": np.clip(column, 0, 1)}, interquartile_mean) for column in values.T]
+    interval = np.array([[each.low for each in found], [each.high for each in found]])
+    y = np.array([each.estimate for each in found])
+    return [Line(f"{label}, IQM of {len(curves)}", grid, y, interval, colour=number)]
+
+
+def _over_seeds(groups: Sequence[Group]) -> str:
+    return "95 % bootstrap interval over the seeds" if any(len(group.runs) > 1 for group in groups) else ""

@@ -1,0 +1,305 @@
+"""The report of a league."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from echelon_env.evaluate.statistics import map_scores, score_interval
+from echelon_env.evaluate.tables import percent, plural
+from echelon_train.league.analysis import Analysis, analyse, payoffs_among, warnings
+from echelon_train.league.playing.replay import record
+from echelon_train.league.plots import rating_curve, rating_history
+from echelon_train.league.ratings.glicko2 import REACH, format_rating
+from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
+from echelon_train.league.ratings.payoffs import Payoffs
+from echelon_train.league.store.registry import League, Standing
+from echelon_train.report.charts import embed, style
+from echelon_train.report.format import interval
+from echelon_train.report.league_runs import BEST_RESPONSE, exploitability, learners, read_runs
+from echelon_train.report.markup import Html, element, note, section, table, tiles
+from echelon_train.report.page import Page, write
+from echelon_train.report.replays import Embedded, embed_replay
+from echelon_train.report.statistics import statistics_sections
+
+MOST_MEMBERS = 40  # of the matrix
+_DARK = 0.32  # distance from an even score beyond which a cell has white text
+
+
+@dataclass(frozen=True)
+class _League:
+    """A league as read, with the members to show, the highest rating first."""
+
+    league: League
+    analysis: Analysis
+    ranked: Sequence[Standing]
+    retired: int  # that are not shown
+    games: Payoffs  # among the first of them
+    average: NashAverage
+
+
+def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: bool = False) -> None:
+    """Write the report of a league as one HTML file.
+
+    Parameters
+    ----------
+    path
+        The league's folder.
+    out
+        The file; an existing one is replaced.
+    replays
+        Largest number of replays in it: a battle of the newest match of each pairing, of the strongest members first.
+    retired
+        Whether to show retired members as well.
+
+    Raises
+    ------
+    LeagueError
+        If the folder holds no league, or a damaged one.
+    OSError
+        If a file cannot be read, or the report cannot be written.
+    """
+    found = _read(path, retired)
+    shown = [*_replays(found, replays)]
+    runs, problems = read_runs(path)
+    training = [run for run in runs if run.settings.get("league.role") != BEST_RESPONSE]
+    sections = [
+        section("Standings", *_standings(found)),
+        section("Scores", *_matrix(found)),
+        section("History", *_history(found)),
+        section("Champions", *_champions(found.league)),
+        section("Exploitability", *exploitability(path)),
+        section("Learners", *learners(training, problems)),
+        *statistics_sections([(run.name, [run.path]) for run in training]),
+        section("Replays", *(each.markup if isinstance(each, Embedded) else each for each in shown)) if shown else None,
+        section("Members", *_members(found)),
+    ]
+    page = Page(
+        title=f"League {path.resolve().name}",
+        lead=tiles(_facts(found)),
+        sections=[each for each in sections if each is not None],
+        replays=[each for each in shown if isinstance(each, Embedded)],
+    )
+    write(out, page)
+
+
+def _read(path: Path, retired: bool) -> _League:
+    league = League.open(path)
+    standings = league.standings()
+    ranked = [each for each in standings if retired or each.member.state == "active"]
+    analysis = analyse(league)
+    games = payoffs_among(league, [each.member.name for each in ranked[:MOST_MEMBERS]])
+    hidden = len(standings) - len(ranked)
+    return _League(league, analysis, ranked, hidden, games, nash_average(games, analysis.ratings))
+
+
+def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
+    champion = found.league.champion()
+    if champion is not None:
+        yield "champion", champion.name, _rating(found, champion.name)
+    policies = sum(each.member.weights_sha256 is not None for each in found.ranked)
+    yield "members", len(found.ranked), f"{policies} policies; {found.retired} retired are not shown"
+    games = sum(len(scores) for scores in found.league.pair_scores().values())
+    yield "maps played", f"{games:,}", "each from both sides"
+    unrated = found.league.unrated_matches()
+    yield "rating periods", len(found.league.history()), f"{plural(unrated, 'match', 'matches')} not rated yet"
+
+
+def _rating(found: _League, name: str) -> str:
+    return format_rating(found.analysis.ratings[name])
+
+
+def _standings(found: _League) -> Iterator[Html]:
+    champion = found.league.champion()
+    spans = [found.analysis.ratings[each.member.name] for each in found.ranked]
+    low = min(each.rating - REACH * each.deviation for each in spans)
+    high = max(each.rating + REACH * each.deviation for each in spans)
+    places = {name: place for place, name in enumerate(found.games.members)}
+    rows = []
+    for rank, each in enumerate(found.ranked, 1):
+        name, rating = each.member.name, each.rating
+        strength = found.analysis.strength(name)
+        place = places.get(name)
+        reach = REACH * rating.deviation
+        rows.append(
+            [
+                f"{rank} {name}{' ★' if champion is not None and champion.name == name else ''}",
+                each.member.kind.replace("_", " ") + (", retired" if each.member.state == "retired" else ""),
+                format_rating(rating),
+                _span(rating.rating - reach, rating.rating, rating.rating + reach, low, high),
+                "-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength),
+                f"{each.games:,}",
+                percent(each.score),
+                "-" if place is None else percent(float(found.average.weights[place])),
+                "-" if place is None else f"{round(float(found.average.advantage[place])) + 0}",
+            ]
+        )
+    header = [
+        "member",
+        "kind",
+        "rating",
+        "95 % interval",
+        "Bradley-Terry",
+        "maps",
+        "score, %",
+        "Nash weight, %",
+        "advantage",
+    ]
+    yield table(header, rows, name="standings", class_="second-left")
+    yield note(
+        f"★ champion. {found.league.settings.anchor} anchors the scale. Ratings (Glicko-2) and Bradley-Terry strengths "
+        "have 95 % intervals; 100 points more are an expected score of 64 %. Nash weight: share in the mixture of "
+        "members that no member beats; advantage: points against that mixture."
+    )
+    for sentence in warnings(found.analysis, "'echelon league matrix --json'"):
+        yield element("p", sentence, class_="warning")
+
+
+def _span(low: float, middle: float, high: float, first: float, last: float) -> Html:
+    """An interval as a bar on the scale of all."""
+    width = max(last - first, 1e-9)
+    left, right, place = (100 * (each - first) / width for each in (low, high, middle))
+    bar = element("i", style=f"left:{left:.1f}%;width:{right - left:.1f}%")
+    return element("td", element("span", bar, element("b", style=f"left:{place:.1f}%"), class_="span"))
+
+
+def _matrix(found: _League) -> Iterator[Html]:
+    """The mean score of every pair."""
+    games = found.games
+    framed = {frozenset((pair.first, pair.second)) for pair in found.analysis.mispredictions}
+    rows = []
+    for i, name in enumerate(games.members):
+        cells = [_cell(games, i, j, frozenset((name, other)) in framed) for j, other in enumerate(games.members)]
+        rows.append([f"{i + 1} {name}", *cells])
+    header = ["score in % of row against column", *(str(place) for place in range(1, len(rows) + 1))]
+    yield table(header, rows, name="matrix", class_="matrix")
+    filled, pairs = int(found.average.filled.sum()) // 2, len(rows) * (len(rows) - 1) // 2
+    yield note(
+        f"Numbers of columns are those of rows; below a score its 95 % interval. {pairs - filled} of "
+        f"{plural(pairs, 'pair')} have played; for the others the Nash weights use what the ratings predict. Framed: "
+        "the games contradict the ratings."
+    )
+    if len(found.ranked) > MOST_MEMBERS:
+        yield note(f"The {MOST_MEMBERS} members with the highest ratings of {len(found.ranked)}.")
+
+
+def _cell(games: Payoffs, i: int, j: int, framed: bool) -> Html:
+    if i == j:
+        return element("td", class_="self")
+    score, low, high = (float(each[i, j]) for each in (games.score, games.low, games.high))
+    if np.isnan(score):
+        return element("td", "-", class_="none")
+    colour = to_hex(colormaps["RdBu"](score))
+    ink = ";color:#fff" if abs(score - 0.5) > _DARK else ""
+    return element(
+        "td",
+        f"{percent(score)} ",
+        element("small", f"{100 * low:.0f}–{100 * high:.0f}"),
+        style=f"background:{colour}{ink}",
+        class_="framed" if framed else None,
+        title=f"{games.members[i]} against {games.members[j]}: {plural(int(games.games[i, j]), 'map')}",
+    )
+
+
+def _history(found: _League) -> Iterator[Html]:
+    names = {each.member.name for each in found.ranked[:MOST_MEMBERS]}
+    history = {
+        period: {name: rating for name, rating in ratings.items() if name in names}
+        for period, ratings in found.league.history().items()
+    }
+    members = [each.member for each in found.ranked[:MOST_MEMBERS]]
+    shown = []
+    with style():
+        if history:
+            figure = rating_history(history)
+            lines = list(figure.axes[0].get_lines())
+            shown.append(embed(figure, "ratings after each rating period", lines, remark="± one deviation", wide=True))
+        if any(member.kind != "scripted" for member in members):
+            figure = rating_curve(members, {each.member.name: each.rating for each in found.ranked})
+            remark = "a line joins a policy to its parent"
+            shown.append(embed(figure, "lineage: ratings over the decisions of training", [], remark=remark, wide=True))
+    yield (
+        element("div", *shown, class_="pair")
+        if shown
+        else note("No rating period is closed yet, and no policy has joined.")
+    )
+
+
+def _champions(league: League) -> Iterator[Html]:
+    promotions = league.promotions()
+    if not promotions:
+        yield note("No member has been promoted yet: echelon league promote.")
+        return
+    rows = []
+    for each in reversed(promotions):
+        score = "-"
+        if each.validation is not None:
+            found = score_interval({None: map_scores(league.match(each.validation).match)})
+            score = interval(found.estimate, found.low, found.high)
+        above = "-" if each.previous_score is None else f"{each.previous_score:.0f}"
+        rows.append(
+            [
+                f"{each.id} {each.member}",
+                each.previous or "-",
+                score,
+                f"{each.score:.0f}",
+                above,
+                each.period,
+                each.promoted_at,
+            ]
+        )
+    header = [
+        "champion",
+        "after",
+        "validation match, score %",
+        "conservative score",
+        "that of the one before",
+        "period",
+        "since",
+    ]
+    yield table(header, rows, name="champions")
+
+
+def _replays(found: _League, most: int) -> Iterator[Embedded | Html]:
+    """A battle of the newest match of each pairing, of the strongest members first."""
+    ranks = {each.member.name: rank for rank, each in enumerate(found.ranked)}
+    pairs = [pair for pair in found.league.pair_scores() if all(name in ranks for name in pair)]
+    pairs.sort(key=lambda pair: sorted(ranks[name] for name in pair))
+    for place, pair in enumerate(pairs[:most]):
+        played = found.league.matches(*pair)[-1]
+        match, battle = played.match, played.match.battles[0]
+        title = f"{match.first} against {match.second}"
+        score = score_interval({None: map_scores(match)})
+        remark = (
+            f"Battle {battle.number} of match {played.uuid[:8]} in {match.scenario}, {played.played_at}; in this match "
+            f"{match.first} scored {interval(score.estimate, score.low, score.high)} %."
+        )
+        yield embed_replay(title, remark, partial(_record, found.league, played.uuid), opened=not place)
+    if most and len(pairs) > most:
+        yield note(f"{most} of {len(pairs)} pairings that have played; --replays N shows more.")
+
+
+def _record(league: League, uuid: str) -> Any:
+    return record(league, uuid, 0)[0]
+
+
+def _members(found: _League) -> Iterator[Html]:
+    rows = [
+        [
+            each.member.name,
+            each.member.kind.replace("_", " "),
+            each.member.parent or "-",
+            f"{each.member.age:,}",
+            each.member.created_at,
+            each.member.origin.get("checkpoint", ""),
+        ]
+        for each in sorted(found.ranked, key=lambda each: each.member.id)
+    ]
+    yield table(["member", "kind", "parent", "decisions", "joined", "from"], rows, name="members-table", class_="left")

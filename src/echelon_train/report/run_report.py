@@ -1,0 +1,292 @@
+"""The report of a training run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from echelon_env.evaluate import checkpoint_player, evaluation_seed, named_player, validation_seed
+from echelon_env.evaluate.statistics import wilson
+from echelon_env.evaluate.tables import plural
+from echelon_env.networks.checkpoint import find_checkpoint
+from echelon_env.replays import Replay, read_replay, record_battle
+from echelon_train.errors import RunFolderError
+from echelon_train.report.charts import charts
+from echelon_train.report.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
+from echelon_train.report.format import interval, number, share
+from echelon_train.report.markup import Html, element, folded, join, note, section, table, tiles
+from echelon_train.report.page import Page, write
+from echelon_train.report.replays import Embedded, embed_replay
+from echelon_train.report.sources import RunSource, flat, read_run
+from echelon_train.report.statistics import statistics_sections
+from echelon_train.runs.evaluation import maps_by_opponent
+from echelon_train.runs.loggers import FILMS_FOLDER
+from echelon_train.runs.metrics import is_number, matching
+
+MOST_SETTINGS = 2000
+MOST_SHOWN = 50  # rows of a table of provenance
+
+
+def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
+    """Write the report of a run as one HTML file.
+
+    Parameters
+    ----------
+    run
+        The run's folder.
+    out
+        The file; an existing one is replaced.
+    replays
+        Largest number of replays in it: battles that the run has filmed, evenly spaced, or else one that is played now.
+
+    Raises
+    ------
+    RunFolderError
+        If the folder holds no run, or a damaged one.
+    OSError
+        If a file cannot be read, or the report cannot be written.
+    """
+    source = read_run(run)
+    shown = run_replays(source, replays)
+    battles = [*run_charts(source, BATTLES)]
+    sections = [
+        *_results(source),
+        section("Battles over training", charts(battles)) if battles else None,
+        *statistics_sections([(source.name, [source.path])]),
+        section("Replays", *(each.markup if isinstance(each, Embedded) else each for each in shown)) if shown else None,
+        section("Learning", charts([*run_charts(source, LEARNING)])) if source.metrics else None,
+        section("Speed", charts([*run_charts(source, SPEED)])) if source.metrics else None,
+        section("Configuration", *configuration(source)),
+        section("Provenance", *provenance(source)),
+    ]
+    page = Page(
+        title=f"Run {source.name}",
+        lead=join([_lead(source), tiles(_facts(source))]),
+        sections=[each for each in sections if each is not None],
+        replays=[each for each in shown if isinstance(each, Embedded)],
+    )
+    write(out, page)
+
+
+def _lead(run: RunSource) -> Html:
+    settings = run.settings
+    opponent = settings.get("opponent") or ", ".join(
+        f"{name.removeprefix('opponent.')} ({weight})"
+        for name, weight in settings.items()
+        if name.startswith("opponent.")
+    )
+    if settings.get("league.path"):
+        opponent = f"the league {settings['league.path']} as {settings.get('league.role', '')}"
+    started = run.document.get("started", "")
+    return element("p", f"Trained against {opponent}, seed {settings.get('seed', '?')}, started {started}.")
+
+
+def _facts(run: RunSource) -> Iterator[tuple[str, Any, str]]:
+    rate = run.last(EVALUATION)
+    if rate is not None:
+        yield "win rate, last evaluation", *_with_interval(run, rate)
+    trained = run.last("battle/win_rate")
+    if trained is not None:
+        yield "win rate in training", share(trained), f"{run.last('battle/count') or 0:,.0f} battles"
+    steps = run.settings.get("steps", "")
+    yield "decisions", f"{run.steps:,}", f"of {int(steps):,}" if steps.isdecimal() and len(steps) < 20 else ""
+    minutes = run.last("time/cpu_minutes")
+    if minutes is not None:
+        yield "processor time", f"{minutes:.1f} min", ""
+    fps = run.last("time/fps")
+    if fps is not None:
+        yield "speed", f"{fps:,.0f}/s", "samples, mean"
+
+
+def _with_interval(run: RunSource, rate: float) -> tuple[str, str]:
+    low, high = run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high")
+    return share(rate), "" if low is None or high is None else f"95 % interval {share(low)} to {share(high)}"
+
+
+def _results(run: RunSource) -> Iterator[Html]:
+    if not run.metrics:
+        yield section("Results", note("The run has logged no metrics yet."))
+        return
+    first = win_rate_chart(run)
+    yield section(
+        "Results",
+        charts([*([first] if first else []), *run_charts(run, RESULTS)]),
+        note(AXES),
+        element("h3", "Last evaluation"),
+        evaluation_table(run),
+    )
+
+
+def evaluation_table(run: RunSource) -> Html:
+    """The shares of the last evaluation, and the win rates against each of several opponents, with intervals."""
+    line = next((line for line in reversed(run.metrics) if is_number(line.get(EVALUATION))), None)
+    if line is None:
+        return note("The run has not been evaluated.")
+    rate, low, high = (run.last(f"{EVALUATION}{end}") for end in ("", "_low", "_high"))
+    single = run.config and run.config.evaluation_opponents.single
+    names = [*matching([line], f"{EVALUATION}/*").items()]
+    whole = str(single) if single else "all, weighted" if names else "its opponents"
+    rows = [
+        [
+            whole,
+            interval(rate, low, high),
+            *(_share(run.last(f"eval/{each}_rate")) for each in ("draw", "loss")),
+            _battles(run),
+        ]
+    ]
+    for name, metric in names:
+        battles = _battles_against(run, name)
+        found = line[metric] if is_number(line[metric]) else None
+        won = interval(found, None, None)
+        if battles is not None and found is not None and 0 <= found <= 1:
+            bounds = wilson(round(found * battles), battles)
+            won = interval(found, bounds.low, bounds.high)
+        rows.append([name, won, "", "", f"{battles or '-'}"])
+    steps = line["time/total_timesteps"]
+    return join(
+        [
+            table(["opponent", "won, %", "drawn, %", "lost, %", "battles"], rows, name="evaluation"),
+            note(f"After {steps:,} decisions, on maps that training never uses; 95 % intervals in brackets."),
+        ]
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else share(value).removesuffix(" %")
+
+
+def _battles(run: RunSource) -> str:
+    return run.settings.get("eval_battles", "-")
+
+
+def _battles_against(run: RunSource, name: str) -> int | None:
+    """The battles of an evaluation against an opponent, as the configuration determines them."""
+    if run.config is None:
+        return None
+    stages = 1 if run.config.curriculum is None else len(run.config.curriculum.scenarios)
+    for stage in map(run.config.stage, range(stages)):
+        opponents = stage.evaluation_opponents
+        if name in opponents.names:
+            return 2 * maps_by_opponent(opponents, run.config.eval_battles)[opponents.names.index(name)]
+    return None
+
+
+def run_replays(run: RunSource, most: int) -> list[Embedded | Html]:
+    """Up to `most` of the battles that a run has filmed, the first and the last among them; without any a new one."""
+    if not most:
+        return []
+    folder = run.path / FILMS_FOLDER
+    films = sorted(path for path in folder.glob("*") if path.suffix in (".html", ".replay"))
+    if not films:
+        why = f"The run has filmed no battles (--film-every): the newest checkpoint of {run.name} plays this one now."
+        return [embed_replay(f"{run.name}, newest checkpoint", why, lambda: record_newest(run), opened=True)]
+    places = np.unique(np.linspace(0, len(films) - 1, min(most, len(films))).round().astype(int)) if most > 1 else [-1]
+    chosen = [films[place] for place in places]
+    shown: list[Embedded | Html] = []
+    for path in chosen:
+        title = (
+            f"{run.name} after {int(path.stem):,} decisions" if path.stem.isdecimal() else f"{run.name}: {path.stem}"
+        )
+        remark = f"Filmed during the run, battle {path.name}, {plural(len(films), 'film')} in all."
+        shown.append(embed_replay(title, remark, partial(read_replay, path), opened=path is chosen[-1]))
+    return shown
+
+
+def record_newest(run: RunSource) -> Replay:
+    """A battle of the newest checkpoint against the run's evaluation opponent, as `--film-every` plays it.
+
+    Raises CheckpointError without one, RunFolderError for a configuration of another version, and ConfigError.
+    """
+    player = checkpoint_player(find_checkpoint(run.path))
+    if run.config is None or player.battle is None:
+        raise RunFolderError(f"{run.path}: its configuration is that of another version")
+    seed, opponents = validation_seed(run.config.seed), run.config.evaluation_opponents
+    opponent = opponents.members[int(np.argmax(opponents.weights))]
+    return record_battle(player, named_player(opponent, seed), player.battle, seed=evaluation_seed(seed, 0))
+
+
+def configuration(run: RunSource) -> Iterator[Html]:
+    """The settings, those of battles folded."""
+    groups: dict[str, dict[str, str]] = {}
+    for name, value in run.settings.items():
+        group, _, rest = name.partition(".")
+        nested = bool(rest) and group in ("battle", "network", "ppo", "reward_schedules", "league", "curriculum")
+        groups.setdefault(group if nested else "run", {})[rest if nested else name] = value
+    if run.config is None:
+        yield note("It is that of another version of echelon-env.")
+    for group, values in groups.items():
+        yield folded(f"{group} ({plural(len(values), 'setting')})", settings_table(values), opened=group == "run")
+
+
+def settings_table(values: Mapping[str, Any]) -> Html:
+    """Names and values, at most `MOST_SETTINGS`."""
+    rows = [[name, _shortened(value)] for name, value in itertools.islice(values.items(), MOST_SETTINGS)]
+    more = len(values) - len(rows)
+    return join([table([], rows, class_="facts"), note(f"And {more:,} more.") if more else None])
+
+
+def provenance(run: RunSource) -> Iterator[Html]:
+    """Command, commit, versions and machine, ancestry and resumes."""
+    document = run.document
+    packages = document.get("packages")
+    facts = {
+        "folder": str(run.path.resolve()),
+        "command": _command(document.get("command")),
+        "started": document.get("started"),
+        "git commit": document.get("git_commit"),
+        "uncommitted changes": _changes(document.get("git_diff")),
+        **{f"seed: {name}": value for name, value in _mapping(document.get("seeds")).items()},
+        **{f"machine: {name}": value for name, value in flat(document.get("machine")).items()},
+        "packages": ", ".join(f"{name} {version}" for name, version in _mapping(packages).items()),
+        "Weights & Biases": document.get("wandb"),
+    }
+    yield settings_table({name: value for name, value in facts.items() if value not in (None, "")})
+    ancestry = document.get("ancestry")
+    if isinstance(ancestry, list) and ancestry:
+        yield element("h3", "Ancestry")
+        yield table(
+            [], [[f"{place}", _shortened(each)] for place, each in enumerate(ancestry[:MOST_SHOWN], 1)], class_="facts"
+        )
+    policies = _mapping(document.get("policies"))
+    if policies:
+        yield element("h3", "Policies among its opponents and its teacher")
+        yield settings_table(dict([*policies.items()][:MOST_SHOWN]))
+    resumed = document.get("resumed")
+    if isinstance(resumed, list) and resumed:
+        yield element("h3", "Resumed")
+        rows = [
+            [
+                f"{number(each.get('steps'))} decisions",
+                each.get("started", ""),
+                each.get("git_commit", ""),
+                _command(each.get("command")),
+            ]
+            for each in resumed[:MOST_SHOWN]
+            if isinstance(each, dict)
+        ]
+        yield table(["at", "started", "git commit", "command"], rows, class_="facts")
+
+
+def _command(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _changes(diff: Any) -> str | None:
+    if not isinstance(diff, dict) or not diff.get("bytes"):
+        return None
+    return f"{number(diff['bytes'])} bytes, {diff.get('file') or 'not kept'}"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _shortened(value: Any, most: int = 1000) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,164 @@
+"""Runs and experiments of several seeds, as a report reads them. Reading executes nothing and takes bounded memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import RunFolderError
+from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, SEEDS_FILE, read_metrics
+from echelon_train.runs.metrics import STEPS, Metrics, is_number
+
+MAX_JSON_BYTES = 1 << 22
+MAX_METRICS_BYTES = 1 << 28
+MAX_RUNS = 200
+"""Of a report."""
+MAX_DEPTH = 50
+"""Of nested values in a JSON file."""
+_NO_DIFFERENCE = ("seed", "device", "threads", "torch_threads", "max_minutes")
+"""Settings in which runs of one group may differ."""
+
+
+@dataclass(frozen=True)
+class RunSource:
+    """A run's folder as read."""
+
+    path: Path
+    document: Mapping[str, Any]  # run.json
+    metrics: Metrics
+
+    @property
+    def name(self) -> str:
+        """The name of the folder; of one run of several seeds with the experiment's."""
+        path = self.path.resolve()
+        return f"{path.parent.name}/{path.name}" if (path.parent / SEEDS_FILE).is_file() else path.name
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """The settings by dotted names, as texts."""
+        return flat(self.document.get("config"))
+
+    @cached_property
+    def config(self) -> TrainConfig | None:
+        """The configuration; None if it is that of another version."""
+        try:
+            return TrainConfig.from_dict(self.document.get("config", {}))
+        except ConfigError:
+            return None
+
+    @property
+    def steps(self) -> int:
+        """Samples of the last line of the metrics."""
+        return int(self.metrics[-1][STEPS]) if self.metrics else 0
+
+    def last(self, metric: str) -> float | None:
+        """The last number of a metric; None if there is none."""
+        return next((line[metric] for line in reversed(self.metrics) if is_number(line.get(metric))), None)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seeds only."""
+
+    label: str
+    runs: Sequence[RunSource]
+
+
+def read_run(path: Path) -> RunSource:
+    """Read a run's folder. Raises RunFolderError, with the reason, and OSError."""
+    document = read_json(path / RUN_FILE, f"{path} is no training run: it has no {RUN_FILE}")
+    if not isinstance(document.get("config"), dict):
+        raise RunFolderError(f"{path / RUN_FILE}: holds no configuration")
+    metrics = path / METRICS_FILE
+    if not metrics.is_file():
+        return RunSource(path, document, [])
+    size = metrics.stat().st_size
+    if size > MAX_METRICS_BYTES:
+        raise RunFolderError(f"{metrics}: expected at most {MAX_METRICS_BYTES:,} bytes, got {size:,}")
+    return RunSource(path, document, read_metrics(path))
+
+
+def read_groups(paths: Sequence[Path]) -> list[Group]:
+    """The runs in folders, also in those of experiments, as groups that differ in more than the seed.
+
+    Raises RunFolderError, with the reason, and OSError.
+    """
+    runs: list[tuple[str, RunSource]] = []
+    for path in paths:
+        for label, folder in _runs_in(path):
+            if folder.resolve() in [run.path.resolve() for _, run in runs]:
+                raise RunFolderError(f"{folder} is named twice")
+            if len(runs) == MAX_RUNS:
+                raise RunFolderError(f"expected at most {MAX_RUNS} runs")
+            runs.append((label, read_run(folder)))
+    together: dict[tuple[tuple[str, str], ...], list[tuple[str, RunSource]]] = {}
+    for label, run in runs:
+        key = tuple((name, value) for name, value in run.settings.items() if name not in _NO_DIFFERENCE)
+        together.setdefault(key, []).append((label, run))
+    labels: set[str] = set()
+    groups = []
+    for members in together.values():
+        names = list(dict.fromkeys(label for label, _ in members))
+        label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        if label in labels:
+            label = f"{label} ({members[0][1].path})"
+        labels.add(label)
+        groups.append(Group(label, [run for _, run in members]))
+    return groups
+
+
+def read_json(path: Path, missing: str) -> dict[str, Any]:
+    """An object in a JSON file of at most `MAX_JSON_BYTES`. Raises RunFolderError, with `missing` for no file."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_JSON_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunFolderError(missing) from None
+    if len(data) > MAX_JSON_BYTES:
+        raise RunFolderError(f"{path}: expected at most {MAX_JSON_BYTES:,} bytes")
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path}: expected JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise RunFolderError(f"{path}: expected an object, got {type(document).__name__}")
+    level: list[Any] = [document]
+    for _ in range(MAX_DEPTH):
+        parts = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
+        level = [*itertools.chain(*parts)]
+    if level:
+        raise RunFolderError(f"{path}: expected at most {MAX_DEPTH} nested values")
+    return document
+
+
+def flat(plain: Any, name: str = "") -> dict[str, str]:
+    """The values of nested objects and of lists of objects by dotted names, as texts."""
+    if isinstance(plain, list) and plain and all(isinstance(each, dict) for each in plain):
+        plain = {str(each.get("name", number)): each for number, each in enumerate(plain)}
+    if not isinstance(plain, Mapping):
+        return {name: plain if isinstance(plain, str) else json.dumps(plain)}
+    parts = [flat(part, f"{name}.{key}" if name else str(key)) for key, part in plain.items()]
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def _runs_in(path: Path) -> Iterator[tuple[str, Path]]:
+    """(label, folder) of a run, or of the runs of an experiment that have begun."""
+    if not (path / SEEDS_FILE).is_file():
+        yield path.resolve().name, path
+        return
+    document = read_json(path / SEEDS_FILE, "")
+    seeds = document.get("seeds")
+    if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
+        raise RunFolderError(f"{path / SEEDS_FILE}: seeds: expected a list of integers")
+    folders = [folder for seed in seeds if (folder := path / f"seed-{seed}").is_dir()]
+    if not folders:
+        raise RunFolderError(f"{path}: none of its runs has begun")
+    for folder in folders:
+        yield path.resolve().name, folder

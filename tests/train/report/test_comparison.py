@@ -1,0 +1,142 @@
+"""The report of several runs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from echelon_env.evaluate.statistics import interquartile_mean, probability_of_improvement, stratified_bootstrap
+from echelon_train.errors import RunFolderError
+from echelon_train.report import write_comparison
+from echelon_train.report.sources import flat, read_groups
+from train.report.parsed import Parsed
+
+RATES = {"fast": [0.2, 0.5, 0.35], "slow": [0.0, 0.1]}
+
+
+def make_run(source, folder, rate, **config):
+    """A copy of a run's files with another configuration and another win rate in the last evaluation."""
+    folder.mkdir(parents=True)
+    document = json.loads((source / "run.json").read_text())
+    document["config"] |= config
+    (folder / "run.json").write_text(json.dumps(document))
+    lines = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
+    lines[-1] |= {"eval/win_rate": rate, "eval/win_rate_low": rate / 2, "eval/win_rate_high": (1 + rate) / 2}
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return folder
+
+
+@pytest.fixture
+def folders(finished_run, tmp_path):
+    """Three seeds of an experiment, and two runs with another learning rate and other threads."""
+    experiment = tmp_path / "fast"
+    for seed, rate in enumerate(RATES["fast"]):
+        make_run(finished_run, experiment / f"seed-{seed}", rate, seed=seed)
+    (experiment / "seeds.json").write_text(json.dumps({"seeds": [0, 1, 2, 3]}))
+    slow = [
+        make_run(finished_run, tmp_path / f"slow-{seed}", rate, seed=seed, threads=1 + seed, opponent_win_rate=0.25)
+        for seed, rate in enumerate(RATES["slow"])
+    ]
+    return [experiment, *slow]
+
+
+def report(folders, tmp_path, **options):
+    out = tmp_path / "report.html"
+    write_comparison(folders, out, **{"replays": 0, **options})
+    return Parsed(out)
+
+
+def text(found):
+    return f"{100 * found.estimate:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+@pytest.mark.long
+def test_groups_have_intervals_over_their_seeds(folders, tmp_path):
+    page = report(folders, tmp_path)
+    labels = {"fast": "fast", "slow": "slow-0 and 1 more"}
+    for name, label in labels.items():
+        values = {"": np.array(RATES[name])}
+        assert page.column("final", "runs")[label] == str(len(RATES[name]))
+        assert page.column("final", "median")[label] == text(stratified_bootstrap(values, np.median))
+        assert page.column("final", "interquartile mean")[label] == text(
+            stratified_bootstrap(values, interquartile_mean)
+        )
+    found = probability_of_improvement(*({"": np.array(RATES[name])} for name in labels))
+    assert page.tables["improvement"][1] == [labels["fast"], labels["slow"], text(found)]
+    assert page.tables["differences"] == [["setting", *labels.values()], ["opponent_win_rate", "0.5", "0.25"]]
+    rates = page.column("runs", "win rate, %")
+    assert rates["fast/seed-1"] == "50.0 [25.0, 75.0]" and rates["slow-0"] == "0.0 [0.0, 50.0]"
+    lines = page.lines("win rate of evaluations")
+    x, y = lines["fast, IQM of 3"]
+    assert y[-1] == pytest.approx(interquartile_mean(RATES["fast"])) and x == sorted(x)
+    assert "median of 2" in " ".join(page.lines("return"))
+
+
+@pytest.mark.long
+def test_one_experiment_is_one_group(folders, tmp_path):
+    page = report(folders[:1], tmp_path)
+    assert "3 runs in 1 group: fast (seeds 0, 1, 2)." in page.text
+    assert "improvement" not in page.tables and "Settings that differ" not in page.text
+
+
+@pytest.mark.long
+def test_single_runs_have_the_intervals_of_their_evaluations(folders, tmp_path, finished_run):
+    other = make_run(finished_run, tmp_path / "other", 0.75, steps=99)
+    page = report([folders[1], other], tmp_path)
+    assert page.column("final", "median") == {"slow-0": "0.0 [0.0, 50.0]", "other": "75.0 [37.5, 87.5]"}
+    assert page.column("final", "interquartile mean")["other"] == "-"
+    assert set(page.lines("win rate of evaluations")) == {"slow-0", "other"}
+
+
+def test_runs_that_differ_in_the_seed_are_grouped_wherever_they_are(folders):
+    groups = read_groups([folders[1], *folders[0].glob("seed-*"), folders[2]])
+    assert [len(group.runs) for group in groups] == [2, 3]
+
+
+def test_equal_names_are_told_apart(finished_run, tmp_path):
+    folders = [
+        make_run(finished_run, tmp_path / name / "run", 0.5, steps=steps) for name, steps in (("a", 10), ("b", 20))
+    ]
+    labels = [group.label for group in read_groups(folders)]
+    assert len(set(labels)) == 2 and str(folders[1]) in labels[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda folders: folders + folders[:1], "is named twice"),
+        (lambda folders: [folders[0], folders[0] / "seed-1"], "is named twice"),
+        (lambda folders: [*folders, folders[0].parent], "is no training run: it has no run.json"),
+        (lambda folders: (folders[0] / "seeds.json").write_text("[]") and folders, "expected an object, got list"),
+        (lambda folders: (folders[0] / "seeds.json").write_text('{"seeds": 3}') and folders, "expected a list of int"),
+        (lambda folders: (folders[0] / "seeds.json").write_text('{"seeds": [9]}') and folders, "none of its runs has"),
+        (lambda folders: (folders[0] / "seed-1" / "run.json").write_text("{") and folders, "expected JSON"),
+    ],
+)
+def test_damage_is_a_sentence_and_nothing_is_written(folders, tmp_path, change, expected):
+    with pytest.raises(RunFolderError, match=expected):
+        report(change(folders), tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_too_many_runs_are_refused(folders, monkeypatch):
+    monkeypatch.setattr("echelon_train.report.sources.MAX_RUNS", 2)
+    with pytest.raises(RunFolderError, match="at most 2 runs"):
+        read_groups(folders)
+
+
+@pytest.mark.long
+def test_runs_without_evaluations_have_dashes(folders, tmp_path):
+    for folder in folders[1:]:
+        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        kept = [{name: value for name, value in line.items() if not name.startswith("eval/")} for line in lines]
+        (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
+    page = report(folders[1:], tmp_path)
+    assert page.tables["final"][1][3:] == ["-", "-", "-", "-"] and "The run has not been evaluated." in page.text
+
+
+def test_settings_by_dotted_names():
+    plain = {"a": {"b": 1.5, "c": [1, 2]}, "d": None, "e": [{"name": "x", "f": True}, {"g": "t"}], "h": []}
+    assert flat(plain) == {
+        "a.b": "1.5", "a.c": "[1, 2]", "d": "null", "e.x.name": "x", "e.x.f": "true", "e.1.g": "t", "h": "[]"
+    }  # fmt: skip

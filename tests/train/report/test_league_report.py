@@ -1,0 +1,162 @@
+"""The report of a league."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from echelon_env.replays import read_replay
+from echelon_train.league.analysis import analyse, payoffs_among
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.jobs import run_job, worker_name
+from echelon_train.league.playing.runner import pairing
+from echelon_train.league.plots import REACH
+from echelon_train.league.ratings.nash_averaging import nash_average
+from echelon_train.league.store.promotion import promote
+from echelon_train.report import write_league_report
+from train.league.leagues import CONFIG, played, saved
+from train.report import totals
+from train.report.parsed import Parsed, number
+
+
+def report(league, tmp_path, **options):
+    out = tmp_path / "report.html"
+    write_league_report(league.path, out, **{"replays": 0, **options})
+    return Parsed(out)
+
+
+@pytest.fixture
+def grown(league, tmp_path):
+    """The small league with three policies, of which one is retired and one the champion."""
+    league.add_checkpoint(saved(tmp_path / "one", 1, 1000), "main", "main-1")
+    league.add_checkpoint(saved(tmp_path / "two", 2, 2500), "main", "main-2", "main-1")
+    league.add_checkpoint(saved(tmp_path / "three", 3, 10), "main_exploiter", "old")
+    for number_of_match, (first, second) in enumerate(
+        [("main-1", "novice"), ("main-2", "main-1"), ("old", "novice")], 4
+    ):
+        league.record(played(first, second, (1, 0, 1, 1), number_of_match))
+    league.close_period()
+    promote(league, "main-1", play=lambda first, second: played(first, second, (1, 1), 20))
+    promote(league, "main-2", play=lambda first, second: played(first, second, (1, 1, 1, -1), 21), k=0.0)
+    league.retire("old")
+    return league
+
+
+@pytest.mark.long
+def test_the_tables_are_those_of_the_league(grown, tmp_path):
+    page = report(grown, tmp_path)
+    active = [each for each in grown.standings() if each.member.state == "active"]
+    names = [each.member.name for each in active]
+    header, *rows = page.tables["standings"]
+    champion = grown.champion().name
+    assert [row[0] for row in rows] == [
+        f"{rank} {name}{' ★' if name == champion else ''}" for rank, name in enumerate(names, 1)
+    ]
+    analysis = analyse(grown)
+    games = payoffs_among(grown, names)
+    average = nash_average(games, analysis.ratings)
+    for place, (row, each) in enumerate(zip(rows, active, strict=True)):
+        cells = dict(zip(header, row, strict=True))
+        assert cells["rating"] == f"{each.rating.rating:.0f} ± {REACH * each.rating.deviation:.0f}"
+        assert number(cells["Nash weight, %"]) == pytest.approx(100 * average.weights[place], abs=0.051)
+        assert cells["maps"] == str(each.games)
+        strength = analysis.strength(each.member.name)
+        assert cells["Bradley-Terry"] == ("-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength))
+    for i, row in enumerate(page.tables["matrix"][1:]):
+        for j, cell in enumerate(row[1:]):
+            if i == j:
+                assert cell == ""
+            elif np.isnan(games.score[i, j]):
+                assert cell == "-"
+            else:
+                assert number(cell) == pytest.approx(100 * games.score[i, j], abs=0.051)
+    assert [row[0] for row in page.tables["champions"][1:]] == ["2 main-2", "1 main-1"]
+    assert page.tables["champions"][1][1] == "main-1"
+    assert page.column("members-table", "parent")["main-2"] == "main-1" and "old" not in page.column(
+        "members-table", "kind"
+    )
+    assert page.loaded == [] and "unsafe-inline'; style" not in page.policy
+
+
+@pytest.mark.long
+def test_history_and_lineage(grown, tmp_path):
+    page = report(grown, tmp_path)
+    history = grown.history()
+    for label, (periods, ratings) in page.lines("ratings after each rating period").items():
+        name = label.split()[0]
+        assert ratings == pytest.approx([history[int(period)][name].rating for period in periods], rel=1e-5)
+    assert "lineage: ratings over the decisions of training" in page.charts
+
+
+@pytest.mark.long
+def test_retired_members_with_all(grown, tmp_path):
+    page = report(grown, tmp_path, retired=True)
+    assert page.column("members-table", "decisions")["old"] == "10"
+    assert any("retired" in row[1] for row in page.tables["standings"])
+
+
+@pytest.mark.long
+def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run):
+    main = shutil.copytree(finished_run, grown.path / "runs" / "main")
+    lines = [json.loads(line) for line in (main / "metrics.jsonl").read_text().splitlines()]
+    for share, line in enumerate(lines):
+        line["league/mean_score"] = share / 10
+    (main / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    totals.write(main / "statistics.json")
+    response = shutil.copytree(finished_run, grown.path / "runs" / "against")
+    document = json.loads((response / "run.json").read_text())
+    document["config"]["league"] |= {"role": "best_response", "target": "main-1"}
+    (response / "run.json").write_text(json.dumps(document))
+    score = {"estimate": 0.625, "low": 0.5, "high": 0.75}
+    found = {"member": "<i>main-1", "steps": 64, "battles": 20, "done": True, "exploitability": 0.125}
+    (response / "exploitability.json").write_text(json.dumps({**found, "score": score, "win_rate": score}))
+    broken = grown.path / "runs" / "broken"
+    broken.mkdir()
+    (broken / "run.json").write_text("{")
+    (broken / "exploitability.json").write_text('{"member": 3}')
+    page = report(grown, tmp_path)
+    assert page.tables["exploitability-table"][1] == [
+        "<i>main-1", "against", "64", "20", "62.5 [50.0, 75.0]", "62.5 [50.0, 75.0]", "+0.125"
+    ]  # fmt: skip
+    assert [row[0] for row in page.tables["learners-table"][1:]] == ["main"]
+    assert page.lines("mean score in the league")["main"][1] == [each / 10 for each in range(len(lines))]
+    assert "broken/run.json: expected JSON" in page.text and "member: expected a name" in page.text
+    assert "recent-opponents" in page.tables
+
+
+@pytest.mark.long
+def test_replays_are_of_the_newest_match_of_each_pairing(league, tmp_path):
+    job = pairing(league, "novice", "trivial", CONFIG, "duel", 1)
+    match = run_job(league.path, job, worker_name())
+    league.record(match)
+    page = report(league, tmp_path, replays=3)
+    (frame,) = page.frames  # the others are of matches of another engine
+    assert page.text.count("no replay") == 2 and match.uuid[:8] in page.text
+    (tmp_path / "frame.html").write_text(frame["srcdoc"])
+    replay = read_replay(tmp_path / "frame.html")
+    battle = match.match.battles[0]
+    assert replay.map_hash == battle.map_hash and replay.first_difference() is None
+    assert len(report(league, tmp_path, replays=1).text) < len(page.text)
+
+
+def test_an_empty_league(tmp_path):
+    from echelon_train.league.store.registry import League
+
+    page = report(League.create(tmp_path / "empty"), tmp_path)
+    assert "No rating period is closed yet" in page.text and "No member has been promoted yet" in page.text
+    assert page.tables["matrix"][1:] == [["1 novice", ""]]
+
+
+def test_no_league_no_file(tmp_path):
+    with pytest.raises(LeagueError):
+        write_league_report(tmp_path / "none", tmp_path / "report.html")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.long
+def test_large_leagues_stay_small(league, tmp_path, monkeypatch):
+    monkeypatch.setattr("echelon_train.report.league_report.MOST_MEMBERS", 2)
+    page = report(league, tmp_path)
+    assert len(page.tables["matrix"]) == 3 and len(page.tables["standings"]) == 4
+    assert "The 2 members with the highest ratings of 3." in page.text

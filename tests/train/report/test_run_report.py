@@ -1,0 +1,230 @@
+"""The report of one run."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from echelon_env.evaluate.statistics import wilson
+from echelon_env.replays import read_replay, write_page
+from echelon_train.errors import RunFolderError
+from echelon_train.report import write_run_report
+from echelon_train.runs.folder import read_metrics
+from echelon_train.runs.metrics import points
+from echelon_train.runs.training import train
+from train.report.parsed import Parsed, number
+from train.small import small_run
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&</script><script>document.title='broken'</script>$\\frac$"
+
+
+@pytest.fixture
+def run(finished_run, tmp_path):
+    """A copy of a finished run, to be changed."""
+    return shutil.copytree(finished_run, tmp_path / "copied")
+
+
+def report(folder, tmp_path, **options):
+    out = tmp_path / "report.html"
+    write_run_report(folder, out, **{"replays": 0, **options})
+    return Parsed(out)
+
+
+def add_line(run, **values):
+    """A line of metrics after the last one."""
+    line = {**read_metrics(run)[-1], **values}
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+@pytest.mark.long
+def test_the_numbers_are_those_of_the_run(finished_run, tmp_path):
+    page = report(finished_run, tmp_path)
+    metrics = read_metrics(finished_run)
+    for title, metric, sign in (
+        ("return", "battle/return", 1),
+        ("entropy", "train/entropy_loss", -1),
+        ("explained variance", "train/explained_variance", 1),
+        ("processor time", "time/cpu_minutes", 1),
+    ):
+        steps, values = points(metrics, metric)
+        ((x, y),) = page.lines(title).values()
+        assert x == steps.tolist()
+        np.testing.assert_allclose(y, sign * values, rtol=1e-5)
+    rewards = page.lines("reward by component")
+    assert rewards.keys() >= {"damage", "kill", "death", "outcome"}
+    for component, (x, y) in rewards.items():
+        steps, values = points(metrics, f"battle/reward/{component}")
+        assert x == steps.tolist() and y == pytest.approx(values.tolist(), rel=1e-5)
+    shown = page.lines("win rate")
+    steps, values = points(metrics, "eval/win_rate")
+    assert shown["evaluation, 95 % interval"] == (steps.tolist(), pytest.approx(values.tolist()))
+    last = metrics[-1]
+    (row,) = page.tables["evaluation"][1:]
+    low, high = (100 * last[f"eval/win_rate_{end}"] for end in ("low", "high"))
+    assert row[0] == "trivial" and row[1] == f"{100 * last['eval/win_rate']:.1f} [{low:.1f}, {high:.1f}]"
+    assert f"{last['time/total_timesteps']:,}" in page.text
+    document = json.loads((finished_run / "run.json").read_text())
+    assert document["git_commit"] in page.text and document["packages"]["torch"] in page.text
+    assert page.loaded == [] and "script-src 'sha256-" in page.policy
+
+
+@pytest.mark.long
+def test_several_opponents_have_intervals_of_their_own(tmp_path, quiet):
+    config = small_run(eval_every=32, eval_opponent={"trivial": 3, "novice": 1}, eval_battles=8, opponent="trivial")
+    train(config, tmp_path / "run", console=quiet)
+    page = report(tmp_path / "run", tmp_path)
+    last = read_metrics(tmp_path / "run")[-1]
+    battles = page.column("evaluation", "battles")
+    assert battles == {"all, weighted": "8", "trivial": "6", "novice": "2"}
+    for name in ("trivial", "novice"):
+        share = last[f"eval/win_rate/{name}"]
+        count = int(battles[name])
+        bounds = wilson(round(share * count), count)
+        shown = page.column("evaluation", "won, %")[name]
+        assert shown == f"{100 * share:.1f} [{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
+    assert set(page.lines("win rate of evaluations, by opponent")) == {"trivial", "novice"}
+
+
+@pytest.mark.long
+def test_a_run_without_films_has_a_battle_of_its_newest_checkpoint(finished_run, tmp_path):
+    page = report(finished_run, tmp_path, replays=2)
+    (frame,) = page.frames
+    assert frame["sandbox"] == "allow-scripts" and 'id="replay"' in frame["srcdoc"]
+    assert page.policy.count("sha256-") == 2 and "wasm-unsafe-eval" in page.policy and "unsafe-inline'" in page.policy
+    assert "script-src 'unsafe-inline'" not in page.policy
+    (tmp_path / "frame.html").write_text(frame["srcdoc"])
+    replay = read_replay(tmp_path / "frame.html")
+    assert replay.players[1] == "trivial" and replay.first_difference() is None
+
+
+@pytest.mark.long
+def test_films_are_read_as_data(run, tmp_path):
+    from echelon_train.report.run_report import read_run, record_newest
+
+    replay = dataclasses.replace(record_newest(read_run(run)), players=(HOSTILE.replace("\\", "")[:60], "x"))
+    (run / "battles").mkdir()
+    for steps in (0, 32, 64):
+        write_page(run / "battles" / f"{steps:010}.html", replay)
+    altered = run / "battles" / "0000000064.html"
+    altered.write_text(altered.read_text().replace("</body>", "<script>alert(1)</script></body>"))
+    (run / "battles" / "0000000096.html").write_text("<script>alert(2)</script>")
+    page = report(run, tmp_path, replays=3)
+    assert len(page.frames) == 2 and "alert(" not in page.source.replace("onerror=alert(1)", "")
+    assert "after 0 decisions" in page.text and "after 96 decisions: no replay" in page.text
+
+
+@pytest.mark.long
+def test_texts_of_files_are_escaped(run, tmp_path):
+    document = json.loads((run / "run.json").read_text())
+    document["command"] = [HOSTILE]
+    document["packages"][HOSTILE] = HOSTILE
+    document["config"]["opponent"] = {HOSTILE: 1, "novice": 2}
+    document["ancestry"] = [{HOSTILE: HOSTILE}]
+    document["resumed"] = [{"steps": 3, "command": [HOSTILE], "started": HOSTILE}]
+    (run / "run.json").write_text(json.dumps(document))
+    add_line(run, **{f"opponent/{HOSTILE}/win_rate": 0.5, "opponent/_b/win_rate": 0.25, "curriculum/scenario": "a"})
+    add_line(run, **{f"opponent/{HOSTILE}/win_rate": 0.75, "opponent/_b/win_rate": 0.5, "curriculum/scenario": HOSTILE})
+    page = report(run, tmp_path)
+    assert "img" not in page.tags and page.tags.count("script") == 1
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert page.text.count(HOSTILE[:28]) >= 6
+    shown = page.lines("win rate in training, by opponent")
+    assert len(shown) == 3 and shown["_b"][1] == [0.25, 0.5]
+
+
+@pytest.mark.long
+def test_odd_numbers_are_no_points(run, tmp_path):
+    before = report(run, tmp_path).lines("return")
+    add_line(run, **{"battle/return": 10**400, "time/fps": "fast", "train/value_loss": None, "eval/win_rate": [1]})
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"time/total_timesteps": 99, "battle/return": NaN, "battle/length": true}\n{"half a li')
+    assert report(run, tmp_path).lines("return") == before
+
+
+def test_a_run_without_metrics_or_checkpoints_says_so(run, tmp_path):
+    for name in ("metrics.jsonl", "statistics.json"):
+        (run / name).unlink()
+    shutil.rmtree(run / "checkpoints")
+    page = report(run, tmp_path, replays=1)
+    assert "has logged no metrics yet" in page.text and "no replay" in page.text and page.charts == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        ("run.json", None, "is no training run: it has no run.json"),
+        ("run.json", "[1", "run.json: expected JSON"),
+        ("run.json", "[]", "run.json: expected an object, got list"),
+        ("run.json", '{"config": {"a": ' + "[" * 60 + "]" * 60 + "}}", "expected at most 50 nested values"),
+        ("run.json", "{}", "run.json: holds no configuration"),
+        ("run.json", '{"config": ' + "[" * 100_000, "run.json: expected JSON"),
+        ("metrics.jsonl", "x\n", "metrics.jsonl:1: expected a line of JSON"),
+        ("metrics.jsonl", '{"time/total_timesteps": 1.5}\n', "expected an integer 'time/total_timesteps'"),
+    ],
+)
+def test_damaged_runs_are_refused_and_nothing_is_written(run, tmp_path, file, text, expected):
+    (run / file).unlink() if text is None else (run / file).write_text(text)
+    with pytest.raises(RunFolderError, match=expected.replace(".", r"\.")):
+        report(run, tmp_path)
+    assert not (tmp_path / "report.html").exists()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".report")]
+
+
+@pytest.mark.parametrize("limit", ["MAX_JSON_BYTES", "MAX_METRICS_BYTES"])
+def test_large_files_are_refused(run, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(f"echelon_train.report.sources.{limit}", 10)
+    with pytest.raises(RunFolderError, match="expected at most 10 bytes"):
+        report(run, tmp_path)
+
+
+@pytest.mark.long
+def test_a_run_of_another_version_is_shown(run, tmp_path):
+    document = json.loads((run / "run.json").read_text())
+    document["config"]["new_setting"] = 7
+    (run / "run.json").write_text(json.dumps(document))
+    page = report(run, tmp_path, replays=1)
+    assert "another version" in page.text
+    assert number(page.tables["evaluation"][1][1]) == pytest.approx(
+        100 * read_metrics(run)[-1]["eval/win_rate"], abs=0.1
+    )
+
+
+@pytest.mark.long
+def test_long_runs_stay_small(run, tmp_path):
+    lines = read_metrics(run)
+    with (run / "metrics.jsonl").open("w") as file:
+        for number_of_line in range(3_000):
+            line = {**lines[number_of_line % len(lines)], "time/total_timesteps": 64 * number_of_line}
+            line |= {f"opponent/policy:{name}/win_rate": number_of_line % 7 / 7 for name in range(20)}
+            file.write(json.dumps(line) + "\n")
+    page = report(run, tmp_path, replays=1)
+    assert len(page.source) < 2_000_000
+    shown = page.lines("win rate in training, by opponent")
+    assert len(shown) == 12 and all(len(x) <= 400 for x, _ in shown.values())
+
+
+@pytest.mark.long
+def test_odd_files_are_shown(run, tmp_path):
+    document = json.loads((run / "run.json").read_text())
+    document |= {
+        "command": 7,
+        "resumed": [{"command": 3, "steps": "x"}, 5],
+        "ancestry": "no",
+        "seeds": [1],
+        "machine": 3,
+    }
+    document |= {"packages": None, "git_diff": 9, "policies": [3], "started": {"a": 1}}
+    document["config"] |= {"steps": "9" * 5000, "opponent": 3} | {f"name-{each}": each for each in range(3000)}
+    (run / "run.json").write_text(json.dumps(document))
+    add_line(run, **{"battle/return": -1e99, "curriculum/scenario": "a", "train/value_loss": 1e-99})
+    add_line(run, **{"battle/return": 1e101, "curriculum/scenario": "\ud800\x00", "eval/win_rate": 7.5})
+    add_line(run, **{f"opponent/{each}/win_rate": each for each in range(500)})
+    add_line(run, **{"battle/return": 1e99, "curriculum/scenario": "b", "time/total_timesteps": 10**400})
+    page = report(run, tmp_path, replays=1)
+    assert "And 1," in page.text and "the first 12 of 100" in page.text
+    assert page.tables["evaluation"][1][1].startswith("750.0")
+    ((_, y),) = page.lines("return").values()
+    assert -1e99 in y and max(y) < 1e99

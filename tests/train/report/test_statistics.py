@@ -1,0 +1,165 @@
+"""The battle statistics in reports."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from echelon_env.evaluate.battle_totals import HEAT_MAPS, measures
+from echelon_env.evaluate.statistics import wilson
+from echelon_train.report.markup import join
+from echelon_train.report.page import Page, write
+from echelon_train.report.statistics import statistics_sections
+from train.report import totals
+from train.report.parsed import Parsed, number
+
+KEYS = ("recent", "evaluated", "trained")
+NAME = '<b>"x"\'&amp;</b>'
+
+
+def page_of(tmp_path, groups):
+    out = tmp_path / "report.html"
+    write(out, Page("statistics", join([]), [*statistics_sections(groups)]))
+    return Parsed(out)
+
+
+@pytest.fixture
+def found(tmp_path):
+    """A file of statistics, and the page that shows it."""
+    file = totals.write(tmp_path / "statistics.json")
+    return file, page_of(tmp_path, [("run", [tmp_path])])
+
+
+def chosen(file, key):
+    return {"recent": file.training[-1].totals, "evaluated": file.evaluations[-1].totals, "trained": file.total()}[key]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_tables_by_opponent_and_class_have_the_numbers_of_the_file(found, key):
+    file, page = found
+    expected = chosen(file, key)
+    header, *rows = page.tables[f"{key}-opponents"]
+    assert [row[0] for row in rows] == [*expected.opponents, "all"]
+    assert sum(number(row[1]) for row in rows[:-1]) == number(rows[-1][1]) == expected.battles
+    for row in rows:
+        name = None if row[0] == "all" else row[0]
+        results, found_here = expected.results(name), measures(expected.sums("own", name))
+        won = wilson(round(results["wins"]), round(results["battles"]))
+        assert row[2] == f"{100 * won.estimate:.1f} [{100 * won.low:.1f}, {100 * won.high:.1f}]"
+        cells = dict(zip(header, row, strict=True))
+        assert number(cells["accuracy, %"]) == pytest.approx(100 * found_here["accuracy"], abs=0.051)
+        assert number(cells["damage dealt"]) == pytest.approx(found_here["damage_dealt"], rel=0.005)
+    classes = page.column(f"{key}-classes", "mechs")
+    assert number(classes["own heavy"]) + number(classes["own scout"]) == number(classes["own, all"])
+    assert number(classes["own, all"]) == expected.sums("own")["mechs"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("side", ["own", "enemy"])
+def test_tables_by_weapon_and_cause_add_up(found, key, side):
+    file, page = found
+    sums = chosen(file, key).sums(side)
+    for table, columns in (
+        (f"{key}-weapons-{side}", {"shots": "shots", "hits": "hits", "damage": "damage_dealt", "kills": "kills"}),
+        (f"{key}-causes-{side}", {"damage taken": "damage_taken", "deaths": "deaths"}),
+    ):
+        for heading, name in columns.items():
+            cells = {row: cell for row, cell in page.column(table, heading).items() if not row.startswith("while")}
+            whole = number(cells.pop("all"))
+            assert whole == pytest.approx(sums[name], abs=0.5)
+            assert sum(map(number, cells.values())) == pytest.approx(whole, abs=0.5 * len(cells))
+
+
+def test_rewards_add_up_to_the_return(found):
+    file, page = found
+    header, *rows = page.tables["evaluated-rewards"]
+    assert header == ["component", "all", "heavy", "scout"]
+    for column in range(1, 4):
+        assert sum(float(row[column]) for row in rows[:-1]) == pytest.approx(float(rows[-1][column]), abs=0.02)
+    assert float(rows[-1][1]) == pytest.approx(measures(file.evaluations[-1].totals.sums("own"))["return"], abs=0.006)
+
+
+def test_heat_maps(found):
+    _, page = found
+    titles = [title for title in page.charts if ": " in title]
+    assert len(titles) == 2 * len(HEAT_MAPS)
+    assert "sum 100, most 100 s" in page.text and "sum 4.00, most 4.00" in page.text
+    assert page.source.count("data:image/png;base64,") == 2 * 2 * len(HEAT_MAPS)
+
+
+def test_a_heat_map_has_row_0_at_the_bottom():
+    from echelon_train.report.statistics import heat_map
+
+    values = np.zeros((32, 32))
+    values[0, :] = 9.0  # where the own team starts
+    low = heat_map("low", values, 64, "", 9.0)
+    high = heat_map("low", values[::-1], 64, "", 9.0)
+    assert brightest_row(low) > 0.9 and brightest_row(high) < 0.1
+
+
+def brightest_row(markup):
+    """Where the brightest row of the picture in a chart is, from 0 at the top to 1."""
+    import base64
+    import io
+    import re
+
+    from PIL import Image
+
+    (data,) = re.findall(r'data:image/png;base64,([^"]*)"', markup)
+    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGBA"), np.float64)
+    brightness = (picture[..., :3].sum(axis=2) * (picture[..., 3] > 0)).sum(axis=1)
+    flipped = "scale(1 -1)" in markup  # matplotlib may write pictures upside down
+    place = float(np.argmax(brightness)) / max(len(brightness) - 1, 1)
+    return 1 - place if flipped else place
+
+
+def test_names_are_escaped(tmp_path):
+    totals.write(tmp_path / "statistics.json", player=NAME, opponents=(NAME,))
+    page = page_of(tmp_path, [(NAME, [tmp_path]), ("two", [tmp_path])])
+    assert page.column("recent-groups", "battles").keys() == {NAME, "two"}
+    assert NAME in page_of(tmp_path, [(NAME, [tmp_path])]).column("recent-opponents", "battles")
+
+
+def test_groups_are_compared_by_their_sums_over_seeds(tmp_path):
+    folders = [tmp_path / name for name in "abc"]
+    files = []
+    for folder in folders:
+        folder.mkdir()
+        files.append(totals.write(folder / "statistics.json"))
+    page = page_of(tmp_path, [("two", folders[:2]), ("one", folders[2:])])
+    battles = page.column("recent-groups", "battles")
+    assert battles == {"two": "40", "one": "20"}
+    accuracy = page.column("evaluated-groups", "accuracy, %")
+    assert accuracy["two"] == accuracy["one"]
+    assert page.tables["recent-rewards"][0] == ["component", "two", "one"]
+    assert len([title for title in page.charts if title.startswith("own: ")]) == 4
+
+
+def test_without_statistics_a_sentence_says_so(tmp_path):
+    page = page_of(tmp_path, [("run", [tmp_path])])
+    assert "there is no statistics.json in" in page.text and page.tables == {}
+
+
+def test_damaged_statistics_are_named_and_leave_the_rest(tmp_path):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for folder in (good, bad):
+        folder.mkdir()
+        totals.write(folder / "statistics.json")
+    document = json.loads((bad / "statistics.json").read_text())
+    document["training"][0]["totals"]["opponents"]["novice"]["wins"] = "many"
+    (bad / "statistics.json").write_text(json.dumps(document))
+    page = page_of(tmp_path, [("good", [good]), ("bad", [bad])])
+    assert "bad/statistics.json: " in page.text and page.column("recent-groups", "battles") == {"good": "20"}
+    (bad / "statistics.json").write_text("{")
+    assert "expected statistics as JSON" in page_of(tmp_path, [("bad", [bad])]).text
+    shutil.rmtree(bad)
+
+
+def test_impossible_results_are_no_error(tmp_path):
+    totals.write(tmp_path / "statistics.json")
+    document = json.loads((tmp_path / "statistics.json").read_text())
+    document["training"][-1]["totals"]["opponents"]["novice"] |= {"battles": 0, "wins": 7}
+    (tmp_path / "statistics.json").write_text(json.dumps(document))
+    page = page_of(tmp_path, [("run", [tmp_path])])
+    assert page.column("recent-opponents", "won, %")["novice"] == "-"
