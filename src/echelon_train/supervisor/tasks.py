@@ -269,8 +269,8 @@ class ProbeTask(Task):
     def result(self) -> str:
         """See `Task.result`."""
         try:
-            found = json.loads((self.folder / EXPLOITABILITY_FILE).read_bytes())["exploitability"]
-            return f": {self.member} is exploitable by at least {found:+.3f}"
+            score = json.loads((self.folder / EXPLOITABILITY_FILE).read_bytes())["score"]["estimate"]
+            return f": a best response scores {100 * score:.1f} % against {self.member}"
         except (OSError, ValueError, KeyError, TypeError):
             return ""
 

@@ -227,7 +227,7 @@ def test_a_probe_trains_a_best_response_once(tmp_path):
     probe.folder.mkdir(parents=True)
     (probe.folder / EXPLOITABILITY_FILE).write_text("{}")
     assert probe.result() == ""
-    (probe.folder / EXPLOITABILITY_FILE).write_text('{"exploitability": -0.25}')
-    assert probe.result() == ": main-4 is exploitable by at least -0.250"
+    (probe.folder / EXPLOITABILITY_FILE).write_text('{"score": {"estimate": 0.25}}')
+    assert probe.result() == ": a best response scores 25.0 % against main-4"
     assert ProbeTask(tmp_path, plan, "main-4").over
     assert probe.folder.parent == runs_folder(tmp_path)

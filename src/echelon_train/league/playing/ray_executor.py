@@ -40,7 +40,9 @@ class RayExecutor:
 
     def __init__(self, address: str | None = None, cores: float = 1.0, at_once: int | None = None) -> None:
         self._ray, self._connected = connect(address)
-        self._cores, self._at_once = cores, at_once
+        self._at_once = at_once
+        # once: Ray counts every decorated function as a kind of task of its own
+        self._play = self._ray.remote(num_cpus=cores, max_retries=ATTEMPTS - 1)(_play)
 
     def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
         """See `echelon_train.league.playing.executors.Executor.run`."""
@@ -48,7 +50,6 @@ class RayExecutor:
         league = League.open(path)
         members = {name: league.member(name) for job in jobs for name in (job.first, job.second)}
         files = {name: self._ray.put(_read(league, member)) for name, member in members.items()}
-        play = self._ray.remote(num_cpus=self._cores, max_retries=ATTEMPTS - 1)(_play)
         pending: dict[Any, Job] = {}
         waiting = deque(jobs)
         try:
@@ -56,7 +57,7 @@ class RayExecutor:
                 while waiting and (self._at_once is None or len(pending) < self._at_once):
                     job = waiting.popleft()
                     sides = (members[job.first], members[job.second])
-                    pending[play.remote(job, sides, files[job.first], files[job.second])] = job
+                    pending[self._play.remote(job, sides, files[job.first], files[job.second])] = job
                 ready, _ = self._ray.wait(list(pending))
                 for reference in ready:
                     job = pending.pop(reference)
