@@ -214,7 +214,8 @@ def test_the_maps_of_a_file_of_seeds(tiny, tmp_path, capsys):
     file.write_text("\n".join(map(str, seeds)))
     arguments = ["evaluate", "random", "--opponent", "trivial", "--scenario", tiny, "--eval-seeds", str(file)]
     lines = printed([*arguments, "--seed", "3"], capsys).splitlines()
-    assert lines[:2] == ["random (uniform actions) against trivial, 6 battles, own maps, seed 3", "on 3 maps"]
+    assert lines[0] == "random (uniform actions) against trivial, 6 battles, own maps, seed 3"
+    assert lines[1:3] == [f"in {tiny}", "on 3 maps"]
     report = printed_json(arguments, capsys)
     assert report["scenarios"][tiny]["seeds"] == seeds
     assert len(report["matches"][0]["battles"]["outcome"]) == 6

@@ -225,9 +225,9 @@ def test_a_trend_goes_from_the_lowest_to_the_highest(count):
     ("number", "text"), [(950, "950"), (43_210, "43.2k"), (1_250_000, "1.25M"), (20_000_000, "20M"), (10**9, "1G")]
 )
 def test_numbers_are_short(number, text):
-    assert module._short(number) == text
+    assert module.format_count(number) == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(7.4, "0:07"), (750, "12:30"), (3723, "1:02:03"), (3599.7, "1:00:00")])
 def test_durations_read_as_on_a_clock(seconds, text):
-    assert module._clock(seconds) == text
+    assert module.format_clock(seconds) == text

@@ -181,7 +181,7 @@ def test_the_best_policy_is_the_best_of_its_stage():
 
     def judge():
         wins = SimpleNamespace(estimate=next(rates), low=0.0, high=1.0)
-        rest = {"win_rates": {"novice": wins}, "totals": BattleTotals()}
+        rest = {"win_rates": {"novice": wins}, "totals": BattleTotals(), "maps_trained_on": 0}
         return SimpleNamespace(wins=wins, draws=shares, losses=shares, **rest)
 
     callback = EvaluationCallback(1, judge, lambda: kept.append(model.num_timesteps), lambda: moves[0], lambda: False)
