@@ -21,7 +21,7 @@ def connect(address: str | None, namespace: str | None = None) -> tuple[Any, boo
     ----------
     address
         Of the cluster, as `ray.init` takes it; not used if this process is connected already. By default that of the
-        environment variable ``RAY_ADDRESS``; without the variable, Ray starts a local cluster.
+        environment variable ``RAY_ADDRESS``, else of the cluster on this machine; without one, Ray starts one.
     namespace
         Ray's namespace of named actors.
 
@@ -36,12 +36,29 @@ def connect(address: str | None, namespace: str | None = None) -> tuple[Any, boo
         raise ClusterError("Ray is not installed: pip install 'echelon-env[ray]'") from error
     if ray.is_initialized():
         return ray, False
-    check_reachable(address or os.environ.get("RAY_ADDRESS", ""))
+    address = address or os.environ.get("RAY_ADDRESS") or _cluster_here(ray)
+    check_reachable(address or "")
     try:
         ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise ClusterError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
     return ray, True
+
+
+def _cluster_here(ray: Any) -> str | None:
+    """The address of the cluster that was last started on this machine; ``local``, for a new one, if it is gone.
+
+    Ray keeps the address in a file, and would try for minutes to reach a cluster that has been killed.
+    """
+    try:
+        last: str = ray._private.utils.read_ray_address() or ""
+    except AttributeError:  # in another version of Ray
+        return None
+    try:
+        check_reachable(last)
+    except ClusterError:
+        return "local"
+    return last or "local"
 
 
 def check_reachable(address: str) -> None:

@@ -59,7 +59,7 @@ def change_battle(config: BattleConfig, settings: Mapping[str, str]) -> BattleCo
     """A battle with changed settings: TOML values by dotted key, such as ``abilities.intel``. Raises `ConfigError`."""
     changes: dict[str, Any] = {}
     for key, text in settings.items():
-        *tables, name = key.split(".")
+        *tables, name = key.removeprefix("battle.").split(".")  # as in a run config
         table = changes
         for part in tables:
             table = table.setdefault(part, {})

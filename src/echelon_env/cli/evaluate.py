@@ -251,8 +251,9 @@ def _label(config: BattleConfig) -> str:
 
 
 def _with_changes(name: str, config: BattleConfig, settings: Mapping[str, str]) -> str:
-    """The name of a scenario with the abilities that are off and the changed settings, without their tables."""
+    """The name of a scenario with the abilities that are off and the changed settings."""
     off = {ability: "false" for ability, on in dataclasses.asdict(config.abilities).items() if not on}
-    others = {key.rpartition(".")[2]: text for key, text in settings.items() if not key.startswith("abilities.")}
+    given = {key.removeprefix("battle."): text for key, text in settings.items()}
+    others = {key: text for key, text in given.items() if not key.startswith("abilities.")}
     changes = ", ".join(f"{key}={text}" for key, text in (off | others).items())
     return f"{name} ({changes})" if changes else name

@@ -100,6 +100,13 @@ class PolicyFactory:
         return NetworkPolicy(self.network, config, noise, action_mode=self.action_mode)
 
 
+def _switches(network: NetworkConfig) -> dict[str, bool]:
+    """The settings of a policy that its weights do not show, where they are not the usual ones."""
+    usual = NetworkConfig()
+    names = ("memory", "communicate")
+    return {name: getattr(network, name) for name in names if getattr(network, name) != getattr(usual, name)}
+
+
 def network_player(
     name: str,
     config: NetworkConfig,
@@ -178,6 +185,7 @@ def checkpoint_player(path: str | Path, *, name: str | None = None, action_mode:
                 "checkpoint": folder.resolve().name,
                 "steps": stored.steps,
                 "weights_sha256": stored.weights_sha256,
+                **_switches(stored.network),
             },
         )
     except CheckpointError as error:

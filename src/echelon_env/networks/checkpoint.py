@@ -40,6 +40,9 @@ VERSION = 3
 WEIGHTS_FILE = "policy.safetensors"
 TRAINING_FILE = "training.safetensors"
 JSON_FILE = "checkpoint.json"
+SEEDS_FILE = "seeds.json"
+"""Makes a folder that of an experiment of several seeds, each with a run."""
+
 LAST_FILE = "last.json"
 BEST_FILE = "best.json"
 MAX_JSON_BYTES = 1 << 24
@@ -108,6 +111,8 @@ def find_checkpoint(path: Path) -> Path:
         return path
     if not path.exists():
         raise CheckpointError(f"{path}: no such file or folder")
+    if (path / SEEDS_FILE).is_file():
+        raise CheckpointError(f"{path}: is an experiment of several seeds; name one of its runs, {path / 'seed-...'}")
     if not (path / LAST_FILE).is_file():
         raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run with one (no {LAST_FILE})")
     return named_checkpoint(path / LAST_FILE)

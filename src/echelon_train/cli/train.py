@@ -216,6 +216,7 @@ def _report_seeds(result: SeedsResult) -> int:
         interval = f" [{mean.low:.1%}, {mean.high:.1%}] (95 %{rough})" if count > 1 else ""
         print(f"{count} seeds: median {result.median:.1%}, IQM {mean.estimate:.1%}{interval}")
         print(f"Curves:     {result.folder / 'curves.png'}")
+        print(f"Report:     echelon report {result.folder}")
     if result.missing:
         print(f"Continue:   echelon train --resume {result.folder}")
     return 130 if result.missing else int(bool(result.failures))

@@ -144,7 +144,7 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
         if key not in names:
             raise ConfigError(f"unknown config key {key!r}{nearest_name(key, names)}", key)
     if "eval_seeds" in data and "eval_battles" in data:
-        raise ConfigError("eval_battles: follows from eval_seeds; expected one of them", "eval_battles")
+        raise ConfigError("eval_battles, eval_seeds: expected one of them", "eval_battles", "eval_seeds")
     own = {key: value for key, value in data.items() if key not in ("scenario", "description")}
     changes = own.pop("battle", {})
     if not isinstance(changes, Mapping):

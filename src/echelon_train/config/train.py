@@ -75,7 +75,7 @@ class TrainConfig:
         "games",
         0,
         10**15,
-        help="finished training battles after which the run ends, of all its parts and processes; 0: no limit",
+        help="finished training battles after which the run ends, unless its steps are done before; 0: no limit",
     )
     seed: int = quantity(
         0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"

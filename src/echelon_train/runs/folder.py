@@ -30,6 +30,7 @@ from typing import Any
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
@@ -39,8 +40,6 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE = "run.json"
-SEEDS_FILE = "seeds.json"
-"""Makes a folder that of an experiment of several seeds, see `seeds`."""
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 DIFF_FILE = "diff.patch"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import tempfile
 import threading
@@ -67,7 +66,7 @@ class RayTrials:
     """
 
     def __init__(self, address: str | None = None, *, at_once: int | None = None) -> None:
-        self._address = address or os.environ.get("RAY_ADDRESS")
+        self._address = address
         self._at_once = None if at_once is None else check_integer("at_once", at_once)
         self._ray: Any = None
         self._connected = False

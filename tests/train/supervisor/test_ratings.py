@@ -61,10 +61,10 @@ def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_pa
     assert promotion_candidate(League.create(tmp_path / "empty"), 350.0) is None
 
 
-def run(league, seconds, until, executor=None):
+def run(league, seconds, until, executor=None, until_rd=150.0):
     lines = []
     config = small_run(battle=small_battle("duel-open", 20))
-    thread = Ratings(league, LeaguePlan(maps=2, until_rd=150.0), config, executor or LocalExecutor(), lines.append)
+    thread = Ratings(league, LeaguePlan(maps=2, until_rd=until_rd), config, executor or LocalExecutor(), lines.append)
     thread.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end and not until(thread):
@@ -80,7 +80,7 @@ def test_members_are_rated_and_the_best_policy_is_promoted(tmp_path, monkeypatch
     league = League.create(tmp_path / "league")
     league.add_scripted("trivial")
     league.add_checkpoint(saved(tmp_path / "otter", 1), "main", "otter")
-    thread, lines = run(league, 60.0, lambda thread: league.champion() is not None)
+    thread, lines = run(league, 60.0, lambda thread: league.champion() is not None, until_rd=300.0)
     assert league.champion().name == "otter" and any("first champion" in line for line in lines)
     assert thread.matches == len(league.matches()) > 0
     assert league.unrated_matches() == 0 or thread.status == "stopped"

@@ -106,6 +106,17 @@ def test_without_a_cluster_the_error_says_so(monkeypatch):
         connect("127.0.0.1:2")
 
 
+def test_the_address_of_a_cluster_that_is_gone_is_not_used(monkeypatch):
+    ray = pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    found = []
+    monkeypatch.setattr(ray, "init", lambda address, **options: found.append(address))
+    for last in ("127.0.0.1:1", "", None):
+        monkeypatch.setattr(ray._private.utils, "read_ray_address", lambda last=last: last)
+        assert connect(None) == (ray, True)
+    assert found == ["local"] * 3
+
+
 @pytest.mark.long
 def test_learners_elsewhere_use_the_league_through_its_actor(cluster, alone, tmp_path):
     ray = pytest.importorskip("ray")
