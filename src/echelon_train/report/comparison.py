@@ -23,7 +23,7 @@ from echelon_train.report.curves import (
     win_rate_comparison,
 )
 from echelon_train.report.format import interval, number
-from echelon_train.report.markup import Html, element, folded, join, note, section, table
+from echelon_train.report.markup import Html, element, folded, join, more, note, section, table
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import Embedded
 from echelon_train.report.run_report import evaluation_table, provenance, run_replays
@@ -33,6 +33,7 @@ from echelon_train.report.statistics import statistics_sections
 _MOST_DIFFERENCES = 200  # rows
 _FEW_SEEDS = 10
 _IQM = "interquartile mean"
+_LONGEST_REASON = 1000  # characters
 
 
 def write_comparison(paths: Sequence[Path], out: Path, *, replays: int = 2) -> None:
@@ -54,13 +55,15 @@ def write_comparison(paths: Sequence[Path], out: Path, *, replays: int = 2) -> N
     OSError
         If a file cannot be read, or the report cannot be written.
     """
-    groups = read_groups(paths)
+    every = read_groups(paths)
+    groups = [group for group in every if group.runs]
     firsts = [group.runs[0] for group in groups][:replays]
     shown = [each for run in firsts for each in run_replays(run, 1)]
-    runs = [run for group in groups for run in group.runs]
+    runs = [run for group in every for run in (*group.runs, *group.failed)]
     battles = [*comparison_charts(groups, COMPARED_BATTLES)]
     sections = [
-        section("Results", *_results(groups)),
+        section("Results", *_results(groups)) if groups else None,
+        section("Failed runs", *_failures(runs)) if any(group.failed for group in every) else None,
         section("Settings that differ", _differences(groups)) if len(groups) > 1 else None,
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(group.label, [run.path for run in group.runs]) for group in groups]),
@@ -70,8 +73,8 @@ def write_comparison(paths: Sequence[Path], out: Path, *, replays: int = 2) -> N
         section("Provenance", *(folded(run.name, *provenance(run)) for run in runs)),
     ]
     page = Page(
-        title=groups[0].label if len(groups) == 1 else " and ".join(_shown([group.label for group in groups])),
-        lead=element("p", f"{plural(len(runs), 'run')} in {plural(len(groups), 'group')}: ", _members(groups)),
+        title=every[0].label if len(every) == 1 else " and ".join(_shown([group.label for group in every])),
+        lead=element("p", f"{plural(len(runs), 'run')} in {plural(len(every), 'group')}: ", _members(every)),
         sections=[each for each in sections if each is not None],
         replays=[each for each in shown if isinstance(each, Embedded)],
     )
@@ -83,10 +86,25 @@ def _shown(labels: Sequence[str]) -> list[str]:
 
 
 def _members(groups: Sequence[Group]) -> str:
-    parts = (
-        f"{group.label} (seeds {', '.join(run.settings.get('seed', '?') for run in group.runs)})" for group in groups
-    )
+    parts = []
+    for group in groups:
+        usable, failed = (
+            ", ".join(run.settings.get("seed", "?") for run in runs) for runs in (group.runs, group.failed)
+        )
+        texts = [f"seeds {usable}" if usable else "", f"failed: {failed}" if failed else ""]
+        parts.append(f"{group.label} ({'; '.join(text for text in texts if text)})")
     return "; ".join(parts) + "."
+
+
+def _failures(runs: Sequence[RunSource]) -> Iterator[Html]:
+    """The runs that failed, with the reasons."""
+    rows = [
+        [run.name, run.settings.get("seed", "?"), f"{run.steps:,}", run.failure[:_LONGEST_REASON]]
+        for run in runs
+        if run.failure is not None
+    ]
+    yield table(["run", "seed", "decisions", "why"], rows, name="failed", class_="facts")
+    yield note("Curves, medians and other statistics do not have these runs.")
 
 
 def _results(groups: Sequence[Group]) -> Iterator[Html]:
@@ -98,7 +116,8 @@ def _results(groups: Sequence[Group]) -> Iterator[Html]:
     yield final_table(groups)
     yield note(
         "Win rates in per cent. Brackets of single runs are the 95 % intervals of their evaluations; those of the "
-        f"median and the {_IQM} are bootstrap intervals over the seeds, rough ones with fewer than {_FEW_SEEDS}."
+        f"median and the {_IQM} are bootstrap intervals over the seeds, rough ones with fewer than {_FEW_SEEDS}. "
+        "So far: the run of this seed is not finished."
     )
     pairs = [*_improvements(groups)]
     if pairs:
@@ -131,16 +150,18 @@ def _final_row(group: Group) -> list[Any]:
     rates = _rates(group)
     steps = sorted(run.steps for run in group.runs)
     decisions = number(steps[0]) if steps[0] == steps[-1] else f"{steps[0]:,} to {steps[-1]:,}"
+    unfinished = sum(run.unfinished for run in group.runs)
+    count = f"{len(group.runs)}, {unfinished} so far" if unfinished else f"{len(group.runs)}"
     if not rates:
-        return [group.label, len(group.runs), decisions, "-", "-", "-", "-"]
+        return [group.label, count, decisions, "-", "-", "-", "-"]
     if len(rates) == 1:
         (run,) = (each for each in group.runs if each.last(EVALUATION) is not None)
         own = interval(rates[0], run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
-        return [group.label, len(group.runs), decisions, own, "-", "-", "-"]
+        return [group.label, count, decisions, own, "-", "-", "-"]
     values = {"": np.array(rates)}
     middle, mean = stratified_bootstrap(values, np.median), stratified_bootstrap(values, interquartile_mean)
     texts = [interval(each.estimate, each.low, each.high) for each in (middle, mean)]
-    return [group.label, len(group.runs), decisions, *texts, f"{100 * min(rates):.1f}", f"{100 * max(rates):.1f}"]
+    return [group.label, count, decisions, *texts, f"{100 * min(rates):.1f}", f"{100 * max(rates):.1f}"]
 
 
 def _rates(group: Group) -> list[float]:
@@ -160,7 +181,8 @@ def _improvements(groups: Sequence[Group]) -> Iterator[list[str]]:
 def _run_row(run: RunSource) -> list[str]:
     rate = interval(run.last(EVALUATION), run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
     others = number(run.last("battle/return")), number(run.last("time/cpu_minutes"))
-    return [run.name, run.settings.get("seed", "?"), f"{run.steps:,}", rate, *others]
+    steps = f"{run.steps:,}{' so far' if run.unfinished else ''}"
+    return [run.name, run.settings.get("seed", "?"), steps, rate, *others]
 
 
 def _differences(groups: Sequence[Group]) -> Html:
@@ -171,6 +193,5 @@ def _differences(groups: Sequence[Group]) -> Html:
     if not differing:
         return note("None.")
     rows = [[name, *(each.get(name, "-") for each in settings)] for name in differing[:_MOST_DIFFERENCES]]
-    more = len(differing) - len(rows)
     header = ["setting", *(group.label for group in groups)]
-    return join([table(header, rows, name="differences", class_="left"), note(f"And {more} more.") if more else None])
+    return join([table(header, rows, name="differences", class_="left"), *more(len(differing), _MOST_DIFFERENCES)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 
@@ -28,7 +28,7 @@ def mean(value: float | None) -> str:
 
 def number(value: Any, digits: int = 3) -> str:
     """A number in a few significant digits, such as ``"1,234"`` or ``"0.0123"``; ``"-"`` for none."""
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         return "-"
     if isinstance(value, int) or abs(value) >= 10**digits:
         return f"{value:,.0f}"

@@ -23,7 +23,7 @@ from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League, Standing
 from echelon_train.report.charts import embed, style
 from echelon_train.report.format import interval
-from echelon_train.report.league_runs import BEST_RESPONSE, exploitability, learners, read_runs
+from echelon_train.report.league_runs import exploitability, learners, read_learners
 from echelon_train.report.markup import Html, element, note, section, table, tiles
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import Embedded, embed_replay
@@ -55,7 +55,8 @@ def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: boo
     out
         The file; an existing one is replaced.
     replays
-        Largest number of replays in it: a battle of the newest match of each pairing, of the strongest members first.
+        Largest number of replays in it: a battle of the newest match of each pairing. The champion's pairings come
+        first, then those with a policy, then the others; each by the rank of the weaker member.
     retired
         Whether to show retired members as well.
 
@@ -68,8 +69,7 @@ def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: boo
     """
     found = _read(path, retired)
     shown = [*_replays(found, replays)]
-    runs, problems = read_runs(path)
-    training = [run for run in runs if run.settings.get("league.role") != BEST_RESPONSE]
+    training, problems = read_learners(path)
     sections = [
         section("Standings", *_standings(found)),
         section("Scores", *_matrix(found)),
@@ -268,10 +268,22 @@ def _champions(league: League) -> Iterator[Html]:
 
 
 def _replays(found: _League, most: int) -> Iterator[Embedded | Html]:
-    """A battle of the newest match of each pairing, of the strongest members first."""
+    """A battle of the newest match of each pairing.
+
+    The champion's pairings come first, then those with a policy, then the others; each by the rank of the weaker
+    member.
+    """
     ranks = {each.member.name: rank for rank, each in enumerate(found.ranked)}
     pairs = [pair for pair in found.league.pair_scores() if all(name in ranks for name in pair)]
-    pairs.sort(key=lambda pair: sorted(ranks[name] for name in pair))
+    champion = found.league.champion()
+    policies = {each.member.name for each in found.ranked if each.member.weights_sha256 is not None}
+
+    def order(pair: Sequence[str]) -> tuple[int, list[int]]:
+        first = champion is not None and champion.name in pair
+        kind = 0 if first else 1 if policies.intersection(pair) else 2
+        return kind, sorted((ranks[name] for name in pair), reverse=True)
+
+    pairs.sort(key=order)
     for place, pair in enumerate(pairs[:most]):
         played = found.league.matches(*pair)[-1]
         match, battle = played.match, played.match.battles[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from echelon_env.evaluate.tables import percent
+from echelon_env.evaluate.tables import percent, plural
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
 from echelon_train.report.curves import (
@@ -20,7 +20,7 @@ from echelon_train.report.curves import (
     win_rate_comparison,
 )
 from echelon_train.report.format import interval, number
-from echelon_train.report.markup import Html, element, note, table
+from echelon_train.report.markup import Html, element, more, note, table
 from echelon_train.report.sources import Group, RunSource, read_json, read_run
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
 from echelon_train.runs.folder import RUN_FILE
@@ -30,12 +30,15 @@ RUNS_FOLDER = "runs"
 BEST_RESPONSE = "best_response"
 """The role of a best response."""
 MOST_RUNS = 100
+MOST_READ = 1000
+"""Runs whose role is read."""
 
 
 def exploitability(path: Path) -> Iterator[Html]:
     """A table of the results of best responses in the league's folder of runs."""
     rows = []
-    for file in sorted((path / RUNS_FOLDER).glob(f"*/{EXPLOITABILITY_FILE}"))[:MOST_RUNS]:
+    files = sorted((path / RUNS_FOLDER).glob(f"*/{EXPLOITABILITY_FILE}"))
+    for file in files[:MOST_RUNS]:
         try:
             rows.append(_exploited(file))
         except (RunFolderError, OSError) as error:
@@ -48,7 +51,11 @@ def exploitability(path: Path) -> Iterator[Html]:
         rows,
         name="exploitability-table",
     )
-    yield note("The score of a policy that was trained against the member alone, less one half: a lower bound.")
+    yield from more(len(files), MOST_RUNS)
+    yield note(
+        "Exploitability: the score of a policy that was trained against the member alone, less one half, with its 95 % "
+        "interval. It is a lower bound: a negative number only says that this training found no exploit."
+    )
 
 
 def _exploited(file: Path) -> list[str]:
@@ -57,7 +64,6 @@ def _exploited(file: Path) -> list[str]:
     if not isinstance(member, str):
         raise RunFolderError(f"{file}: member: expected a name")
     shares = [_share(document.get(name)) for name in ("score", "win_rate")]
-    value = document.get("exploitability")
     texts = [number(document.get(name)) for name in ("steps", "battles")]
     done = "" if document.get("done") is True else " so far"
     return [
@@ -66,24 +72,52 @@ def _exploited(file: Path) -> list[str]:
         texts[0] + done,
         texts[1],
         *shares,
-        "-" if number(value) == "-" else f"{value:+.3f}",
+        _excess(document.get("exploitability"), document.get("score")),
     ]
+
+
+def _excess(value: Any, score: Any) -> str:
+    """The exploitability with its interval: that of the score, less one half."""
+    if number(value) == "-":
+        return "-"
+    bounds: list[Any] = [score.get(name) for name in ("low", "high")] if isinstance(score, Mapping) else [None]
+    if any(number(each) == "-" for each in bounds):
+        return f"{value:+.3f}"
+    low, high = (each - 0.5 for each in bounds)
+    return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def _share(document: Any) -> str:
     values = [document.get(name) for name in ("estimate", "low", "high")] if isinstance(document, Mapping) else [None]
-    return interval(*values) if all(type(value) in (int, float) for value in values) else "-"
+    return "-" if "-" in map(number, values) else interval(*values)
 
 
-def read_runs(path: Path) -> tuple[list[RunSource], list[str]]:
-    """The runs in the league's folder, and what is wrong with others."""
-    runs, problems = [], []
-    for file in sorted((path / RUNS_FOLDER).glob(f"*/{RUN_FILE}"))[:MOST_RUNS]:
+def read_learners(path: Path) -> tuple[list[RunSource], list[str]]:
+    """The runs of learners in the league's folder, at most `MOST_RUNS`, and what is wrong with others or left out."""
+    runs: list[RunSource] = []
+    problems: list[str] = []
+    files = sorted((path / RUNS_FOLDER).glob(f"*/{RUN_FILE}"), key=lambda file: (_measured(file), file))
+    for place, file in enumerate(files):
+        if len(runs) + len(problems) >= MOST_RUNS or place >= MOST_READ:
+            left = sum(not _measured(each) for each in files[place:])
+            if left:
+                problems.append(
+                    f"Left out, as a report has at most {MOST_RUNS} runs of learners: {plural(left, 'run')}."
+                )
+            break
         try:
-            runs.append(read_run(file.parent))
+            config = read_json(file, f"{file} is missing").get("config")
+            league = config.get("league") if isinstance(config, Mapping) else None
+            if not isinstance(league, Mapping) or league.get("role") != BEST_RESPONSE:
+                runs.append(read_run(file.parent))
         except (RunFolderError, OSError) as error:
             problems.append(str(error))
     return runs, problems
+
+
+def _measured(file: Path) -> bool:
+    """Whether a run's file is next to the result of a best response."""
+    return (file.parent / EXPLOITABILITY_FILE).is_file()
 
 
 def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Html]:

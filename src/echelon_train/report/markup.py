@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _VOID = ("br", "col")
@@ -80,6 +80,12 @@ def folded(title: str, *children: Any, opened: bool = False) -> Html:
 def note(*children: Any) -> Html:
     """A remark."""
     return element("p", *children, class_="note")
+
+
+def more(count: int, most: int) -> Iterator[Html]:
+    """How many of `count` rows are left out, if only the first `most` are shown."""
+    if count > most:
+        yield note(f"And {count - most:,} more.")
 
 
 def tiles(facts: Iterable[tuple[str, Any, str]]) -> Html:

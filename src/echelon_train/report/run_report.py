@@ -20,7 +20,7 @@ from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
 from echelon_train.report.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
 from echelon_train.report.format import interval, number, share
-from echelon_train.report.markup import Html, element, folded, join, note, section, table, tiles
+from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import Embedded, embed_replay
 from echelon_train.report.sources import RunSource, flat, read_run
@@ -162,7 +162,7 @@ def _share(value: float | None) -> str:
 
 
 def _battles(run: RunSource) -> str:
-    return run.settings.get("eval_battles", "-")
+    return "-" if run.config is None else f"{run.config.evaluation_battles:,}"
 
 
 def _battles_against(run: RunSource, name: str) -> int | None:
@@ -173,7 +173,7 @@ def _battles_against(run: RunSource, name: str) -> int | None:
     for stage in map(run.config.stage, range(stages)):
         opponents = stage.evaluation_opponents
         if name in opponents.names:
-            return 2 * maps_by_opponent(opponents, run.config.eval_battles)[opponents.names.index(name)]
+            return 2 * maps_by_opponent(opponents, run.config.evaluation_battles)[opponents.names.index(name)]
     return None
 
 
@@ -227,8 +227,7 @@ def configuration(run: RunSource) -> Iterator[Html]:
 def settings_table(values: Mapping[str, Any]) -> Html:
     """Names and values, at most `MOST_SETTINGS`."""
     rows = [[name, _shortened(value)] for name, value in itertools.islice(values.items(), MOST_SETTINGS)]
-    more = len(values) - len(rows)
-    return join([table([], rows, class_="facts"), note(f"And {more:,} more.") if more else None])
+    return join([table([], rows, class_="facts"), *more(len(values), MOST_SETTINGS)])
 
 
 def provenance(run: RunSource) -> Iterator[Html]:
@@ -253,10 +252,12 @@ def provenance(run: RunSource) -> Iterator[Html]:
         yield table(
             [], [[f"{place}", _shortened(each)] for place, each in enumerate(ancestry[:MOST_SHOWN], 1)], class_="facts"
         )
+        yield from more(len(ancestry), MOST_SHOWN)
     policies = _mapping(document.get("policies"))
     if policies:
         yield element("h3", "Policies among its opponents and its teacher")
         yield settings_table(dict([*policies.items()][:MOST_SHOWN]))
+        yield from more(len(policies), MOST_SHOWN)
     resumed = document.get("resumed")
     if isinstance(resumed, list) and resumed:
         yield element("h3", "Resumed")
@@ -271,6 +272,7 @@ def provenance(run: RunSource) -> Iterator[Html]:
             if isinstance(each, dict)
         ]
         yield table(["at", "started", "git commit", "command"], rows, class_="facts")
+        yield from more(len(resumed), MOST_SHOWN)
 
 
 def _command(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,10 @@ class RunSource:
     path: Path
     document: Mapping[str, Any]  # run.json
     metrics: Metrics
+    failure: str | None = None
+    """Why its training failed, as the experiment of several seeds says."""
+    unfinished: bool = False
+    """Whether the experiment of several seeds has no result of it yet."""
 
     @property
     def name(self) -> str:
@@ -69,6 +74,8 @@ class Group:
 
     label: str
     runs: Sequence[RunSource]
+    failed: Sequence[RunSource] = ()
+    """Runs that failed; the statistics do not have them."""
 
 
 def read_run(path: Path) -> RunSource:
@@ -92,12 +99,13 @@ def read_groups(paths: Sequence[Path]) -> list[Group]:
     """
     runs: list[tuple[str, RunSource]] = []
     for path in paths:
-        for label, folder in _runs_in(path):
+        for label, folder, failure, unfinished in _runs_in(path):
             if folder.resolve() in [run.path.resolve() for _, run in runs]:
                 raise RunFolderError(f"{folder} is named twice")
             if len(runs) == MAX_RUNS:
                 raise RunFolderError(f"expected at most {MAX_RUNS} runs")
-            runs.append((label, read_run(folder)))
+            run = dataclasses.replace(read_run(folder), failure=failure, unfinished=unfinished)
+            runs.append((label, run))
     together: dict[tuple[tuple[str, str], ...], list[tuple[str, RunSource]]] = {}
     for label, run in runs:
         key = tuple((name, value) for name, value in run.settings.items() if name not in _NO_DIFFERENCE)
@@ -110,7 +118,8 @@ def read_groups(paths: Sequence[Path]) -> list[Group]:
         if label in labels:
             label = f"{label} ({members[0][1].path})"
         labels.add(label)
-        groups.append(Group(label, [run for _, run in members]))
+        usable = [run for _, run in members if run.failure is None]
+        groups.append(Group(label, usable, [run for _, run in members if run.failure is not None]))
     return groups
 
 
@@ -148,17 +157,28 @@ def flat(plain: Any, name: str = "") -> dict[str, str]:
     return {key: value for part in parts for key, value in part.items()}
 
 
-def _runs_in(path: Path) -> Iterator[tuple[str, Path]]:
-    """(label, folder) of a run, or of the runs of an experiment that have begun."""
+def _runs_in(path: Path) -> Iterator[tuple[str, Path, str | None, bool]]:
+    """(label, folder, failure, whether unfinished) of a run, or of the runs of an experiment that have begun."""
     if not (path / SEEDS_FILE).is_file():
-        yield path.resolve().name, path
+        yield path.resolve().name, path, None, False
         return
     document = read_json(path / SEEDS_FILE, "")
     seeds = document.get("seeds")
     if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
         raise RunFolderError(f"{path / SEEDS_FILE}: seeds: expected a list of integers")
-    folders = [folder for seed in seeds if (folder := path / f"seed-{seed}").is_dir()]
-    if not folders:
+    names = {str(seed) for seed in seeds}
+    finished, failures = document.get("win_rates"), document.get("failures")
+    if not isinstance(finished, dict) or not names.issuperset(finished):
+        raise RunFolderError(f"{path / SEEDS_FILE}: win_rates: expected those of its seeds")
+    if (
+        not isinstance(failures, dict)
+        or not (names - finished.keys()).issuperset(failures)
+        or not all(isinstance(reason, str) for reason in failures.values())
+    ):
+        raise RunFolderError(f"{path / SEEDS_FILE}: failures: expected reasons of seeds without a win rate")
+    begun = [seed for seed in dict.fromkeys(map(str, seeds)) if (path / f"seed-{seed}" / RUN_FILE).is_file()]
+    if not begun:
         raise RunFolderError(f"{path}: none of its runs has begun")
-    for folder in folders:
-        yield path.resolve().name, folder
+    for seed in begun:
+        failure = failures.get(seed)
+        yield path.resolve().name, path / f"seed-{seed}", failure, failure is None and seed not in finished

@@ -26,13 +26,18 @@ def make_run(source, folder, rate, **config):
     return folder
 
 
+def write_seeds(experiment, win_rates, failures):
+    document = {"seeds": [0, 1, 2, 3], "win_rates": win_rates, "failures": failures}
+    (experiment / "seeds.json").write_text(json.dumps(document))
+
+
 @pytest.fixture
 def folders(finished_run, tmp_path):
     """Three seeds of an experiment, and two runs with another learning rate and other threads."""
     experiment = tmp_path / "fast"
     for seed, rate in enumerate(RATES["fast"]):
         make_run(finished_run, experiment / f"seed-{seed}", rate, seed=seed)
-    (experiment / "seeds.json").write_text(json.dumps({"seeds": [0, 1, 2, 3]}))
+    write_seeds(experiment, {0: 0.2, 1: 0.5, 2: 0.35}, {})
     slow = [
         make_run(finished_run, tmp_path / f"slow-{seed}", rate, seed=seed, threads=1 + seed, opponent_win_rate=0.25)
         for seed, rate in enumerate(RATES["slow"])
@@ -101,6 +106,40 @@ def test_equal_names_are_told_apart(finished_run, tmp_path):
     assert len(set(labels)) == 2 and str(folders[1]) in labels[1]
 
 
+def seeds(folders, text):
+    (folders[0] / "seeds.json").write_text(text)
+    return folders
+
+
+def test_failed_seeds_are_no_part_of_the_statistics(folders, tmp_path):
+    write_seeds(folders[0], {0: 0.2}, {1: "<b>not finite"})
+    page = report(folders, tmp_path)
+    values = {"": np.array([0.2, 0.35])}
+    assert page.column("final", "median")["fast"] == text(stratified_bootstrap(values, np.median))
+    assert page.column("final", "runs")["fast"] == "2, 1 so far"
+    found = probability_of_improvement(values, {"": np.array(RATES["slow"])})
+    assert page.tables["improvement"][1][2] == text(found)
+    assert page.column("failed", "why") == {"fast/seed-1": "<b>not finite"}
+    decisions = page.column("runs", "decisions")
+    assert "fast/seed-1" not in decisions and "so far" not in decisions["fast/seed-0"]
+    assert decisions["fast/seed-2"].endswith(" so far")
+    assert "fast (seeds 0, 2; failed: 1)" in page.text
+    assert "fast, IQM of 2" in page.lines("win rate of evaluations")
+
+
+def test_an_experiment_of_failures_is_reported(folders, tmp_path):
+    write_seeds(folders[0], {}, {0: "a", 1: "b", 2: "c"})
+    page = report(folders[:1], tmp_path)
+    assert [*page.column("failed", "why").values()] == ["a", "b", "c"] and "final" not in page.tables
+
+
+def test_a_seed_that_has_not_begun_is_left_out(folders):
+    (folders[0] / "seed-3").mkdir()
+    (folders[0] / "seed-3" / "run.json").mkdir()
+    (group,) = read_groups(folders[:1])
+    assert [run.path.name for run in group.runs] == ["seed-0", "seed-1", "seed-2"]
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -109,7 +148,13 @@ def test_equal_names_are_told_apart(finished_run, tmp_path):
         (lambda folders: [*folders, folders[0].parent], "is no training run: it has no run.json"),
         (lambda folders: (folders[0] / "seeds.json").write_text("[]") and folders, "expected an object, got list"),
         (lambda folders: (folders[0] / "seeds.json").write_text('{"seeds": 3}') and folders, "expected a list of int"),
-        (lambda folders: (folders[0] / "seeds.json").write_text('{"seeds": [9]}') and folders, "none of its runs has"),
+        (lambda folders: seeds(folders, '{"seeds": [9], "win_rates": {}, "failures": {}}'), "none of its runs has"),
+        (lambda folders: seeds(folders, '{"seeds": [0], "win_rates": {"1": 0}}'), "win_rates: expected those of its"),
+        (lambda folders: seeds(folders, '{"seeds": [0], "win_rates": {}, "failures": {"0": 3}}'), "expected reasons"),
+        (
+            lambda folders: seeds(folders, '{"seeds": [0], "win_rates": {"0": 1}, "failures": {"0": "x"}}'),
+            "seeds without a win rate",
+        ),
         (lambda folders: (folders[0] / "seed-1" / "run.json").write_text("{") and folders, "expected JSON"),
     ],
 )

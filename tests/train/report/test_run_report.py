@@ -2,15 +2,19 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import numpy as np
 import pytest
 
+from echelon_env.evaluate import evaluation_seed
 from echelon_env.evaluate.statistics import wilson
 from echelon_env.replays import read_replay, write_page
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_run_report
+from echelon_train.report.run_report import evaluation_table, provenance
+from echelon_train.report.sources import read_run
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.metrics import points
 from echelon_train.runs.training import train
@@ -86,6 +90,31 @@ def test_several_opponents_have_intervals_of_their_own(tmp_path, quiet):
         shown = page.column("evaluation", "won, %")[name]
         assert shown == f"{100 * share:.1f} [{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
     assert set(page.lines("win rate of evaluations, by opponent")) == {"trivial", "novice"}
+
+
+def change_config(run, **changes):
+    document = json.loads((run / "run.json").read_text())
+    document["config"] |= changes
+    (run / "run.json").write_text(json.dumps(document))
+
+
+def test_battles_of_an_evaluation_follow_from_its_maps(run):
+    maps = [evaluation_seed(0, index) for index in range(5)]
+    change_config(run, eval_seeds=maps, eval_battles=100, eval_opponent={"trivial": 4, "novice": 1})
+    add_line(run, **{"eval/win_rate/trivial": 0.5, "eval/win_rate/novice": 0.5})
+    assert re.findall(r"<td>(\d+)</td></tr>", evaluation_table(read_run(run))) == ["10", "8", "2"]
+    change_config(run, new_setting=7)
+    assert evaluation_table(read_run(run)).count("<td>-</td></tr>") == 3
+
+
+def test_rows_left_out_are_counted(run):
+    document = json.loads((run / "run.json").read_text())
+    document["ancestry"] = [{"steps": each} for each in range(53)]
+    document["resumed"] = [{"steps": each} for each in range(54)]
+    document["policies"] = {f"policy-{each}": "x" for each in range(55)}
+    (run / "run.json").write_text(json.dumps(document))
+    page = "".join(provenance(read_run(run)))
+    assert re.findall(r"And (\d) more", page) == ["3", "5", "4"]
 
 
 @pytest.mark.long
