@@ -1,0 +1,41 @@
+"""The battles of a policy on the suite, and what is stored of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks import machine
+from echelon_env.evaluate import Player, baseline, load_suite, play_match, stamp
+from echelon_env.evaluate.stamps import document_hash
+
+LETTERS = {1: "W", 0: "D", -1: "L"}
+"""Outcomes of battles as they are stored."""
+
+
+def judge(player: Player, suite_name: str, scenarios: Iterable[str]) -> dict[str, Any]:
+    """Play the suite's battles of some scenarios: the suite, the stamp and all outcomes."""
+    suite = load_suite(suite_name)
+    outcomes = {}
+    for name in scenarios:
+        config, seeds = suite.config(name), suite.scenario(name).seeds
+        outcomes[name] = {}
+        for opponent in suite.opponents:
+            if opponent != player.name:
+                match = play_match(player, baseline(opponent), config, seeds, scenario=name)
+                suite.check_match(match)
+                outcomes[name][opponent] = "".join(LETTERS[battle.outcome] for battle in match.battles)
+    hashes = {name: value for name, value in stamp().items() if name in ("package", "engine_hash", "opponents_hash")}
+    return {"suite": suite.name, "suite_hash": suite.hash, **hashes, "outcomes": outcomes}
+
+
+def sealed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its hash, which `read` of the results checks."""
+    body = {name: value for name, value in row.items() if name != "hash"}
+    return {**body, "hash": document_hash(body)}
+
+
+def where() -> dict[str, Any]:
+    """The machine and the commit of a row."""
+    found = machine.describe()
+    return {name: found[name] for name in ("processor", "python", "commit", "date")}

@@ -1,0 +1,92 @@
+"""Methods of `echelon_train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.baselines.budget import Clock
+from benchmarks.baselines.plan import BUDGETS
+from benchmarks.learning import FROM_SCRATCH, interrupt_after
+from echelon_env.evaluate import Player
+from echelon_env.evaluate.networks import checkpoint_player
+from echelon_train.config.files import load_run_config
+from echelon_train.config.train import TrainConfig
+from echelon_train.runs.folder import read_metrics
+from echelon_train.runs.training import resume, train
+
+IMITATION, FINAL = "imitation", "run"
+"""Folders of the parts of a run."""
+
+LEVELS = "{trivial = 1, novice = 1, competent = 1, veteran = 1, expert = 1}"
+"""Opponents of the runs from random weights: those of the suite."""
+
+_SCRATCH = FROM_SCRATCH | {"opponent": LEVELS, "eval_opponent": "expert"}
+_STEPS = {  # decisions for the schedules, about what the budget allows on the machine of the published table
+    "scratch": {"duel": 4_200_000, "skirmish": 9_000_000},
+    "mappo": {"duel": 3_600_000, "skirmish": 8_500_000, "battle": 11_000_000},
+    "imitation": {"duel": 6_500_000, "skirmish": 14_000_000, "battle": 18_000_000},
+    "imitation-ppo": {"duel": 4_500_000, "skirmish": 8_500_000, "battle": 10_500_000, "skirmish-seen": 8_500_000},
+}
+
+
+def configs(method: str, scenario: str, seed: int, out: Path) -> list[tuple[Path, TrainConfig]]:
+    """The parts of a run in order, each with its folder."""
+    budget = BUDGETS[scenario]
+    common = {
+        "scenario": scenario, "seed": str(seed), "battles": str(budget.battles), "eval_every": "0",
+        "checkpoint_every": "250_000", "device": "cpu",
+    }  # fmt: skip
+    steps = {"steps": str(_STEPS[method][scenario])}
+    if method == "scratch":
+        return [(out / FINAL, load_run_config("skirmish", _SCRATCH | common | steps))]
+    if method == "mappo":
+        return [(out / FINAL, load_run_config("skirmish", _SCRATCH | common | steps | {"network.critic": "central"}))]
+    if method == "imitation":
+        return [(out / FINAL, load_run_config("imitate", common | steps))]
+    shared = {"network.critic": "shared"} if scenario == "duel" else {}
+    name = scenario if scenario in ("duel", "battle") else "skirmish"
+    first = common | shared | {"steps": "1_000_000" if scenario == "duel" else "2_500_000"}
+    then = common | steps | {"init": str(out / IMITATION)}
+    return [
+        (out / IMITATION, load_run_config("imitate", first)),
+        (out / FINAL, load_run_config(name, then)),
+    ]
+
+
+def run(method: str, scenario: str, seed: int, out: Path, clock: Clock) -> int:
+    """Train until the time is over, or go on. Returns the decisions."""
+    decisions = 0
+    for folder, config in configs(method, scenario, seed, out):
+        clock.before += _seconds(folder)
+        if not _done(folder, config):
+            spent = interrupt_after(max(1.0, clock.limit - clock.used))
+            steps = (resume(folder, console=_QUIET) if folder.exists() else train(config, folder, console=_QUIET)).steps
+            interrupt_after(0.0)
+            if steps < config.steps and not spent.is_set():
+                raise KeyboardInterrupt(f"{folder}: stopped from outside after {steps:,} decisions")
+        decisions += int(_last(folder, "time/total_timesteps"))
+    return decisions
+
+
+_QUIET = Console(quiet=True)
+
+
+def _last(folder: Path, name: str) -> float:
+    values = [line[name] for line in read_metrics(folder) if name in line] if folder.exists() else []
+    return float(values[-1]) if values else 0.0
+
+
+def _seconds(folder: Path) -> float:
+    """Seconds on the processor of the parts of a run that have ended."""
+    return 60.0 * _last(folder, "time/cpu_minutes")
+
+
+def _done(folder: Path, config: TrainConfig) -> bool:
+    return _last(folder, "time/total_timesteps") >= config.steps
+
+
+def player(method: str, out: Path) -> Player:
+    """The policy of the last part; it samples its actions."""
+    return checkpoint_player(out / FINAL, name=method)

@@ -1,0 +1,78 @@
+"""What is in the table: scenarios with their budgets, methods, and the rows that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from echelon_env.evaluate.players import BASELINES
+
+SUITE = "echelon-eval-v1"
+"""The suite of the table."""
+
+HELD_OUT = ("canal", "bunkers", "volcano", "jungle")
+"""Biomes on which runs of `skirmish-seen` do not train."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a method may use in a scenario."""
+
+    minutes: float  # of one core, training only
+    seeds: tuple[int, ...]
+    battles: int  # stepped in parallel
+
+
+BUDGETS = {
+    "duel": Budget(15, (1, 2, 3), 160),
+    "skirmish": Budget(45, (1, 2), 64),
+    "battle": Budget(60, (1,), 32),
+    "skirmish-seen": Budget(45, (1, 2), 64),
+}
+"""By scenario, in the order of the table; the last one trains without `HELD_OUT`."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table before its seed."""
+
+    title: str
+    scenarios: tuple[str, ...] = ("duel", "skirmish")
+
+
+METHODS = {
+    "ppo": Method("PPO (stable-baselines3)"),
+    "recurrent-ppo": Method("RecurrentPPO (sb3-contrib)", ("duel", "skirmish", "battle")),
+    "maskable-ppo": Method("MaskablePPO (sb3-contrib), discrete actions"),
+    "cleanrl": Method("PPO in one file (examples/cleanrl_ppo.py), discrete actions"),
+    "scratch": Method("echelon_train from random weights"),
+    "mappo": Method("echelon_train from random weights, central critic (MAPPO)", ("duel", "skirmish", "battle")),
+    "imitation": Method("echelon imitate", ("duel", "skirmish", "battle")),
+    "imitation-ppo": Method("echelon imitate, then echelon train", ("duel", "skirmish", "battle", "skirmish-seen")),
+}
+"""The methods that are trained, by name."""
+
+REFERENCES = tuple(reversed(BASELINES))
+"""Players that are not trained here, the strongest first."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run of the table."""
+
+    scenario: str
+    method: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.scenario}-{self.method}-{self.seed}"
+
+
+def planned() -> Iterator[Run]:
+    """The runs of the table, the first seeds of all methods first."""
+    most = max(len(budget.seeds) for budget in BUDGETS.values())
+    for number in range(most):
+        for scenario, budget in BUDGETS.items():
+            for name, method in METHODS.items():
+                if scenario in method.scenarios and number < len(budget.seeds):
+                    yield Run(scenario, name, budget.seeds[number])

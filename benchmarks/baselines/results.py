@@ -1,0 +1,45 @@
+"""The stored rows of the table, ``docs/baselines.json``."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.baselines.judge import sealed
+from benchmarks.machine import ROOT
+from echelon_env.storage.atomic import write_json
+
+FILE = ROOT / "docs" / "baselines.json"
+
+
+def read(path: Path = FILE) -> list[dict[str, Any]]:
+    """The rows. Raises ValueError for one that was changed after it was written."""
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    for row in rows:
+        if sealed(row)["hash"] != row["hash"]:
+            raise ValueError(f"{path}: the row {key(row)} differs from its hash")
+    return rows
+
+
+def key(row: dict[str, Any]) -> tuple[str, str, int | None, str]:
+    """What there is one row of."""
+    return row["scenario"], row["method"], row["seed"], row["suite"]
+
+
+def append(row: dict[str, Any], path: Path = FILE) -> None:
+    """Add a row, in place of an earlier one of the same run and suite."""
+    with _locked(path):
+        rows = [each for each in read(path) if key(each) != key(row)]
+        write_json(path, sorted([*rows, sealed(row)], key=lambda each: tuple(map(str, key(each)))))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Two runs may end at the same time."""
+    with path.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
