@@ -240,6 +240,10 @@ ability off. "No control" means shut down and too hot to restart in time, or fal
 mech has only neutral choices. `info["action_mask"]` is a tuple of int8 arrays, one for each part, for
 `gymnasium.spaces.MultiDiscrete.sample`. `action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 
+These masks need the environment. A player of an [evaluation](evaluation.md) has observations only:
+`echelon_env.spaces.ObservedMasks(config)(observations)` are the masks that these show, hardly less exact. Train
+with them what shall act with them.
+
 ## The discrete format
 
 `action="discrete"` is one of {len(DISCRETE_CHOICES)} choices per mech, a `Discrete`, for DQN, QMIX and other methods

@@ -5,80 +5,40 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from benchmarks.baselines import judge, ours, results, stock
-from benchmarks.baselines.budget import Clock
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, Run, planned
-from echelon_env.evaluate import Player, baseline
-from echelon_train.config.files import load_run_config
-from echelon_train.config.train import TrainConfig
-from echelon_train.runs.building import make_env
-
-_STOCK = tuple(stock.ALGORITHMS)
+from benchmarks.baselines import judge, results, runs
+from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, Run, evaluations, planned
+from echelon_env.evaluate import baseline
 
 
-def train(run: Run, out: Path, minutes: float) -> dict[str, Any]:
-    """Train a run, or go on with it. Returns its decisions, minutes and settings."""
-    clock, began = Clock(60 * minutes), time.perf_counter()
-    if run.method in (*_STOCK, "cleanrl"):
-        config = battles(run)
-        env = make_env(config)
-        if run.method == "cleanrl":
-            from benchmarks.baselines import one_file
-
-            decisions = one_file.train(run.scenario, env, run.seed, out, clock)
-        else:
-            decisions = stock.train(run.method, env, run.seed, out, clock)
-            env.close()
-    else:
-        decisions = ours.run(run.method, run.scenario, run.seed, out, clock)
-    return {
-        "decisions": decisions, "cpu_minutes": round(clock.used / 60, 2), "budget_minutes": minutes,
-        "elapsed_minutes": round((time.perf_counter() - began) / 60, 2),
-    }  # fmt: skip
-
-
-def battles(run: Run) -> TrainConfig:
-    """The battles of other libraries' methods: the scenario's own rewards, the suite's levels as opponents."""
-    settings = {
-        "scenario": run.scenario, "opponent": ours.LEVELS, "seed": str(run.seed),
-        "battles": str(BUDGETS[run.scenario].battles), "eval_opponent": "expert", "battle.rewards.zone": "0.25",
-        "battle.rewards.outcome": "10", "network.critic": "shared",
-    }  # fmt: skip
-    return load_run_config("skirmish", settings)
-
-
-def player(run: Run, out: Path) -> Player:
-    """The policy of a run that has ended."""
-    if run.method == "cleanrl":
-        from benchmarks.baselines import one_file
-
-        return one_file.player(out)
-    return stock.player(run.method, out) if run.method in _STOCK else ours.player(run.method, out)
-
-
-def make_row(run: Run, out: Path, minutes: float) -> None:
-    """Train and evaluate a run, and store its row."""
+def make_rows(run: Run, out: Path, minutes: float, rows: Path) -> None:
+    """Train a run, evaluate it on the suites where it has no row yet, and store the rows."""
     folder = out / str(run)
-    facts = train(run, folder, minutes)
-    made = judge.judge(player(run, folder), SUITE, [run.scenario])
-    results.append({"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()})
+    facts = runs.train(run, folder, minutes)
+    stored = {results.key(row) for row in results.read(rows)}
+    for suite, scenarios in evaluations(run):
+        if (run.scenario, run.method, run.seed, suite) not in stored:
+            made = judge.judge(runs.player(run, folder), suite, scenarios)
+            row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
+            results.append(row, rows)
 
 
-def make_reference(name: str, scenario: str) -> None:
+def make_reference(name: str, scenario: str, rows: Path) -> None:
     """Evaluate a player that is not trained here, and store its row."""
     made = judge.judge(baseline(name), SUITE, [scenario])
-    results.append({"scenario": scenario, "method": name, "seed": None, **made, **judge.where()})
+    results.append({"scenario": scenario, "method": name, "seed": None, **made, **judge.where()}, rows)
 
 
-def missing(suite: str = SUITE) -> list[Run]:
-    """The planned runs without a row, in their order."""
-    stored = {results.key(row)[:3] for row in results.read() if row["suite"] == suite}
-    return [run for run in planned() if (run.scenario, run.method, run.seed) not in stored]
+def missing(rows: Path) -> list[Run]:
+    """The planned runs that lack a row, in their order."""
+    stored = {results.key(row) for row in results.read(rows)}
+    return [
+        run
+        for run in planned()
+        if any((run.scenario, run.method, run.seed, suite) not in stored for suite, _ in evaluations(run))
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -90,27 +50,30 @@ def main(arguments: list[str] | None = None) -> int:
     add("--seed", type=int, default=1, help="default: %(default)s")
     add("--minutes", type=float, help="of a core for training (default: the scenario's budget)")
     add("--out", type=Path, default=Path("runs/baselines"), help="folder of the runs' folders (default: %(default)s)")
-    add("--jobs", type=int, default=2, help="rows at a time, a core each (default: %(default)s)")
-    add("--list", action="store_true", help="print the rows that are missing")
+    add("--rows", type=Path, default=results.FILE, help="file that rows are added to (default: the published one)")
+    add("--jobs", type=int, default=2, help="runs at a time, a core each (default: %(default)s)")
+    add("--list", action="store_true", help="print the runs that are missing")
     options = parser.parse_args(arguments)
     if options.list:
-        print(*missing(), sep="\n")
-        return 0
-    if options.method in REFERENCES:
-        make_reference(options.method, options.scenario)
-        return 0
-    if options.method:
+        print(*missing(options.rows), sep="\n")
+    elif options.method in REFERENCES:
+        make_reference(options.method, options.scenario, options.rows)
+    elif options.method:
+        if options.scenario not in METHODS[options.method].scenarios:
+            parser.error(f"{options.method} is not planned in {options.scenario}")
         run = Run(options.scenario, options.method, options.seed)
-        make_row(run, options.out, options.minutes or BUDGETS[run.scenario].minutes)
-        return 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        codes = [*pool.map(lambda run: _in_a_process(run, options.out), missing())]
-    return 1 if any(codes) else 0
+        make_rows(run, options.out, options.minutes or BUDGETS[run.scenario].minutes, options.rows)
+    else:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            codes = pool.map(lambda run: _in_a_process(run, options.out, options.rows), missing(options.rows))
+            return 1 if any([*codes]) else 0
+    return 0
 
 
-def _in_a_process(run: Run, out: Path) -> int:
-    row = ["--scenario", run.scenario, "--method", run.method, "--seed", str(run.seed), "--out", str(out)]
-    return subprocess.run([sys.executable, "-m", "benchmarks.baselines", *row]).returncode
+def _in_a_process(run: Run, out: Path, rows: Path) -> int:
+    row = ["--scenario", run.scenario, "--method", run.method, "--seed", str(run.seed)]
+    files = ["--out", str(out), "--rows", str(rows)]
+    return subprocess.run([sys.executable, "-m", "benchmarks.baselines", *row, *files]).returncode
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 
-class BudgetSpent(Exception):
+class BudgetSpentError(Exception):
     """The time of a run is over."""
 
 

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.baselines.budget import BudgetSpent, Clock
-from benchmarks.baselines.discrete import DiscreteBattles, TeamVectorEnv
+from benchmarks.baselines.budget import BudgetSpentError, Clock
+from benchmarks.baselines.discrete import TeamVectorEnv
 from benchmarks.baselines.stock import MaskedPlayer
 from benchmarks.machine import ROOT
 from echelon_env.evaluate import Player
 from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES
 from echelon_env.storage.atomic import write_json
-from echelon_train.vec_env import BattleVecEnv
+from echelon_train import BattleVecEnv, DiscreteActions
 
 WEIGHTS, PROGRESS = "agent.pt", "progress.json"
 STEPS_A_MINUTE = {"duel": 400_000, "skirmish": 400_000}
@@ -42,14 +42,14 @@ def train(scenario: str, env: BattleVecEnv, seed: int, out: Path, clock: Clock) 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     script = _script()
-    teams = TeamVectorEnv(DiscreteBattles(env), clock)
+    teams = TeamVectorEnv(DiscreteActions(env), clock)
     script.make = lambda settings, envs, **options: teams  # type: ignore[attr-defined]
     steps = int(STEPS_A_MINUTE[scenario] * clock.limit / 60)
     settings = script.Settings(scenario, "the suite's levels", steps, env.num_envs, seed, 0)
     agent = script.Agent(teams.single_observation_space.shape[0], teams.single_action_space.nvec.tolist())  # type: ignore[attr-defined]
     try:
         script.train(agent, settings)
-    except BudgetSpent:
+    except BudgetSpentError:
         teams.close()
     out.mkdir(parents=True, exist_ok=True)
     torch.save(agent.state_dict(), out / WEIGHTS)

@@ -22,6 +22,9 @@ IMITATION, FINAL = "imitation", "run"
 LEVELS = "{trivial = 1, novice = 1, competent = 1, veteran = 1, expert = 1}"
 """Opponents of the runs from random weights: those of the suite."""
 
+OWN_REWARDS = {"battle.rewards.zone": "0.25", "battle.rewards.outcome": "10"}
+"""The scenarios' own weights, where the run configs have others."""
+
 _SCRATCH = FROM_SCRATCH | {"opponent": LEVELS, "eval_opponent": "expert"}
 _STEPS = {  # decisions for the schedules, about what the budget allows on the machine of the published table
     "scratch": {"duel": 4_200_000, "skirmish": 9_000_000},
@@ -29,6 +32,9 @@ _STEPS = {  # decisions for the schedules, about what the budget allows on the m
     "imitation": {"duel": 6_500_000, "skirmish": 14_000_000, "battle": 18_000_000},
     "imitation-ppo": {"duel": 4_500_000, "skirmish": 8_500_000, "battle": 10_500_000, "skirmish-seen": 8_500_000},
 }
+
+_IMITATED = {"duel": 1_000_000}
+"""Decisions of the imitation before PPO, where they are not those of the run config."""
 
 
 def configs(method: str, scenario: str, seed: int, out: Path) -> list[tuple[Path, TrainConfig]]:
@@ -47,7 +53,7 @@ def configs(method: str, scenario: str, seed: int, out: Path) -> list[tuple[Path
         return [(out / FINAL, load_run_config("imitate", common | steps))]
     shared = {"network.critic": "shared"} if scenario == "duel" else {}
     name = scenario if scenario in ("duel", "battle") else "skirmish"
-    first = common | shared | {"steps": "1_000_000" if scenario == "duel" else "2_500_000"}
+    first = common | shared | {"steps": str(_IMITATED.get(scenario, 2_500_000))}
     then = common | steps | {"init": str(out / IMITATION)}
     return [
         (out / IMITATION, load_run_config("imitate", first)),

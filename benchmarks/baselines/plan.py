@@ -10,8 +10,8 @@ from echelon_env.evaluate.players import BASELINES
 SUITE = "echelon-eval-v1"
 """The suite of the table."""
 
-HELD_OUT = ("canal", "bunkers", "volcano", "jungle")
-"""Biomes on which runs of `skirmish-seen` do not train."""
+GENERALIZATION = "echelon-generalization-v1"
+"""The suite of biomes and team sizes that runs of `skirmish-seen` do not train on."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ BUDGETS = {
     "battle": Budget(60, (1,), 32),
     "skirmish-seen": Budget(45, (1, 2), 64),
 }
-"""By scenario, in the order of the table; the last one trains without `HELD_OUT`."""
+"""By scenario, in the order of the table; the last one trains on twelve of the sixteen biomes."""
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,12 @@ def planned() -> Iterator[Run]:
             for name, method in METHODS.items():
                 if scenario in method.scenarios and number < len(budget.seeds):
                     yield Run(scenario, name, budget.seeds[number])
+
+
+def evaluations(run: Run) -> list[tuple[str, tuple[str, ...]]]:
+    """The suites that a run is evaluated on, with the scenarios."""
+    general = (GENERALIZATION, ("skirmish-seen", "skirmish-unseen", "trio", "octet"))
+    if run.scenario == "skirmish-seen":
+        return [general]
+    table = (SUITE, (run.scenario,))
+    return [table, general] if (run.scenario, run.method) == ("skirmish", "imitation-ppo") else [table]

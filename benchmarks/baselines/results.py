@@ -16,7 +16,7 @@ from echelon_env.storage.atomic import write_json
 FILE = ROOT / "docs" / "baselines.json"
 
 
-def read(path: Path = FILE) -> list[dict[str, Any]]:
+def read(path: Path) -> list[dict[str, Any]]:
     """The rows. Raises ValueError for one that was changed after it was written."""
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     for row in rows:
@@ -30,7 +30,7 @@ def key(row: dict[str, Any]) -> tuple[str, str, int | None, str]:
     return row["scenario"], row["method"], row["seed"], row["suite"]
 
 
-def append(row: dict[str, Any], path: Path = FILE) -> None:
+def append(row: dict[str, Any], path: Path) -> None:
     """Add a row, in place of an earlier one of the same run and suite."""
     with _locked(path):
         rows = [each for each in read(path) if key(each) != key(row)]

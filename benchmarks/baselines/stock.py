@@ -17,13 +17,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from benchmarks.baselines.budget import Clock
-from benchmarks.baselines.discrete import ALIVE, DiscreteBattles
-from benchmarks.baselines.masks import ChoiceMasks
+from benchmarks.baselines.discrete import ALIVE
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate import BattleNoise, Player
-from echelon_env.spaces.actions import read_action
+from echelon_env.spaces import ObservedMasks, read_action
 from echelon_env.storage.atomic import write_json
-from echelon_train.vec_env import BattleVecEnv
+from echelon_train import BattleVecEnv, DiscreteActions
 
 MODEL, REWARDS, PROGRESS = "model.zip", "rewards.pkl", "progress.json"
 SAVE_EVERY = 120.0
@@ -58,7 +57,7 @@ def train(method: str, env: BattleVecEnv, seed: int, out: Path, clock: Clock) ->
     """Train until the time is over, or go on with the last save. Returns the decisions of living mechs."""
     torch.set_num_threads(1)
     algorithm = ALGORITHMS[method]
-    battles: VecEnv = DiscreteBattles(env) if method == "maskable-ppo" else env
+    battles: VecEnv = DiscreteActions(env) if method == "maskable-ppo" else env
     decisions = 0
     if (out / PROGRESS).exists():
         progress = json.loads((out / PROGRESS).read_text())
@@ -133,7 +132,7 @@ class MaskedPlayer:
 
     def __init__(self, policy: Any, config: BattleConfig) -> None:
         self._policy = policy
-        self._masks = ChoiceMasks(config)
+        self._masks = ObservedMasks(config)
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """It has no memory."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from echelon_train.checkpoints import load_checkpoint
     from echelon_train.config import TrainConfig, battle_config, load_run_config
+    from echelon_train.discrete import DiscreteActions
     from echelon_train.policy import BattlePolicy
     from echelon_train.ppo import EchelonRecurrentPPO
     from echelon_train.runs.training import resume, train
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BattlePolicy",
     "BattleVecEnv",
+    "DiscreteActions",
     "EchelonRecurrentPPO",
     "PastPolicies",
     "SelfPlayCallback",
@@ -32,6 +34,7 @@ __all__ = [
 _MODULES = {
     "BattlePolicy": "policy",
     "BattleVecEnv": "vec_env",
+    "DiscreteActions": "discrete",
     "EchelonRecurrentPPO": "ppo",
     "PastPolicies": "self_play",
     "SelfPlayCallback": "self_play",

@@ -14,6 +14,7 @@ from echelon_env.spaces.describe import ActionDescription, FeatureDescription, d
 from echelon_env.spaces.explain import ActionPart, explain_action
 from echelon_env.spaces.masks import MASK_SIZE, MASK_SLICES, action_masks, split_mask
 from echelon_env.spaces.observations import ObservationFormat, format_observations, observation_space
+from echelon_env.spaces.observed import ObservedMasks
 
 __all__ = [
     "BLOCKS",
@@ -28,6 +29,7 @@ __all__ = [
     "ActionPart",
     "FeatureDescription",
     "ObservationFormat",
+    "ObservedMasks",
     "action_masks",
     "action_space",
     "describe_action",

@@ -57,7 +57,7 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
         if part.name in engine.config.abilities.blocks_off:
             mask[:] = 0
         mask[..., part.neutral] = 1
-    return _discrete_masks(masks) if action_format == "discrete" else masks
+    return discrete_masks(masks) if action_format == "discrete" else masks
 
 
 _WEAPONS = tuple(Action[mount.upper()] for mount in MOUNTS)
@@ -90,7 +90,7 @@ def _filled(rows: list[list[int]], always: int) -> NDArray[np.intp]:
 _ALL_OF, _ANY_OF = _needed_columns()
 
 
-def _discrete_masks(masks: NDArray[np.int8]) -> NDArray[np.int8]:
+def discrete_masks(masks: NDArray[np.int8] | NDArray[np.bool_]) -> NDArray[np.int8]:
     """Masks (..., N) of the discrete choices from those of the multi-discrete format, (..., MASK_SIZE)."""
     return np.asarray(masks[..., _ALL_OF].all(axis=-1) & masks[..., _ANY_OF].any(axis=-1), np.int8)
 

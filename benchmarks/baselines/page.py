@@ -1,0 +1,212 @@
+"""Fills docs/baselines.md and the line in the README from the stored rows: ``python -m benchmarks.baselines.page``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from benchmarks.baselines import results
+from benchmarks.baselines.plan import BUDGETS, METHODS, SUITE, planned
+from benchmarks.machine import ROOT
+from echelon_env.evaluate.statistics import Interval, interquartile_mean, score_interval, stratified_bootstrap
+from echelon_env.storage.atomic import write_bytes
+
+PAGE, README = ROOT / "docs" / "baselines.md", ROOT / "README.md"
+PICTURE = ROOT / "docs" / "pictures" / "baselines.png"
+MARKED = re.compile(r"(<!-- baselines: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SHOWN = ("duel", "skirmish", "battle")
+"""Scenarios of the table."""
+
+OWN = ("scratch", "mappo", "imitation", "imitation-ppo")
+"""Methods of the trainer."""
+
+_SCORES = {"W": 1.0, "D": 0.5, "L": 0.0}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The runs of one method in one scenario."""
+
+    scenario: str
+    method: str
+    rows: tuple[Mapping[str, Any], ...]  # by seed
+
+    @property
+    def title(self) -> str:
+        """What the table calls the method."""
+        return METHODS[self.method].title if self.method in METHODS else f"`{self.method}`"
+
+    @property
+    def trained(self) -> bool:
+        """Whether the table trains it; else it is a reference."""
+        return self.method in METHODS
+
+    @property
+    def opponents(self) -> list[str]:
+        """The opponents that it has played, in the suite's order."""
+        return [*self.rows[0]["outcomes"][self.scenario]]
+
+    def wins(self, opponent: str) -> Interval:
+        """The share of battles won, the mean of the runs, with an interval over the maps."""
+        return score_interval({self.scenario: self._by_map(opponent, {"W": 1.0, "D": 0.0, "L": 0.0}).mean(axis=0)})
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """(runs, maps): the score of every map, the mean over the opponents."""
+        return np.mean([self._by_map(opponent, _SCORES) for opponent in self.opponents], axis=0)
+
+    @property
+    def mean(self) -> Interval:
+        """The mean score with an interval over the maps."""
+        return score_interval({self.scenario: self.scores.mean(axis=0)})
+
+    @property
+    def iqm(self) -> Interval:
+        """The interquartile mean of the scores of all runs and maps, with an interval over the maps."""
+        strata = {str(number): scores for number, scores in enumerate(self.scores)}
+        maps = dict.fromkeys(strata, range(self.scores.shape[1]))
+        return stratified_bootstrap(strata, interquartile_mean, maps=maps)
+
+    @property
+    def iqm_of_runs(self) -> list[float]:
+        """The interquartile mean of each run."""
+        return [float(interquartile_mean(scores)) for scores in self.scores]
+
+    def average(self, name: str) -> float:
+        """The mean of a number of the runs."""
+        return float(np.mean([row[name] for row in self.rows]))
+
+    def _by_map(self, opponent: str, values: Mapping[str, float]) -> NDArray[np.float64]:
+        """(runs, maps): the mean of a map's two battles."""
+        played = [[values[each] for each in row["outcomes"][self.scenario][opponent]] for row in self.rows]
+        return np.array(played).reshape(len(self.rows), -1, 2).mean(axis=2)
+
+
+def entries(rows: Iterable[Mapping[str, Any]], scenario: str, suite: str = SUITE) -> list[Entry]:
+    """The methods of a scenario, the best first."""
+    runs: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if (row["scenario"], row["suite"]) == (scenario, suite):
+            runs.setdefault(row["method"], []).append(row)
+    found = [
+        Entry(scenario, method, tuple(sorted(each, key=lambda row: row["seed"] or 0))) for method, each in runs.items()
+    ]
+    return sorted(found, key=lambda entry: -entry.mean.estimate)
+
+
+def table(found: Sequence[Entry]) -> str:
+    """The methods of a scenario as a table in Markdown."""
+    if not found:
+        return "No row has been measured yet."
+    opponents = list(dict.fromkeys(name for entry in found for name in entry.opponents))
+    head = ["method", "runs", *(f"v {name}" for name in opponents), "mean score", "IQM", "IQM of each run"]
+    lines = [[*head, "decisions", "minutes"], ["---"] * (len(head) + 2)]
+    for entry in found:
+        wins = [_share(entry.wins(name)) if name in entry.opponents else "-" for name in opponents]
+        cost = ["-", "-"]
+        if entry.trained:
+            cost = [f"{entry.average('decisions') / 1e6:.1f} M", f"{entry.average('cpu_minutes'):.0f}"]
+        of_runs = ", ".join(f"{100 * each:.1f}" for each in entry.iqm_of_runs) if len(entry.rows) > 1 else "-"
+        runs = str(len(entry.rows)) if entry.trained else "-"
+        lines.append([entry.title, runs, *wins, _share(entry.mean), _share(entry.iqm), of_runs, *cost])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def missing(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The planned runs that there are no rows of, in words."""
+    stored = {results.key(dict(row))[:3] for row in rows}
+    lacking: dict[tuple[str, str], list[int]] = {}
+    for run in planned():
+        if (run.scenario, run.method, run.seed) not in stored:
+            lacking.setdefault((run.scenario, run.method), []).append(run.seed)
+    if not lacking:
+        return "Nothing is missing."
+    lines = [
+        f"- `{scenario}`, {METHODS[method].title}: seed {_list(seeds)}" for (scenario, method), seeds in lacking.items()
+    ]
+    return "\n".join(["Not measured yet:", "", *lines])
+
+
+def readme(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The best method of the trainer and the best of the other libraries in the duel, for the first page."""
+    found = [entry for entry in entries(rows, "duel") if entry.trained]
+    groups = [entry for entry in found if entry.method in OWN], [entry for entry in found if entry.method not in OWN]
+    lines = ["| `duel` | v novice | v veteran | v expert |", "|---|---|---|---|"]
+    for entry in (group[0] for group in groups if group):
+        wins = " | ".join(f"{_share(entry.wins(name))} %" for name in ("novice", "veteran", "expert"))
+        lines.append(f"| {entry.title} | {wins} |")
+    return "\n".join(lines)
+
+
+def _share(interval: Interval) -> str:
+    low, high = round(100 * interval.low), round(100 * interval.high)
+    return f"{100 * interval.estimate:.1f} [{low}, {high}]"
+
+
+def _list(seeds: Sequence[int]) -> str:
+    return " and ".join(filter(None, [", ".join(map(str, seeds[:-1])), str(seeds[-1])]))
+
+
+def draw(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Mean scores of all methods, a panel for each scenario."""
+    panels = {name: found for name in SHOWN if (found := entries(rows, name))}
+    sizes = [len(found) for found in panels.values()]
+    figure = Figure((9, 0.6 + 0.27 * sum(sizes) + 0.45 * len(sizes)), dpi=110, layout="constrained")
+    grid = figure.subplots(len(panels), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": sizes})
+    for axes, (name, found) in zip(grid[:, 0], panels.items(), strict=True):
+        _panel(axes, name, found)
+    grid[-1, 0].set_xlabel("mean score against the suite's opponents in %, with 95 % interval over maps")
+    return figure
+
+
+def _panel(axes: Axes, scenario: str, found: Sequence[Entry]) -> None:
+    for place, entry in enumerate(found):
+        mean = entry.mean
+        color = "#1f5fa8" if entry.trained else "#8a8a8a"
+        axes.plot([100 * mean.low, 100 * mean.high], [place, place], color=color, linewidth=2, solid_capstyle="round")
+        axes.plot([100 * mean.estimate], [place], "o", color=color, markersize=5)
+        for score in entry.scores.mean(axis=1) if len(entry.rows) > 1 else ():
+            axes.plot([100 * score], [place], "|", color=color, markersize=9)
+    axes.set_yticks(range(len(found)), [entry.title.replace("`", "") for entry in found], fontsize=8)
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.set_xlim(-2, 102)
+    minutes = BUDGETS[scenario].minutes
+    axes.set_title(f"{scenario}: {minutes:g} minutes of one core", fontsize=9, loc="left")
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A page whose marked parts are those of the rows. Raises ValueError for an unknown mark."""
+
+    def part(match: re.Match[str]) -> str:
+        parts = {"missing": lambda: missing(rows), "readme": lambda: readme(rows)}
+        parts |= {name: lambda name=name: table(entries(rows, name)) for name in SHOWN}
+        if match[2] not in parts:
+            raise ValueError(f"expected a mark of {', '.join(parts)}, got {match[2]!r}")
+        return f"{match[1]}{parts[match[2]]()}\n{match[3]}"
+
+    return MARKED.sub(part, text)
+
+
+def main() -> int:
+    """Write the page, its picture, and the README."""
+    rows = results.read(results.FILE)
+    for path in (PAGE, README):
+        write_bytes(path, filled(path.read_text(encoding="utf-8"), rows).encode())
+    if rows:
+        draw(rows).savefig(PICTURE, metadata={"Software": None})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""The table of baselines: its runs, its rows and its page."""
+
+import numpy as np
+import pytest
+from benchmarks.baselines import __main__ as command
+from benchmarks.baselines import judge, ours, page, plan, results, runs
+from benchmarks.baselines.judge import sealed
+from benchmarks.baselines.plan import METHODS, Budget, Method, Run
+
+from echelon_env.evaluate import freeze_suite
+
+SCENARIO = "duel-open"
+OTHERS = (*runs.stock.ALGORITHMS, runs.ONE_FILE)
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A plan of one scenario and a suite of two maps, for runs of a second."""
+    suite = freeze_suite("tiny", [SCENARIO], ["trivial"], 2)
+    monkeypatch.setattr(judge, "load_suite", lambda name: {"tiny": suite}[name])
+    monkeypatch.setattr(plan, "SUITE", "tiny")
+    monkeypatch.setattr(command, "SUITE", "tiny")
+    monkeypatch.setattr(plan, "BUDGETS", {SCENARIO: Budget(0.02, (1,), 32)})
+    for module in (command, runs, ours):
+        monkeypatch.setattr(module, "BUDGETS", plan.BUDGETS)
+    for name, method in METHODS.items():
+        monkeypatch.setitem(METHODS, name, Method(method.title, (SCENARIO,)))
+    for steps in ours._STEPS.values():
+        monkeypatch.setitem(steps, SCENARIO, 1500)
+    monkeypatch.setitem(ours._IMITATED, SCENARIO, 1500)
+    monkeypatch.setitem(runs.one_file.STEPS_A_MINUTE, SCENARIO, 400_000)
+    return tmp_path
+
+
+def make(small, method: str) -> list[dict]:
+    minutes = 0.02 if method in OTHERS else 5  # ours end with their steps
+    files = f"--out {small}/runs --rows {small}/rows.json"
+    assert command.main(f"--scenario {SCENARIO} --method {method} --minutes {minutes} {files}".split()) == 0
+    return results.read(small / "rows.json")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+def test_a_row_is_made_and_not_made_twice(method, small):
+    (row,) = make(small, method)
+    assert (row["scenario"], row["method"], row["seed"]) == (SCENARIO, method, 1)
+    assert row["decisions"] > 0
+    assert 0 < row["cpu_minutes"] < 1
+    assert {len(outcomes) for outcomes in row["outcomes"][SCENARIO].values()} == {4}
+    assert Run(SCENARIO, method, 1) not in command.missing(small / "rows.json")
+    (small / "rows.json").unlink()
+    again = make(small, method)  # the training is kept, the battles are played again
+    assert again[0]["decisions"] == row["decisions"]
+    assert again[0]["outcomes"] == row["outcomes"] or method in OTHERS  # these draw anew
+
+
+def test_references_are_rows_and_the_plan_says_what_is_missing(small, capsys):
+    (row,) = make(small, "idle")
+    assert row["seed"] is None
+    assert set(row["outcomes"][SCENARIO]) == {"trivial"}
+    assert command.main(["--list", "--rows", str(small / "rows.json")]) == 0
+    assert capsys.readouterr().out.split() == [f"{SCENARIO}-{name}-1" for name in METHODS]
+    with pytest.raises(SystemExit):
+        command.main(["--method", "nonsense"])
+
+
+def test_an_interrupted_run_of_other_libraries_goes_on(small):
+    run, out = Run(SCENARIO, "ppo", 1), small / "runs" / "ppo"
+    first = runs.train(run, out, 0.01)
+    (out / runs.FACTS).unlink()
+    second = runs.train(run, out, 0.03)
+    assert second["decisions"] > first["decisions"]
+    assert second["cpu_minutes"] >= 0.03
+
+
+def test_a_changed_row_is_refused(tmp_path):
+    rows = tmp_path / "rows.json"
+    row = {"scenario": "duel", "method": "ppo", "seed": 1, "suite": "s", "outcomes": {"duel": {"novice": "WL"}}}
+    results.append(row, rows)
+    results.append({**row, "seed": 2}, rows)
+    results.append({**row, "decisions": 3}, rows)  # in place of the first
+    stored = results.read(rows)
+    assert [each["seed"] for each in stored] == [1, 2]
+    assert stored[0]["decisions"] == 3
+    rows.write_text(rows.read_text().replace("WL", "WW"))
+    with pytest.raises(ValueError, match="differs from its hash"):
+        results.read(rows)
+
+
+def rows_of(method: str, seeds, wins: float, scenario: str = "duel") -> list[dict]:
+    rng = np.random.default_rng(int(100 * wins))
+    return [
+        sealed(
+            {
+                "scenario": scenario, "method": method, "seed": seed, "suite": plan.SUITE, "decisions": 2_000_000,
+                "cpu_minutes": 15.0, "outcomes": {
+                    scenario: {
+                        name: "".join(rng.choice(["W", "L"], 40, p=[wins, 1 - wins]))
+                        for name in ("novice", "veteran", "expert")
+                    }
+                },
+            }
+        )
+        for seed in seeds
+    ]  # fmt: skip
+
+
+def test_the_table_has_the_best_first_and_names_what_is_missing():
+    rows = rows_of("ppo", (1, 2), 0.3) + rows_of("imitation-ppo", (1, 2, 3), 0.9) + rows_of("expert", (None,), 0.5)
+    found = page.entries(rows, "duel")
+    assert [entry.method for entry in found] == ["imitation-ppo", "expert", "ppo"]
+    best = found[0]
+    wins = best.wins("novice")
+    assert wins.low < wins.estimate < wins.high
+    outcomes = "".join(row["outcomes"]["duel"]["novice"] for row in best.rows)
+    assert wins.estimate == pytest.approx(outcomes.count("W") / len(outcomes))
+    assert len(best.iqm_of_runs) == 3
+    lines = page.table(found).splitlines()
+    assert lines[0].startswith("| method | runs | v novice | v veteran | v expert | mean score | IQM |")
+    assert "| echelon imitate, then echelon train | 3 |" in lines[2]
+    assert "| `expert` | - |" in lines[3]
+    assert page.table([]) == "No row has been measured yet."
+    lacking = page.missing(rows)
+    assert "- `duel`, PPO (stable-baselines3): seed 3" in lacking
+    assert "imitate, then echelon train: seed 1 and 2" in lacking  # of other scenarios
+    assert "`duel`, echelon imitate, then" not in lacking
+    assert page.readme(rows).splitlines()[2].startswith("| echelon imitate, then echelon train |")
+    assert len(page.draw(rows).axes) == 1
+
+
+def test_the_published_page_is_that_of_the_published_rows():
+    rows = results.read(results.FILE)
+    for path in (page.PAGE, page.README):
+        text = path.read_text(encoding="utf-8")
+        assert page.filled(text, rows) == text
+    with pytest.raises(ValueError, match="expected a mark of missing"):
+        page.filled("<!-- baselines: nonsense -->\n<!-- end -->", rows)
