@@ -9,26 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.baselines import judge, results, runs
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, Run, evaluations, planned
+from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, Run, evaluations, planned
 from echelon_env.evaluate import baseline
 
 
 def make_rows(run: Run, out: Path, minutes: float, rows: Path) -> None:
     """Train a run, evaluate it on the suites where it has no row yet, and store the rows."""
-    folder = out / str(run)
-    facts = runs.train(run, folder, minutes)
+    trained = run.method in METHODS  # else a player that is not trained here
+    facts = runs.train(run, out / str(run), minutes) if trained else {}
+    player = runs.player(run, out / str(run)) if trained else baseline(run.method)
     stored = {results.key(row) for row in results.read(rows)}
     for suite, scenarios in evaluations(run):
         if (run.scenario, run.method, run.seed, suite) not in stored:
-            made = judge.judge(runs.player(run, folder), suite, scenarios)
+            made = judge.judge(player, suite, scenarios)
             row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
             results.append(row, rows)
-
-
-def make_reference(name: str, scenario: str, rows: Path) -> None:
-    """Evaluate a player that is not trained here, and store its row."""
-    made = judge.judge(baseline(name), SUITE, [scenario])
-    results.append({"scenario": scenario, "method": name, "seed": None, **made, **judge.where()}, rows)
 
 
 def missing(rows: Path) -> list[Run]:
@@ -56,12 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.list:
         print(*missing(options.rows), sep="\n")
-    elif options.method in REFERENCES:
-        make_reference(options.method, options.scenario, options.rows)
     elif options.method:
-        if options.scenario not in METHODS[options.method].scenarios:
+        if options.method in METHODS and options.scenario not in METHODS[options.method].scenarios:
             parser.error(f"{options.method} is not planned in {options.scenario}")
-        run = Run(options.scenario, options.method, options.seed)
+        run = Run(options.scenario, options.method, options.seed if options.method in METHODS else None)
         make_rows(run, options.out, options.minutes or BUDGETS[run.scenario].minutes, options.rows)
     else:
         with ThreadPoolExecutor(options.jobs) as pool:
@@ -71,7 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _in_a_process(run: Run, out: Path, rows: Path) -> int:
-    row = ["--scenario", run.scenario, "--method", run.method, "--seed", str(run.seed)]
+    row = ["--scenario", run.scenario, "--method", run.method]
+    row += [] if run.seed is None else ["--seed", str(run.seed)]
     files = ["--out", str(out), "--rows", str(rows)]
     return subprocess.run([sys.executable, "-m", "benchmarks.baselines", *row, *files]).returncode
 

@@ -13,9 +13,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy import stats
 
 from benchmarks.baselines import results
-from benchmarks.baselines.plan import BUDGETS, METHODS, SUITE, planned
+from benchmarks.baselines.plan import BUDGETS, GENERALIZATION, METHODS, SUITE, evaluations, planned
 from benchmarks.machine import ROOT
 from echelon_env.evaluate.statistics import Interval, interquartile_mean, score_interval, stratified_bootstrap
 from echelon_env.storage.atomic import write_bytes
@@ -122,17 +123,18 @@ def table(found: Sequence[Entry]) -> str:
 
 
 def missing(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The planned runs that there are no rows of, in words."""
-    stored = {results.key(dict(row))[:3] for row in rows}
+    """The planned runs that lack a row, in words."""
+    stored = {results.key(dict(row)) for row in rows}
     lacking: dict[tuple[str, str], list[int]] = {}
     for run in planned():
-        if (run.scenario, run.method, run.seed) not in stored:
-            lacking.setdefault((run.scenario, run.method), []).append(run.seed)
+        if any((run.scenario, run.method, run.seed, suite) not in stored for suite, _ in evaluations(run)):
+            lacking.setdefault((run.scenario, run.method), []).extend([] if run.seed is None else [run.seed])
     if not lacking:
         return "Nothing is missing."
-    lines = [
-        f"- `{scenario}`, {METHODS[method].title}: seed {_list(seeds)}" for (scenario, method), seeds in lacking.items()
-    ]
+    lines = []
+    for (scenario, method), seeds in lacking.items():
+        title = METHODS[method].title if method in METHODS else f"`{method}`"
+        lines.append(f"- `{scenario}`, {title}" + (f": seed {_list(seeds)}" if seeds else ""))
     return "\n".join(["Not measured yet:", "", *lines])
 
 
@@ -145,6 +147,39 @@ def readme(rows: Sequence[Mapping[str, Any]]) -> str:
         wins = " | ".join(f"{_share(entry.wins(name))} %" for name in ("novice", "veteran", "expert"))
         lines.append(f"| {entry.title} | {wins} |")
     return "\n".join(lines)
+
+
+def generalization(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Scores on biomes and team sizes, of the recipe trained on all biomes and without four of them, and of others."""
+    of_suite = [row for row in rows if row["suite"] == GENERALIZATION]
+    if not of_suite:
+        return "No row has been measured yet."
+    fields = [*of_suite[0]["outcomes"]]
+    runs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in of_suite:
+        runs.setdefault((row["scenario"], row["method"]), []).append(row)
+    lines = [["player", "runs", *(f"`{field}`" for field in fields)], ["---"] * (2 + len(fields))]
+    scores: dict[str, list[NDArray[np.float64]]] = {}
+    for (scenario, method), group in sorted(runs.items()):
+        each = [Entry(field, method, tuple(group)) for field in fields]
+        name = f"{each[0].title}, {_TRAINED_ON[scenario]}" if method in METHODS else each[0].title
+        if method in METHODS:
+            scores[scenario] = [entry.scores.mean(axis=0) for entry in each]
+        count = str(len(group)) if method in METHODS else "-"
+        lines.append([name, count, *(_share(entry.mean) for entry in each)])
+    if len(scores) == 2:
+        differences = (few - all_ for few, all_ in zip(scores["skirmish-seen"], scores["skirmish"], strict=True))
+        lines.append(["difference of the two", "-", *map(_difference, differences)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+_TRAINED_ON = {"skirmish": "all 16 biomes", "skirmish-seen": "12 biomes"}
+
+
+def _difference(of_maps: NDArray[np.float64]) -> str:
+    """A mean over maps with Student's interval."""
+    interval = stats.ttest_1samp(of_maps, 0.0).confidence_interval()
+    return f"{100 * of_maps.mean():+.1f} [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
 
 
 def _share(interval: Interval) -> str:
@@ -189,7 +224,11 @@ def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """A page whose marked parts are those of the rows. Raises ValueError for an unknown mark."""
 
     def part(match: re.Match[str]) -> str:
-        parts = {"missing": lambda: missing(rows), "readme": lambda: readme(rows)}
+        parts = {
+            "missing": lambda: missing(rows),
+            "readme": lambda: readme(rows),
+            "generalization": lambda: generalization(rows),
+        }
         parts |= {name: lambda name=name: table(entries(rows, name)) for name in SHOWN}
         if match[2] not in parts:
             raise ValueError(f"expected a mark of {', '.join(parts)}, got {match[2]!r}")

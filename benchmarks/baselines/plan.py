@@ -53,23 +53,25 @@ METHODS = {
 """The methods that are trained, by name."""
 
 REFERENCES = tuple(reversed(BASELINES))
-"""Players that are not trained here, the strongest first."""
+"""Players that are not trained here."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training run of the table."""
+    """A training run of the table, or a player that is not trained here."""
 
     scenario: str
     method: str
-    seed: int
+    seed: int | None  # None of `REFERENCES`
 
     def __str__(self) -> str:
-        return f"{self.scenario}-{self.method}-{self.seed}"
+        return "-".join(map(str, filter(None, (self.scenario, self.method, self.seed))))
 
 
 def planned() -> Iterator[Run]:
-    """The runs of the table, the first seeds of all methods first."""
+    """The references, then the runs of the table, the first seeds of all methods first."""
+    for scenario in BUDGETS:
+        yield from (Run(scenario, name, None) for name in REFERENCES)
     most = max(len(budget.seeds) for budget in BUDGETS.values())
     for number in range(most):
         for scenario, budget in BUDGETS.items():

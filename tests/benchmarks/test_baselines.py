@@ -19,7 +19,6 @@ def small(monkeypatch, tmp_path):
     suite = freeze_suite("tiny", [SCENARIO], ["trivial"], 2)
     monkeypatch.setattr(judge, "load_suite", lambda name: {"tiny": suite}[name])
     monkeypatch.setattr(plan, "SUITE", "tiny")
-    monkeypatch.setattr(command, "SUITE", "tiny")
     monkeypatch.setattr(plan, "BUDGETS", {SCENARIO: Budget(0.02, (1,), 32)})
     for module in (command, runs, ours):
         monkeypatch.setattr(module, "BUDGETS", plan.BUDGETS)
@@ -59,7 +58,10 @@ def test_references_are_rows_and_the_plan_says_what_is_missing(small, capsys):
     assert row["seed"] is None
     assert set(row["outcomes"][SCENARIO]) == {"trivial"}
     assert command.main(["--list", "--rows", str(small / "rows.json")]) == 0
-    assert capsys.readouterr().out.split() == [f"{SCENARIO}-{name}-1" for name in METHODS]
+    assert capsys.readouterr().out.split() == [
+        *(f"{SCENARIO}-{name}" for name in plan.REFERENCES if name != "idle"),
+        *(f"{SCENARIO}-{name}-1" for name in METHODS),
+    ]
     with pytest.raises(SystemExit):
         command.main(["--method", "nonsense"])
 
