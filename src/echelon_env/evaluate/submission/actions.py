@@ -19,7 +19,7 @@ Recording = Mapping[int, Floats]
 """Seed of a battle -> the actions (T, M, A) float32 of a player's M mechs in its T decisions."""
 
 RECORDED = "(recorded)"
-"""Name of a player whose actions are recorded or played back: that of no opponent, because two players have two names."""
+"""Name of a player whose actions are recorded or played back. No opponent has it."""
 
 
 def pack_actions(actions: Floats) -> bytes:

@@ -63,7 +63,9 @@ class Method:
         if not self.name:
             raise SubmissionError("method.name: expected a name, got ''")
         if self.url and not _URL.fullmatch(self.url):
-            raise SubmissionError(f"method.url: expected an address such as https://example.org/x, got {self.url!r:.80}")
+            raise SubmissionError(
+                f"method.url: expected an address such as https://example.org/x, got {self.url!r:.80}"
+            )
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,8 @@ def _read_suite(document: Any, suite: Suite | None) -> Suite:
         suite = load_suite(name)
     if (name, document["hash"]) != (suite.name, suite.hash):
         raise SubmissionError(
-            f"suite: expected {suite.name} with the hash {suite.hash[:12]}, got {name!r:.80} with {document['hash']!r:.14}"
+            f"suite: expected {suite.name} with the hash {suite.hash[:12]}, got {name!r:.80} with the hash "
+            f"{document['hash']!r:.14}"
         )
     return suite
 
@@ -247,9 +248,7 @@ def _read_results(document: Any, submission: Submission) -> tuple[Match, ...]:
     return tuple(matches)
 
 
-def _read_battles(
-    where: str, document: Any, suite: Suite, scenario: str, config: BattleConfig
-) -> tuple[Battle, ...]:
+def _read_battles(where: str, document: Any, suite: Suite, scenario: str, config: BattleConfig) -> tuple[Battle, ...]:
     _check_keys(where, document, _COLUMNS)
     frozen = suite.scenario(scenario)
     most = 2 * len(frozen.seeds)

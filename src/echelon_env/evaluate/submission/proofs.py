@@ -98,7 +98,9 @@ def make_submission(
     for match, config in with_configs(submission):
         opponent = baseline(match.second)
         for side in SIDES:
-            for key, actions in _record(player, opponent, config, match, _chosen(match, drawn, side), side, num_threads):
+            for key, actions in _record(
+                player, opponent, config, match, _chosen(match, drawn, side), side, num_threads
+            ):
                 proofs[key] = pack_actions(actions)
     return dataclasses.replace(submission, proofs={key: proofs[key] for key in drawn})
 
