@@ -25,7 +25,8 @@ class _Column:
 class _Table:
     title: str
     columns: Sequence[_Column]  # the first is aligned to the left, and named again when the others do not fit on a line
-    links: Sequence[str] = ()  # of the cells of the first column, in Markdown; may be empty
+    links: Sequence[str] = ()  # in Markdown, of the cells of the first column; "" for none
+    authors: Sequence[str] = ()  # in Markdown, after these cells
 
 
 def format_leaderboard(leaderboard: Mapping[str, Any]) -> str:
@@ -43,7 +44,7 @@ def leaderboard_markdown(leaderboard: Mapping[str, Any]) -> str:
     sections = ["# Leaderboard"]
     for board in leaderboard["boards"]:
         heading, *rest = map(_escape, _heading(board))
-        sections += [f"## {heading}", " ".join([*rest, *map(_escape, _notes(board))])]
+        sections += [f"## {heading}", *rest, *map(_escape, _notes(board))]
         sections += [_as_markdown(table) for table in _tables(board)]
     verified = [f"- {_escape(line)}" for line in _verified(leaderboard)]
     sections.append(" ".join(map(_escape, _legend(leaderboard))))
@@ -77,7 +78,6 @@ def _tables(board: Mapping[str, Any]) -> Iterator[_Table]:
     if not rows:
         return
     names = [row["method"] for row in rows]
-    links = [row["url"] for row in rows]
     ranked = [f"{row['rank']:>2} {row['method']}" for row in rows]
     yield _Table(
         "scores in %",
@@ -88,7 +88,8 @@ def _tables(board: Mapping[str, Any]) -> Iterator[_Table]:
             _Column("mean", 21, [format_share(row["mean"]) for row in rows]),
             _Column("over", 7, [row["interval_over"] for row in rows]),
         ],
-        links,
+        links=[row["url"] for row in rows],
+        authors=[row["authors"] for row in rows],
     )
     groups = {"against": ("wins_against", board["opponents"]), "in": ("wins_in", board["scenarios"])}
     for word, (key, heads) in groups.items():
@@ -97,7 +98,7 @@ def _tables(board: Mapping[str, Any]) -> Iterator[_Table]:
             yield _Table(f"battles won in %, {word}", [_Column("method", 20, names), *columns])
     runs = [(row, run) for row in rows for run in row["submissions"]]
     yield _Table(
-        "submissions; decisions and CPU minutes of the training as stated by the submitter",
+        "submissions; decisions and CPU minutes of the training are as stated",
         [
             _Column("method", 16, [row["method"] for row, _ in runs]),
             _Column("file", 16, [PurePath(run["file"]).name for _, run in runs]),
@@ -150,8 +151,11 @@ def _as_markdown(table: _Table) -> str:
     ]
     for place in range(len(table.columns[0].cells)):
         name, *cells = (_escape(each.cells[place].strip()) for each in table.columns)
-        link = table.links[place] if table.links else ""
-        lines.append(_row([f"[{name}]({link})" if link else name, *cells]))
+        if table.links and table.links[place]:
+            name = f"[{name}]({table.links[place]})"
+        if table.authors and table.authors[place]:
+            name += f", {_escape(table.authors[place])}"
+        lines.append(_row([name, *cells]))
     return f"{_escape(table.title)}:\n\n" + "\n".join(lines)
 
 

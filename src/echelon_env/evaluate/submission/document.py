@@ -15,7 +15,7 @@ from echelon_env.evaluate.matches import LOSS, Battle, Identity, Match
 from echelon_env.evaluate.stamps import document_hash
 from echelon_env.evaluate.suite import Suite
 
-NUM_PROOFS = 16
+NUM_PROOFS = 32
 """Number of proved battles of a scenario, fewer if the method won or drew fewer."""
 
 MAX_NAME, MAX_TEXT = 60, 1000

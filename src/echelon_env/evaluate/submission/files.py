@@ -52,7 +52,7 @@ from echelon_env.storage.atomic import write_bytes
 
 FORMAT, VERSION = "echelon-submission", 1
 
-MAX_BYTES = 1 << 25
+MAX_BYTES = 1 << 26
 """Of a file."""
 
 MAX_VALUES = 1 << 20
