@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from echelon_env.evaluate import freeze_suite, leaderboard
-from echelon_env.evaluate.leaderboard import make_leaderboard
-from echelon_env.evaluate.leaderboard_tables import format_leaderboard, leaderboard_markdown
+from echelon_env.evaluate.leaderboard import format_leaderboard, leaderboard_markdown, make_leaderboard
 from echelon_env.evaluate.report import aggregate
 from echelon_env.evaluate.statistics import score_interval
 from echelon_env.evaluate.submission import Method, SubmissionError
@@ -144,6 +143,15 @@ def test_action_modes_are_different_methods(submissions):
     assert [(row["action_mode"], row["runs"]) for row in board["rows"]] == [("mixed", 1), ("deterministic", 1)]
 
 
+def test_methods_of_other_authors_are_other_methods(suite):
+    runs = {f"{name}.json": drawn(suite, len(name), 0.5, method=Method("PPO", name)) for name in ("A", "Be")}
+    (board,) = make_leaderboard(runs)["boards"]
+    assert sorted((row["method"], row["authors"], row["runs"]) for row in board["rows"]) == [
+        ("PPO", "A", 1),
+        ("PPO", "Be", 1),
+    ]
+
+
 def test_scenarios_can_be_chosen(submissions):
     (board,) = make_leaderboard(submissions, scenarios=["duel-open"])["boards"]
     assert board["scenarios"] == ["duel-open"]
@@ -186,6 +194,12 @@ def test_markdown_shows_texts_of_strangers_as_they_are(submissions):
     assert "| [1 A method with a very long name](https://example.org/a) | 3 |" in text
     assert r"| 2 B\|\[x\](y) \<b\>, \*B\* | 1 |" in text
     assert "<b>" not in text
+
+
+def test_names_of_files_are_printable(suite):
+    document = make_leaderboard({"x/\x1b[31m|\n.json": drawn(suite, 1, 0.5)})
+    assert "?[31m|?.json" in format_leaderboard(document)
+    assert r"| ?\[31m\|?.json |" in leaderboard_markdown(document)
 
 
 def test_many_opponents_take_several_blocks(suite):

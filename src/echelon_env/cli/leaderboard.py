@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the submissions, verify them if asked to, and print their table."""
-    from echelon_env.evaluate.leaderboard import make_leaderboard  # imports scipy.stats, which is slow
-    from echelon_env.evaluate.leaderboard_tables import format_leaderboard, leaderboard_markdown
+    # imports scipy.stats, which is slow
+    from echelon_env.evaluate.leaderboard import format_leaderboard, leaderboard_markdown, make_leaderboard
 
     check_new_file(args.out)
     check_different(args.scenario or [])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from echelon_env.cli.arguments import parse_settings
-from echelon_env.cli.tournament import check_new_file
+from echelon_env.cli.tournament import check_new_file, show_status
 from echelon_env.config.schema import ConfigError, build
 from echelon_env.config.toml_file import parse_value
 from echelon_env.evaluate.matches import Match
@@ -21,8 +21,7 @@ _KEYS = "authors, url, decisions and cpu_minutes of the training, hardware, note
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    group = parser.add_argument_group("submission")
-    add = group.add_argument
+    add = parser.add_argument_group("submission").add_argument
     add(
         "--submit",
         type=Path,
@@ -53,6 +52,7 @@ def check(args: argparse.Namespace) -> None:
 
 def write(args: argparse.Namespace, matches: Sequence[Match], player: Player, suite: Suite) -> str:
     """Write the submission of a player's matches on the suite. Returns a line about it. Raises OSError."""
+    show_status("recording the proofs of the submission")
     submission = make_submission(
         matches,
         player=player,
@@ -61,6 +61,7 @@ def write(args: argparse.Namespace, matches: Sequence[Match], player: Player, su
         challenge=args.challenge,
         num_threads=args.threads,
     )
+    show_status("")
     write_submission(args.submit, submission)
     complete = ", ".join(submission.complete) or "no scenario"
     part = f"; a part of the suite, complete: {complete}" if submission.partial else ""

@@ -1,7 +1,7 @@
 """Leaderboards: a table of methods from the submissions of many.
 
-Submissions are compared on one board if suite, rules and opponents are the same. Several submissions of a method with
-the same action mode are its training runs.
+Submissions are compared on one board if suite, rules and opponents are the same. Several submissions with the same
+method, authors and action mode are training runs of the method.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.evaluate.leaderboard_tables import format_leaderboard, leaderboard_markdown
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.report import aggregate
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.statistics import CONFIDENCE, score_interval
 from echelon_env.evaluate.submission import Submission, SubmissionError
 
-__all__ = ["make_leaderboard"]
+__all__ = ["format_leaderboard", "leaderboard_markdown", "make_leaderboard"]
 
 FORMAT, VERSION = "echelon-leaderboard", 1
 
@@ -55,7 +56,7 @@ def make_leaderboard(
     known = {each.name for submission in submissions.values() for each in submission.suite.scenarios}
     for name in scenarios or ():
         if name not in known:
-            raise SubmissionError(f"--scenario: expected some of {', '.join(sorted(known))}, got {name!r}")
+            raise SubmissionError(f"scenarios: expected some of {', '.join(sorted(known))}, got {name!r}")
     boards: dict[tuple[str, ...], dict[str, Submission]] = {}
     for file, submission in submissions.items():
         behaviour = (submission.stamp[key] for key in _BEHAVIOUR)
@@ -74,12 +75,16 @@ def _check_different(submissions: Mapping[str, Submission]) -> None:
     for (file, one), (other, two) in itertools.combinations(submissions.items(), 2):
         if one.results_hash == two.results_hash:
             raise SubmissionError(f"{file} and {other}: expected different submissions, got the same results twice")
-        same_method = (one.method.name, one.action_mode) == (two.method.name, two.action_mode)
         weights = one.identity.get("weights_sha256")
-        if same_method and weights is not None and weights == two.identity.get("weights_sha256"):
+        if _method(one) == _method(two) and weights is not None and weights == two.identity.get("weights_sha256"):
             raise SubmissionError(
                 f"{file} and {other}: expected different training runs of {one.method.name!r}, got the same weights"
             )
+
+
+def _method(submission: Submission) -> tuple[str, ...]:
+    """What is the same in the training runs of a method."""
+    return submission.method.name, submission.method.authors, submission.action_mode
 
 
 def _board(submissions: Mapping[str, Submission], scenarios: Sequence[str] | None) -> dict[str, Any]:
@@ -91,9 +96,9 @@ def _board(submissions: Mapping[str, Submission], scenarios: Sequence[str] | Non
     if scenarios is None and all(each.partial for each in submissions.values()):
         counted = [name for name in names if all(name in each.complete for each in submissions.values())]
     ranked = {file: each for file, each in submissions.items() if counted and set(counted) <= set(each.complete)}
-    methods: dict[tuple[str, str], dict[str, Submission]] = {}
+    methods: dict[tuple[str, ...], dict[str, Submission]] = {}
     for file, submission in ranked.items():
-        methods.setdefault((submission.method.name, submission.action_mode), {})[file] = submission
+        methods.setdefault(_method(submission), {})[file] = submission
     rows = [_row(runs, counted) for runs in methods.values()]
     rows.sort(key=lambda row: (-row["iqm"]["estimate"], -row["mean"]["estimate"], row["method"]))
     installed = stamp()

@@ -69,7 +69,7 @@ def _notes(board: Mapping[str, Any]) -> list[str]:
     for each in board["not_ranked"]:
         played = f" has completed {', '.join(each['complete']) or 'no scenario'} only"
         start = "not ranked: "
-        notes.append(f"{start}{shorten(PurePath(each['file']).name, WIDTH - len(start + played))}{played}")
+        notes.append(f"{start}{shorten(_file_name(each['file']), WIDTH - len(start + played))}{played}")
     return notes
 
 
@@ -101,7 +101,7 @@ def _tables(board: Mapping[str, Any]) -> Iterator[_Table]:
         "submissions; decisions and CPU minutes of the training are as stated",
         [
             _Column("method", 16, [row["method"] for row, _ in runs]),
-            _Column("file", 16, [PurePath(run["file"]).name for _, run in runs]),
+            _Column("file", 16, [_file_name(run["file"]) for _, run in runs]),
             _Column("decisions", 13, [f"{run['decisions']:,}" if run["decisions"] else "-" for _, run in runs]),
             _Column("CPU min", 8, [f"{run['cpu_minutes']:,.0f}" if run["cpu_minutes"] else "-" for _, run in runs]),
             _Column("actions", 14, [row["action_mode"] for row, _ in runs]),
@@ -121,11 +121,16 @@ def _verified(leaderboard: Mapping[str, Any]) -> Iterator[str]:
     """A line for each submission that was verified, and a sentence for each that was not."""
     for file, each in leaderboard.get("verified", {}).items():
         end = f": {plural(each['battles'], 'battle')} replayed, all as stated"
-        name = PurePath(file).name
+        name = _file_name(file)
         if each["failures"]:
             yield from (f"FAILED {name}: {failure}" for failure in each["failures"])
         else:
             yield f"verified {shorten(name, WIDTH - len('verified ' + end))}{end}"
+
+
+def _file_name(file: str) -> str:
+    """The name of a file without its folder, with question marks for characters that cannot be printed."""
+    return "".join(letter if letter.isprintable() else "?" for letter in PurePath(file).name)
 
 
 def _as_text(table: _Table) -> str:

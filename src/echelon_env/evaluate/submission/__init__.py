@@ -6,7 +6,6 @@ actions of some battles. Which battles are proved is drawn from a hash of the re
 
 from echelon_env.evaluate.submission.document import (
     NUM_PROOFS,
-    BattleKey,
     Method,
     Submission,
     SubmissionError,
@@ -17,7 +16,6 @@ from echelon_env.evaluate.submission.proofs import make_submission, verify_submi
 
 __all__ = [
     "NUM_PROOFS",
-    "BattleKey",
     "Method",
     "Submission",
     "SubmissionError",

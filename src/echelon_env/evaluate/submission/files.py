@@ -9,6 +9,7 @@
      "suite": {"name": TEXT, "hash": SHA256}, "complete": [SCENARIO, ...], "partial": BOOL,
      "stamp": {"package": VERSION, "engine_hash": SHA256, "opponents_hash": SHA256, ...},
      "challenge": TEXT,
+     "results_hash": SHA256,
      "results": {SCENARIO: {OPPONENT: {"outcome": [1, 0 or -1, ...], "reason": [TEXT, ...], "decisions": [N, ...],
                                        "scores": [[s, s], ...], "survivors": [[N, N], ...]}}},
      "proofs": [{"scenario": SCENARIO, "opponent": OPPONENT, "battle": N, "actions": BASE64}, ...]}
@@ -62,7 +63,8 @@ MAX_SCORE = 1e6
 """Largest score, in s."""
 
 _KEYS = (
-    "format", "version", "method", "player", "suite", "complete", "partial", "stamp", "challenge", "results", "proofs",
+    "format", "version", "method", "player", "suite", "complete", "partial", "stamp", "challenge", "results_hash",
+    "results", "proofs",
 )  # fmt: skip
 _COLUMNS = ("outcome", "reason", "decisions", "scores", "survivors")
 _HASH = re.compile("[0-9a-f]{64}")
@@ -125,6 +127,7 @@ def _to_document(submission: Submission) -> dict[str, Any]:
         "partial": submission.partial,
         "stamp": dict(submission.stamp),
         "challenge": submission.challenge,
+        "results_hash": submission.results_hash,
         "results": results_document(submission),
         "proofs": [
             {
@@ -175,9 +178,16 @@ def _from_document(document: Any, suite: Suite | None) -> Submission:
         check_text("challenge", document["challenge"]),
     )
     submission = dataclasses.replace(submission, matches=_read_results(document["results"], submission))
-    for key, expected in (("complete", list(submission.complete)), ("partial", submission.partial)):
+    derived = {
+        "results_hash": submission.results_hash,
+        "complete": [*submission.complete],
+        "partial": submission.partial,
+    }
+    for key, expected in derived.items():
         if document[key] != expected:
-            raise SubmissionError(f"{key}: expected {expected}, as the results say, got {document[key]!r:.80}")
+            raise SubmissionError(
+                f"{key}: expected {expected}, which follows from the results, got {document[key]!r:.80}"
+            )
     proofs = _read_proofs(document["proofs"])
     if tuple(proofs) != drawn_battles(submission):
         raise SubmissionError("proofs: expected those of the battles that the results draw")
