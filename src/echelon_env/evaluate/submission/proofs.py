@@ -115,7 +115,7 @@ def verify_submission(submission: Submission, *, num_threads: int = 1) -> tuple[
     Raises SubmissionError if the submission was played with other rules or opponents than the installed ones, and
     SuiteError if the suite's scenarios differ from the installed ones.
     """
-    check_behaviour(submission)
+    _check_behaviour(submission)
     failures = []
     for match, config in with_configs(submission):
         for side in SIDES:
@@ -133,17 +133,6 @@ def verify_submission(submission: Submission, *, num_threads: int = 1) -> tuple[
     return tuple(failures)
 
 
-def check_behaviour(submission: Submission) -> None:
-    """Raise SubmissionError if a submission was played with other rules or opponents than the installed ones."""
-    installed = stamp()
-    for key, what in (("engine_hash", "rules of the game"), ("opponents_hash", "opponents")):
-        if submission.stamp[key] != installed[key]:
-            raise SubmissionError(
-                f"it was played with other {what}: {key} {submission.stamp[key][:12]} of echelon-env "
-                f"{submission.stamp['package']}, installed is {installed[key][:12]} of {installed['package']}"
-            )
-
-
 def unpack_proofs(submission: Submission, match: Match, side: int, config: BattleConfig) -> dict[int, Floats]:
     """The recorded actions in the proved battles of a match from one side, by seed. Raises SubmissionError."""
     recording = {}
@@ -156,6 +145,17 @@ def unpack_proofs(submission: Submission, match: Match, side: int, config: Battl
                 f"proof of battle {battle.number} of {match.scenario} against {match.second}: {error}"
             ) from None
     return recording
+
+
+def _check_behaviour(submission: Submission) -> None:
+    """Raise SubmissionError if a submission was played with other rules or opponents than the installed ones."""
+    installed = stamp()
+    for key, what in (("engine_hash", "rules of the game"), ("opponents_hash", "opponents")):
+        if submission.stamp[key] != installed[key]:
+            raise SubmissionError(
+                f"it was played with other {what}: {key} {submission.stamp[key][:12]} of echelon-env "
+                f"{submission.stamp['package']}, installed is {installed[key][:12]} of {installed['package']}"
+            )
 
 
 def _ordered(matches: Sequence[Match], player: Player, suite: Suite) -> Iterator[Match]:
@@ -247,5 +247,5 @@ def _is_same(battle: Battle, replayed: Battle) -> bool:
 
 def _describe(battle: Battle, config: BattleConfig) -> str:
     outcome = _OUTCOMES.get(battle.outcome, "drawn")
-    scores = " to ".join(f"{score:.6g}" for score in battle.scores)
-    return f"{outcome} by {battle.reason} after {decisions(battle, config)} decisions, {scores} s"
+    scores, survivors = (" to ".join(f"{value:.6g}" for value in pair) for pair in (battle.scores, battle.survivors))
+    return f"{outcome} by {battle.reason} after {decisions(battle, config)} decisions, {scores} s, mechs {survivors}"
