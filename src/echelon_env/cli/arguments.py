@@ -44,13 +44,13 @@ def _integer(text: str, minimum: int) -> int:
     return value
 
 
-def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
+def parse_settings(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
+    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError`, with the option, for others."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
+            raise ConfigError(f"{option}: expected KEY=VALUE, got {text!r}")
         found[key] = value
     return found
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import errno
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from echelon_env.cli import tournament
+from echelon_env.cli import submit, tournament
 from echelon_env.cli.arguments import change_battle, parse_settings
 from echelon_env.cli.films import add_replays, check_folder, read_replays, write_films, write_replays
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
@@ -98,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="new file (JSON) for statistics of a single player's battles by opponent and mech class, with heat maps",
     )
+    submit.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -107,7 +107,8 @@ def run(args: argparse.Namespace) -> int:
     check_folder("--film", args.film, args.out, "the report, which --out")
     count, replays = read_replays(args)
     check_folder("--replays", replays, args.film, "the films, which --film")
-    _check_file(args.statistics)
+    tournament.check_new_file(args.statistics)
+    submit.check(args)
     check_folder("--film", args.film, replays, "the replays, which --replays")
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
@@ -128,6 +129,10 @@ def run(args: argparse.Namespace) -> int:
         write_statistics(args.statistics, StatisticsFile(names[0], steps, evaluations=evaluations))
         if not args.json:
             print(f"\nStatistics: {args.statistics}")
+    if args.submit and suite is not None:
+        line = submit.write(args, matches, players[0], suite)
+        if not args.json:
+            print(f"\n{line}")
     if args.film:
         lines = write_films(args.film, matches, pairings, fields)
         if not args.json:
@@ -184,23 +189,16 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
 
 
-def _check_file(path: Path | None) -> None:
-    """Raise OSError if a new file cannot be written, before any battle is played."""
-    if path is None:
-        return
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "is not a folder, nothing can be written into it", str(path.parent))
-
-
 def _plan(
     args: argparse.Namespace, players: Sequence[Player], suite: Suite | None, seed: int
 ) -> tuple[list[Pairing], list[Field]]:
     """The pairings to play, and the scenarios with their maps."""
     if suite is not None:
         opponents = [make_player(name, seed) for name in suite.opponents]
-        return _against(players, opponents), tournament.suite_fields(suite, args.scenario, args.battles)
+        pairings = _against(players, opponents)
+        if args.submit:  # also a scripted level against itself, so that all submissions have the same opponents
+            pairings = [(players[0], opponent) for opponent in opponents]
+        return pairings, tournament.suite_fields(suite, args.scenario, args.battles)
     if len(players) > 1:
         return [*itertools.combinations(players, 2)], _fields(args, players, _TOGETHER, seed)
     opponents = [make_player(name, seed, action_mode=args.actions) for name in args.opponent or [_OPPONENT]]

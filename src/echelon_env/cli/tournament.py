@@ -76,6 +76,16 @@ def check_free(out: Path | None) -> None:
         raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(folder))
 
 
+def check_new_file(path: Path | None) -> None:
+    """Raise OSError if a new file cannot be written at `path`. Call it before any battle is played."""
+    if path is None:
+        return
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "is not a folder, nothing can be written into it", str(path.parent))
+
+
 def check_different(names: Sequence[str]) -> None:
     """Raise ConfigError for a scenario that is named twice."""
     for name in names:

@@ -34,6 +34,9 @@ CLASS_STATISTICS = ("mechs", *(STATISTICS.names or ()), "shots", "hits")
 SIDES = (BLUE, RED)
 """The first player's team: blue in a map's first battle, red in its second."""
 
+BATCH_SIZE = 64
+"""Default number of battles stepped at once."""
+
 Counts = NDArray[np.float64]
 
 ClassStatistics = Mapping[str, Mapping[str, float]]
@@ -97,7 +100,7 @@ def play_match(
     seeds: Sequence[int],
     *,
     scenario: str,
-    batch_size: int = 64,
+    batch_size: int = BATCH_SIZE,
     num_threads: int = 1,
     on_battles: Callable[[int], None] | None = None,
     totals: BattleTotals | None = None,
@@ -149,7 +152,7 @@ def play_match(
                     if on_battles is not None and finished > reported:
                         on_battles(finished)
                     reported = finished
-                halves.append(_record(arena, start, side))
+                halves.append(battle_results(arena, start, side))
                 counts[side].append(_count(arena))
                 if observer is not None and totals is not None:
                     for record in observer.finished.values():
@@ -266,8 +269,8 @@ def _make_policies(
     return first, second
 
 
-def _record(arena: ControlledBattles, first_map: int, side: int) -> list[Battle]:
-    """The results of the finished battles in the arena."""
+def battle_results(arena: ControlledBattles, first_map: int, side: int) -> list[Battle]:
+    """The results of the finished battles in the arena, whose maps have the numbers from `first_map` on."""
     state, winners = arena.engine.state, arena.engine.winner
     players = [side, 1 - side]  # teams of (first, second)
     return [

@@ -33,7 +33,7 @@ from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_report
 from echelon_env.storage.atomic import new_folder
 
-__all__ = ["format_report", "make_report", "write_report"]
+__all__ = ["aggregate", "format_report", "make_report", "write_report"]
 
 FORMAT = "echelon-evaluation"
 VERSION = 1
@@ -106,11 +106,34 @@ def make_report(
         "opponents": sorted(all_names - set(names)),
         "matches": [_match(match) for match in matches],
         "bad_actions": {name: _bad_actions(matches, name) for name in sorted(all_names)},
-        "aggregate": {name: _aggregate(matches, name) for name in names},
+        "aggregate": {name: aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
         "cross_play": _cross_play(cross_play(matches)),
         "classes": {name: _classes(matches, name) for name in names},
         "marl_eval": {"echelon": _marl_eval(matches, players)},
+    }
+
+
+def aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
+    """A player's mean score and interquartile mean over the maps of all scenarios, the entry of a report's `aggregate`.
+
+    The score of a map is the mean over the player's opponents, and over several matches against the same one.
+    """
+    played = [*_played(matches, player)]
+    scores: dict[str, dict[int, list[float]]] = {}  # scenario -> seed of a map -> scores against the opponents
+    for match, place, _ in played:
+        for battle, score in zip(match.battles[::2], _map_scores(match, place), strict=True):
+            scores.setdefault(match.scenario, {}).setdefault(battle.seed, []).append(score)
+    strata = {name: np.array([np.mean(of_map) for of_map in by_map.values()]) for name, by_map in scores.items()}
+    maps = {name: tuple(by_map) for name, by_map in scores.items()}
+    iqm: dict[str, float | None] = {**_interval(stratified_bootstrap(strata, interquartile_mean, maps=maps))}
+    if len(set().union(*maps.values())) < MIN_MAPS:
+        iqm |= {"low": None, "high": None}
+    return {
+        "opponents": list(dict.fromkeys(rival for _, _, rival in played)),
+        "maps": len({battle.map_hash for match, _, _ in played for battle in match.battles}),
+        "mean": _interval(score_interval(strata, maps=maps)),
+        "iqm": iqm,
     }
 
 
@@ -237,26 +260,6 @@ def _match(match: Match) -> dict[str, Any]:
 def _column(match: Match, name: str) -> list[Any]:
     values = [getattr(battle, name) for battle in match.battles]
     return [list(value) if isinstance(value, tuple) else value for value in values]
-
-
-def _aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
-    """Aggregate scores over the maps of each scenario. The score of a map is the mean over the player's opponents."""
-    played = [*_played(matches, player)]
-    scores: dict[str, dict[int, list[float]]] = {}  # scenario -> seed of a map -> scores against the opponents
-    for match, place, _ in played:
-        for battle, score in zip(match.battles[::2], _map_scores(match, place), strict=True):
-            scores.setdefault(match.scenario, {}).setdefault(battle.seed, []).append(score)
-    strata = {name: np.array([np.mean(of_map) for of_map in by_map.values()]) for name, by_map in scores.items()}
-    maps = {name: tuple(by_map) for name, by_map in scores.items()}
-    iqm: dict[str, float | None] = {**_interval(stratified_bootstrap(strata, interquartile_mean, maps=maps))}
-    if len(set().union(*maps.values())) < MIN_MAPS:
-        iqm |= {"low": None, "high": None}
-    return {
-        "opponents": list(dict.fromkeys(rival for _, _, rival in played)),
-        "maps": len({battle.map_hash for match, _, _ in played for battle in match.battles}),
-        "mean": _interval(score_interval(strata, maps=maps)),
-        "iqm": iqm,
-    }
 
 
 def _bad_actions(matches: Iterable[Match], player: str) -> int:

@@ -1,0 +1,27 @@
+"""Submissions: the results of a method on a suite as one JSON file, which others check by replaying drawn battles.
+
+A submission has the result of every battle, from which all aggregates are computed again, and proofs: the recorded
+actions of some battles. Which battles are proved is drawn from a hash of the results.
+"""
+
+from echelon_env.evaluate.submission.document import (
+    NUM_PROOFS,
+    Method,
+    Submission,
+    SubmissionError,
+    drawn_battles,
+)
+from echelon_env.evaluate.submission.files import read_submission, write_submission
+from echelon_env.evaluate.submission.proofs import make_submission, verify_submission
+
+__all__ = [
+    "NUM_PROOFS",
+    "Method",
+    "Submission",
+    "SubmissionError",
+    "drawn_battles",
+    "make_submission",
+    "read_submission",
+    "verify_submission",
+    "write_submission",
+]

@@ -1,0 +1,335 @@
+"""Files of submissions. Reading one executes nothing, and costs bounded time and memory.
+
+::
+
+    {"format": "echelon-submission", "version": 1,
+     "method": {"name": TEXT, "authors": TEXT, "url": TEXT, "decisions": N, "cpu_minutes": X, "hardware": TEXT,
+                "note": TEXT},
+     "player": {"action_mode": TEXT, "identity": {KEY: TEXT or N}},
+     "suite": {"name": TEXT, "hash": SHA256}, "complete": [SCENARIO, ...], "partial": BOOL,
+     "stamp": {"package": VERSION, "engine_hash": SHA256, "opponents_hash": SHA256, ...},
+     "challenge": TEXT,
+     "results_hash": SHA256,
+     "results": {SCENARIO: {OPPONENT: {"outcome": [1, 0 or -1, ...], "reason": [TEXT, ...], "decisions": [N, ...],
+                                       "scores": [[s, s], ...], "survivors": [[N, N], ...]}}},
+     "proofs": [{"scenario": SCENARIO, "opponent": OPPONENT, "battle": N, "actions": BASE64}, ...]}
+
+The battles of a scenario are on the suite's maps in order, two on each: first the method is blue, then red. Scores and
+survivors are those of the method and of the opponent.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import errno
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, build
+from echelon_env.engine.state import REASONS
+from echelon_env.evaluate.matches import SIDES, Battle, Match
+from echelon_env.evaluate.players import baseline
+from echelon_env.evaluate.submission.document import (
+    BattleKey,
+    Method,
+    Submission,
+    SubmissionError,
+    check_identity,
+    check_text,
+    drawn_battles,
+    results_document,
+    with_configs,
+)
+from echelon_env.evaluate.submission.proofs import unpack_proofs
+from echelon_env.evaluate.suite import SUITES, Suite, load_suite
+from echelon_env.storage.atomic import write_bytes
+
+FORMAT, VERSION = "echelon-submission", 1
+
+MAX_BYTES = 1 << 26
+"""Of a file."""
+
+MAX_VALUES = 1 << 20
+"""Most commas and opening brackets in a file: they bound the number of its values, and so the memory."""
+
+MAX_SCORE = 1e6
+"""Largest score, in s."""
+
+_KEYS = (
+    "format", "version", "method", "player", "suite", "complete", "partial", "stamp", "challenge", "results_hash",
+    "results", "proofs",
+)  # fmt: skip
+_COLUMNS = ("outcome", "reason", "decisions", "scores", "survivors")
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+def write_submission(path: str | os.PathLike[str], submission: Submission) -> None:
+    """Write a submission into a new file, whole or not at all.
+
+    Raises OSError, FileExistsError if the file exists, and SubmissionError for a submission that would be too large to
+    read.
+    """
+    path = Path(path)
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
+    parts = [f"{json.dumps(key)}: {_dump(value)}" for key, value in _to_document(submission).items()]
+    data = ("{" + ",\n ".join(parts) + "}\n").encode()  # a line for each key, to be looked at
+    if len(data) > MAX_BYTES:
+        raise SubmissionError(f"the submission would have {len(data):,} bytes, expected at most {MAX_BYTES:,}")
+    write_bytes(path, data)
+
+
+def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None) -> Submission:
+    """Read a submission and check all of it but the replays, see `verify_submission`.
+
+    Parameters
+    ----------
+    path
+        The file, which may come from a stranger.
+    suite
+        The suite that it is expected to be of; by default the installed one of its name.
+
+    Raises
+    ------
+    SubmissionError
+        With the path and the reason, for a file that is too large or not valid, of another suite, or that does not
+        prove the battles that its results draw.
+    OSError
+        If the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    try:
+        return _from_document(_parse(data), suite)
+    except ConfigError as error:
+        raise SubmissionError(f"{os.fspath(path)}: {error}") from None
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _to_document(submission: Submission) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "method": dataclasses.asdict(submission.method),
+        "player": {"action_mode": submission.action_mode, "identity": dict(submission.identity)},
+        "suite": {"name": submission.suite.name, "hash": submission.suite.hash},
+        "complete": list(submission.complete),
+        "partial": submission.partial,
+        "stamp": dict(submission.stamp),
+        "challenge": submission.challenge,
+        "results_hash": submission.results_hash,
+        "results": results_document(submission),
+        "proofs": [
+            {
+                "scenario": key.scenario,
+                "opponent": key.opponent,
+                "battle": key.number,
+                "actions": base64.b64encode(data).decode(),
+            }
+            for key, data in submission.proofs.items()
+        ],
+    }
+
+
+def _parse(data: bytes) -> Any:
+    """The JSON of a file. Raises SubmissionError."""
+    if len(data) > MAX_BYTES:
+        raise SubmissionError(f"expected at most {MAX_BYTES:,} bytes")
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise SubmissionError(f"expected at most {MAX_VALUES:,} values")
+
+    def refuse(constant: str) -> None:
+        raise SubmissionError(f"expected finite numbers, got {constant}")
+
+    try:
+        return json.loads(data, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SubmissionError):
+            raise
+        raise SubmissionError(f"expected JSON: {error!s:.200}") from None
+
+
+def _from_document(document: Any, suite: Suite | None) -> Submission:
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise SubmissionError("expected a submission of echelon-env")
+    if document.get("version") != VERSION:
+        raise SubmissionError(f"version {document.get('version')!r:.20} of the format, this release reads {VERSION}")
+    _check_keys("the document", document, _KEYS)
+    _check_keys("player", document["player"], ("action_mode", "identity"))
+    method = build(Method, document["method"], "method.")
+    suite = _read_suite(document["suite"], suite)
+    submission = Submission(
+        method,
+        check_text("player.action_mode", document["player"]["action_mode"], 20),
+        check_identity(document["player"]["identity"]),
+        suite,
+        _read_stamp(document["stamp"]),
+        (),
+        check_text("challenge", document["challenge"]),
+    )
+    submission = dataclasses.replace(submission, matches=_read_results(document["results"], submission))
+    derived = {
+        "results_hash": submission.results_hash,
+        "complete": [*submission.complete],
+        "partial": submission.partial,
+    }
+    for key, expected in derived.items():
+        if document[key] != expected:
+            raise SubmissionError(
+                f"{key}: expected {expected}, which follows from the results, got {document[key]!r:.80}"
+            )
+    proofs = _read_proofs(document["proofs"])
+    if tuple(proofs) != drawn_battles(submission):
+        raise SubmissionError("proofs: expected those of the battles that the results draw")
+    submission = dataclasses.replace(submission, proofs=proofs)
+    for match, config in with_configs(submission):
+        for side in SIDES:
+            unpack_proofs(submission, match, side, config)
+    return submission
+
+
+def _read_suite(document: Any, suite: Suite | None) -> Suite:
+    """The suite of a submission, as installed."""
+    _check_keys("suite", document, ("name", "hash"))
+    name = check_text("suite.name", document["name"])
+    if suite is None:
+        if name not in SUITES:
+            raise SubmissionError(f"suite.name: expected one of {', '.join(SUITES)}, got {name!r:.80}")
+        suite = load_suite(name)
+    if (name, document["hash"]) != (suite.name, suite.hash):
+        raise SubmissionError(
+            f"suite: expected {suite.name} with the hash {suite.hash[:12]}, got {name!r:.80} with the hash "
+            f"{document['hash']!r:.14}"
+        )
+    return suite
+
+
+def _read_stamp(document: Any) -> dict[str, str]:
+    required = {"package", "engine_hash", "opponents_hash"}
+    if not isinstance(document, Mapping) or not required <= document.keys() or len(document) > 20:
+        raise SubmissionError(f"stamp: expected an object of at most 20 entries with {', '.join(sorted(required))}")
+    for key, value in document.items():
+        check_text(f"stamp.{check_text('stamp', key, 60)}", value, 100)
+    for key in ("engine_hash", "opponents_hash"):
+        if not _HASH.fullmatch(document[key]):
+            raise SubmissionError(f"stamp.{key}: expected 64 hexadecimal digits, got {document[key]!r}")
+    return dict(document)
+
+
+def _read_results(document: Any, submission: Submission) -> tuple[Match, ...]:
+    """The matches of a submission that has none yet."""
+    suite = submission.suite
+    names = [scenario.name for scenario in suite.scenarios]
+    if not isinstance(document, Mapping) or not document or not set(document) <= set(names):
+        raise SubmissionError(f"results: expected an object with one or several of {', '.join(names)}")
+    matches = []
+    for scenario in (name for name in names if name in document):
+        _check_keys(f"results.{scenario}", document[scenario], suite.opponents)
+        config, lengths = suite.config(scenario), set()
+        for opponent in suite.opponents:
+            where = f"results.{scenario}.{opponent}"
+            battles = _read_battles(where, document[scenario][opponent], suite, scenario, config)
+            lengths.add(len(battles))
+            modes = submission.action_mode, baseline(opponent).action_mode
+            matches.append(
+                Match(
+                    scenario,
+                    submission.method.name,
+                    opponent,
+                    modes,
+                    battles,
+                    ({}, {}),
+                    suite.scenario(scenario).config_hash,
+                    (submission.identity, {}),
+                )
+            )
+        if len(lengths) > 1:
+            raise SubmissionError(f"results.{scenario}: expected as many battles against each opponent, got {lengths}")
+    return tuple(matches)
+
+
+def _read_battles(where: str, document: Any, suite: Suite, scenario: str, config: BattleConfig) -> tuple[Battle, ...]:
+    _check_keys(where, document, _COLUMNS)
+    frozen = suite.scenario(scenario)
+    most = 2 * len(frozen.seeds)
+    sizes = [len(roster) for roster in config.rosters]
+    for column in _COLUMNS:
+        values = document[column]
+        if not isinstance(values, list) or not 2 <= len(values) <= most or len(values) % 2:
+            raise SubmissionError(f"{where}.{column}: expected a list of an even number of 2 to {most} values")
+        if len(values) != len(document["outcome"]):
+            raise SubmissionError(f"{where}.{column}: expected {len(document['outcome'])} values, got {len(values)}")
+    battles = []
+    for number, row in enumerate(zip(*(document[column] for column in _COLUMNS), strict=True)):
+        outcome, reason, length, scores, survivors = row
+        own = sizes[number % 2], sizes[1 - number % 2]
+        checks = {
+            "outcome": _is_integer(outcome, -1, 1),
+            "reason": isinstance(reason, str) and reason in REASONS[1:],
+            "decisions": _is_integer(length, 1, config.max_steps),
+            "scores": _is_pair(scores) and all(_is_score(score) for score in scores),
+            "survivors": _is_pair(survivors) and all(map(_is_integer, survivors, (0, 0), own)),
+        }
+        for column, valid in checks.items():
+            if not valid:
+                value = row[_COLUMNS.index(column)]
+                raise SubmissionError(f"{where}.{column}: battle {number}: unexpected value {value!r:.80}")
+        battles.append(
+            Battle(
+                number=number,
+                seed=frozen.seeds[number // 2],
+                map_hash=frozen.map_hashes[number // 2],
+                side=number % 2,
+                outcome=outcome,
+                reason=reason,
+                seconds=length * config.decision_seconds,
+                scores=(float(scores[0]), float(scores[1])),
+                survivors=(survivors[0], survivors[1]),
+            )
+        )
+    return tuple(battles)
+
+
+def _read_proofs(document: Any) -> dict[BattleKey, bytes]:
+    """The proofs in the order of the file. Their actions are unpacked when they are verified."""
+    if not isinstance(document, list):
+        raise SubmissionError("proofs: expected a list")
+    proofs = {}
+    for number, each in enumerate(document):
+        _check_keys(f"proofs.{number}", each, (*BattleKey._fields[:2], "battle", "actions"))
+        scenario, opponent, battle, actions = each["scenario"], each["opponent"], each["battle"], each["actions"]
+        if not isinstance(scenario, str) or not isinstance(opponent, str) or type(battle) is not int:
+            raise SubmissionError(f"proofs.{number}: expected the names of scenario and opponent and a battle's number")
+        try:
+            proofs[BattleKey(scenario, opponent, battle)] = base64.b64decode(actions, validate=True)
+        except (TypeError, ValueError, binascii.Error):
+            raise SubmissionError(f"proofs.{number}.actions: expected base64") from None
+    return proofs
+
+
+def _check_keys(name: str, value: Any, keys: tuple[str, ...]) -> None:
+    if not isinstance(value, Mapping) or value.keys() != set(keys):
+        got = f"the keys {sorted(map(str, value))!s:.200}" if isinstance(value, Mapping) else type(value).__name__
+        raise SubmissionError(f"{name}: expected an object with the keys {sorted(keys)}, got {got}")
+
+
+def _is_integer(value: Any, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def _is_score(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MAX_SCORE  # a NaN is not
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2

@@ -1,0 +1,430 @@
+import base64
+import json
+import math
+import zlib
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from echelon_env.evaluate import Player, baseline, freeze_suite, play_match
+from echelon_env.evaluate.submission import (
+    NUM_PROOFS,
+    Method,
+    SubmissionError,
+    drawn_battles,
+    files,
+    make_submission,
+    read_submission,
+    verify_submission,
+    write_submission,
+)
+from echelon_env.evaluate.submission.actions import pack_actions, unpack_actions
+from echelon_env.layout.actions import ACTION_DIM, Action
+from evaluate.submissions import Charge, made_player, made_submission
+
+SCENARIO, OPPONENTS, MAPS = "duel-open", ("trivial", "novice", "competent"), 3
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return freeze_suite("small", [SCENARIO], OPPONENTS, MAPS)
+
+
+def play_suite(player, suite, maps=None):
+    config, seeds = suite.config(SCENARIO), suite.scenario(SCENARIO).seeds[:maps]
+    return [play_match(player, baseline(name), config, seeds, scenario=SCENARIO) for name in suite.opponents]
+
+
+@pytest.fixture(scope="module")
+def submission(suite):
+    """Of a scripted level, which is also one of the opponents."""
+    method = Method("My method", "A. Author", "https://example.org/m", 12_000_000, 45.5, "2 cores", "A note.")
+    player = baseline("novice")
+    return make_submission(play_suite(player, suite), player=player, suite=suite, method=method)
+
+
+@pytest.fixture(scope="module")
+def text(submission, tmp_path_factory):
+    path = tmp_path_factory.mktemp("submission") / "submission.json"
+    write_submission(path, submission)
+    return path.read_text()
+
+
+@pytest.fixture
+def read(text, suite, tmp_path):
+    """Reads the submission after an edit of its document."""
+
+    def edited(edit):
+        document = json.loads(text)
+        edit(document)
+        (tmp_path / "edited.json").write_text(json.dumps(document))
+        return read_submission(tmp_path / "edited.json", suite=suite)
+
+    return edited
+
+
+def test_a_submission_is_read_as_it_was_written_and_verified(submission, suite, tmp_path):
+    path = tmp_path / "submission.json"
+    write_submission(path, submission)
+    assert read_submission(path, suite=suite) == submission
+    assert read_submission(path, suite=suite).results_hash == submission.results_hash
+    assert verify_submission(submission) == ()
+    assert (submission.complete, submission.partial) == ((SCENARIO,), False)
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError, match="exists already"):
+        write_submission(path, submission)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_it_holds_the_results_of_all_battles(submission, suite):
+    played = play_suite(baseline("novice"), suite)
+    assert [match.battles for match in submission.matches] == [match.battles for match in played]
+    assert {match.first for match in submission.matches} == {"My method"}
+    wins = sum(match.wins for match in played)
+    draws = sum(match.draws for match in played)
+    assert 0 < wins < 2 * MAPS * len(OPPONENTS)
+    assert len(submission.proofs) == min(NUM_PROOFS, wins + draws)
+
+
+def test_a_part_of_a_suite_says_so(suite, tmp_path):
+    player = made_player(Charge)
+    part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
+    assert (part.method.name, part.complete, part.partial) == ("charge", (), True)
+    write_submission(tmp_path / "part.json", part)
+    document = json.loads((tmp_path / "part.json").read_text())
+    assert (document["complete"], document["partial"]) == ([], True)
+    assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
+
+
+def first_results(document):
+    return document["results"][SCENARIO]["trivial"]
+
+
+def change(column, value, battle=0):
+    def edit(document):
+        first_results(document)[column][battle] = value
+
+    return edit
+
+
+def put(value, *keys):
+    def edit(document):
+        for key in keys[:-1]:
+            document = document[key]
+        document[keys[-1]] = value
+
+    return edit
+
+
+def swap_proofs(document):
+    one, two = document["proofs"][:2]
+    one["battle"], two["battle"] = two["battle"], one["battle"]
+    one["opponent"], two["opponent"] = two["opponent"], one["opponent"]
+
+
+def swap_battles(document):
+    for column in first_results(document).values():
+        column[0], column[2] = column[2], column[0]
+
+
+def repack(actions):
+    return base64.b64encode(zlib.compress(actions)).decode()
+
+
+BAD = [
+    (change("outcome", -1), "results_hash: expected"),
+    (change("decisions", 200), "results_hash: expected"),
+    (change("scores", [44.0, 0.0]), "results_hash: expected"),
+    (change("survivors", [1, 1]), "results_hash: expected"),
+    (swap_battles, "results_hash: expected"),
+    (put("0" * 64, "results_hash"), "results_hash: expected .*, which follows from the results, got '000"),
+    (swap_proofs, "proofs: expected those of the battles that the results draw"),
+    (lambda document: document["proofs"].pop(), "proofs: expected those"),
+    (lambda document: document["proofs"].append(document["proofs"][0] | {"battle": 99}), "proofs: expected those"),
+    (put("a word", "challenge"), "proofs: expected those"),
+    (put("f" * 64, "stamp", "engine_hash"), "results_hash: expected"),
+    (put(2, "proofs", 0, "battle"), "proofs: expected those"),
+    (change("outcome", 2), "outcome: battle 0: unexpected value 2"),
+    (change("outcome", True), "outcome: battle 0: unexpected value True"),
+    (change("reason", "running"), "reason: battle 0: unexpected value 'running'"),
+    (change("decisions", 241), "decisions: battle 0: unexpected value 241"),
+    (change("decisions", 10**400), "decisions: battle 0: unexpected value 1000"),
+    (change("decisions", 30.0), "decisions: battle 0: unexpected value 30.0"),
+    (change("scores", [10**400, 0]), "scores: battle 0: unexpected value"),
+    (change("scores", [-1.0, 0.0]), "scores: battle 0: unexpected value"),
+    (change("scores", 3.0), "scores: battle 0: unexpected value 3.0"),
+    (change("survivors", [2, 0]), "survivors: battle 0: unexpected value"),
+    (lambda document: first_results(document)["scores"].pop(), "expected a list of an even number of 2 to 6"),
+    (put([], "results", SCENARIO, "trivial", "outcome"), "expected a list of an even number of 2 to 6"),
+    (put([1] * 8, "results", SCENARIO, "trivial", "outcome"), "expected a list of an even number of 2 to 6"),
+    (put([1] * 4, "results", SCENARIO, "trivial", "reason"), "reason: expected 6 values, got 4"),
+    (lambda document: document["results"][SCENARIO].pop("novice"), "expected an object with the keys"),
+    (put({}, "results"), "results: expected an object with one or several of duel-open"),
+    (put({}, "results", "skirmish"), "results: expected an object with one or several of duel-open"),
+    (put("other", "suite", "name"), "expected small with the hash"),
+    (put("0" * 64, "suite", "hash"), "got 'small' with the hash '000000000000"),
+    (put([], "complete"), r"complete: expected \['duel-open'\], which follows from"),
+    (put(True, "partial"), "partial: expected False"),
+    (put("e", "stamp", "engine_hash"), "stamp.engine_hash: expected 64 hexadecimal digits"),
+    (lambda document: document["stamp"].pop("package"), "stamp: expected an object"),
+    (put("x" * 101, "stamp", "python"), "stamp.python: expected a printable text"),
+    (put({}, "method"), "keys are missing: name"),
+    (put("", "method", "name"), "method.name: expected a name"),
+    (put("x" * 61, "method", "name"), "method.name: expected a printable text of at most 60"),
+    (put("a\nb", "method", "note"), "method.note: expected a printable text"),
+    (put("\u202eb", "method", "authors"), "method.authors: expected a printable text"),
+    (put("javascript:alert(1)", "method", "url"), "method.url: expected an address"),
+    (put("https://x.org/) [a](b", "method", "url"), "method.url: expected an address"),
+    (put(-1, "method", "decisions"), "method.decisions"),
+    (put(1e300, "method", "cpu_minutes"), "method.cpu_minutes"),
+    (put("x", "method", "score"), "unknown config key 'method.score'"),
+    (put([1], "player", "identity"), "identity: expected an object"),
+    (put({"steps": 1.5}, "player", "identity"), "identity.steps: expected a printable text"),
+    (put(3, "player", "action_mode"), "player.action_mode: expected a printable text"),
+    (put([1], "proofs"), "proofs.0: expected an object with the keys"),
+    (put("?", "proofs", 0, "actions"), "proofs.0.actions: expected base64"),
+    (put(5, "proofs", 0, "actions"), "proofs.0.actions: expected base64"),
+    (put("AAAA", "proofs", 0, "actions"), "the actions cannot be unpacked"),
+    (put(repack(b""), "proofs", 0, "actions"), "the actions are not those of"),
+    (put(repack(bytes(1 << 26)), "proofs", 0, "actions"), "the actions are not those of"),
+    (lambda document: document.pop("stamp"), "the document: expected an object with the keys"),
+    (put(2, "version"), "version 2 of the format"),
+    (put("echelon-replay", "format"), "expected a submission of echelon-env"),
+]
+
+
+@pytest.mark.parametrize(("edit", "message"), BAD)
+def test_tampered_submissions_are_refused(edit, message, read):
+    with pytest.raises(SubmissionError, match=message) as caught:
+        read(edit)
+    assert "\n" not in str(caught.value)
+    assert "edited.json: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "expected JSON"),
+        (b"\xff\xfe", "expected JSON"),
+        (b"[" * 100_000, "expected JSON"),
+        (b'{"a":' * 100_000, "expected JSON"),
+        (b"[]", "expected a submission"),
+        (b'{"format": "echelon-submission", "version": NaN}', "expected finite numbers, got NaN"),
+        (b"[-Infinity]", "expected finite numbers, got -Infinity"),
+        (b"[" + b"9" * 5000 + b"]", "expected JSON"),
+        (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
+        (b" " * (files.MAX_BYTES + 1), "expected at most 67,108,864 bytes"),
+    ],
+)
+def test_other_files_are_refused(data, message, tmp_path):
+    path = tmp_path / "file.json"
+    path.write_bytes(data)
+    with pytest.raises(SubmissionError, match=message):
+        read_submission(path)
+
+
+def test_a_submission_of_an_unknown_suite_is_refused(text, tmp_path):
+    (tmp_path / "file.json").write_text(text)
+    with pytest.raises(SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'"):
+        read_submission(tmp_path / "file.json")
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_no_edit_of_a_document_gives_another_submission(data, text, suite, submission, tmp_path_factory):
+    """An edit of a place anywhere is refused with a sentence, or changes nothing that counts, or fails to verify."""
+    document = json.loads(text)
+    parent, key = document, data.draw(st.sampled_from(sorted(document)))
+    while isinstance(parent[key], (dict, list)) and parent[key] and data.draw(st.integers(0, 3)):
+        parent = parent[key]
+        key = data.draw(st.sampled_from(sorted(parent) if isinstance(parent, dict) else range(len(parent))))
+    plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
+    parent[key] = data.draw(plain | st.lists(plain, max_size=2) | st.just({}) | st.just({"": 1}))
+    path = tmp_path_factory.mktemp("edited") / "file.json"
+    path.write_text(json.dumps(document))
+    try:
+        found = read_submission(path, suite=suite)
+    except SubmissionError:
+        return
+    assert [match.battles for match in found.matches] == [match.battles for match in submission.matches]
+    assert found.proofs == submission.proofs
+    assert found.results_hash == submission.results_hash
+
+
+def changed_actions(submission, change):
+    """The submission with other actions in the proof of its first battle."""
+    key, data = next(iter(submission.proofs.items()))
+    match = next(match for match in submission.matches if match.second == key.opponent)
+    decisions = round(match.battles[key.number].seconds / submission.suite.config(SCENARIO).decision_seconds)
+    actions = unpack_actions(data, (decisions, 1, ACTION_DIM))
+    return replace(submission, proofs={**submission.proofs, key: pack_actions(change(actions))}), key
+
+
+def test_a_changed_action_fails(submission):
+    def stop(actions):
+        actions = actions.copy()
+        place = int(np.flatnonzero(actions[:, 0, Action.PRIMARY] > 0)[0])
+        actions[place, 0, Action.PRIMARY] = -1.0  # a shot less
+        return actions
+
+    tampered, key = changed_actions(submission, stop)
+    failure, *others = verify_submission(tampered)
+    assert not others
+    assert failure.startswith(f"battle {key.number} of {key.scenario} against {key.opponent}: stated ")
+    assert ", replayed " in failure
+    same, _ = changed_actions(submission, lambda actions: actions)
+    assert verify_submission(same) == ()
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"outcome": 0}, {"scores": (45.0, 0.0)}, {"survivors": (0, 1)}, {"reason": "time_limit"}, {"outcome": -1}],
+)
+def test_other_results_with_a_new_draw_fail(lie, submission, suite, tmp_path):
+    """Somebody who edits results draws again, and proves with the recordings that there are."""
+    key = next(key for key in drawn_battles(submission) if key.opponent == "trivial")
+    matches = [
+        replace(
+            match,
+            battles=tuple(
+                replace(battle, **lie) if (match.second, battle.number) == key[1:] else battle
+                for battle in match.battles
+            ),
+        )
+        for match in submission.matches
+    ]
+    lying = replace(submission, matches=tuple(matches), proofs={})
+    assert lying.results_hash != submission.results_hash
+    proofs = {key: submission.proofs[key] for key in drawn_battles(lying)}
+    lying = replace(lying, proofs=proofs)
+    write_submission(tmp_path / "lie.json", lying)
+    found = read_submission(tmp_path / "lie.json", suite=suite)
+    if lie == {"outcome": -1}:  # a defeat gives no points, and is not proved
+        assert key not in found.proofs
+    else:
+        (failure,) = verify_submission(found)
+        assert f"battle {key.number} of" in failure
+
+
+def test_recordings_of_other_battles_fail(submission):
+    one, two = [key for key in submission.proofs if key.opponent == "trivial"][:2]
+    lengths = [len(zlib.decompress(submission.proofs[key])) for key in (one, two)]
+    assert lengths[0] != lengths[1]
+    swapped = replace(submission, proofs={**submission.proofs, one: submission.proofs[two]})
+    with pytest.raises(SubmissionError, match=f"proof of battle {one.number} of .*: the actions are not those of"):
+        verify_submission(swapped)
+
+
+def test_other_rules_are_named(submission):
+    for key, what in (("engine_hash", "rules of the game"), ("opponents_hash", "opponents")):
+        other = replace(submission, stamp={**submission.stamp, key: "ab" * 32})
+        with pytest.raises(SubmissionError, match=f"played with other {what}: {key} abababababab"):
+            verify_submission(other)
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A submission with 48 battles, all won."""
+    suite = freeze_suite("large", [SCENARIO], OPPONENTS, 8)
+    return made_submission(suite, {SCENARIO: [[(1, 1)] * 8] * 3})
+
+
+def test_the_challenge_changes_the_draw_and_not_the_results(large):
+    other = replace(large, challenge="a word")
+    assert large.results_hash == other.results_hash
+    assert len(drawn_battles(large)) == NUM_PROOFS
+    assert set(drawn_battles(large)) != set(drawn_battles(other))
+
+
+def test_lost_battles_are_not_drawn(suite):
+    lost = made_submission(suite, {SCENARIO: [[(1, -1), (0, -1), (-1, -1)], *[[(-1, -1)] * MAPS] * 2]})
+    assert {(key.opponent, key.number) for key in drawn_battles(lost)} == {("trivial", 0), ("trivial", 2)}
+
+
+def test_all_battles_are_equally_likely_to_be_drawn(large):
+    words = 300
+    counts = Counter(key for word in range(words) for key in drawn_battles(replace(large, challenge=str(word))))
+    assert len(counts) == 48 and sum(counts.values()) == words * NUM_PROOFS
+    deviation = math.sqrt(words * 2 / 3 * 1 / 3)
+    assert max(abs(count - words * 2 / 3) for count in counts.values()) < 4 * deviation
+
+
+@given(shape=st.tuples(st.integers(1, 6), st.integers(1, 3), st.just(ACTION_DIM)), seed=st.integers(0, 99))
+def test_actions_are_unpacked_as_they_were_packed(shape, seed):
+    actions = np.random.default_rng(seed).standard_normal(shape, np.float32)
+    np.testing.assert_array_equal(unpack_actions(pack_actions(actions), shape), actions)
+
+
+def test_actions_that_are_not_finite_are_refused():
+    actions = np.full((2, 1, ACTION_DIM), np.nan, np.float32)
+    with pytest.raises(SubmissionError, match="expected finite actions"):
+        unpack_actions(pack_actions(actions), actions.shape)
+
+
+def test_bad_actions_of_a_player_are_recorded_as_they_are_played(suite):
+    class Broken(Charge):
+        def act(self, observations):
+            actions = super().act(observations).astype(np.float64)
+            actions[:, Action.TURN] = np.nan
+            actions[:, Action.VENT] = 1e300
+            return actions
+
+    player = made_player(Broken, "broken")
+    submission = make_submission(play_suite(player, suite), player=player, suite=suite)
+    assert verify_submission(submission) == ()
+
+
+def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch():
+    class Batch(Charge):
+        def act(self, observations):
+            actions = super().act(observations)
+            actions[:, Action.TURN] = 0.01 * len(observations)
+            return actions
+
+    idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
+    player = made_player(Batch, "batch")
+    outcomes = play_suite(player, idle)
+    submission = make_submission(outcomes, player=player, suite=idle)
+    assert submission.proofs
+    assert verify_submission(submission) == ()
+
+
+def test_a_player_that_acts_differently_each_time_is_refused():
+    rng = np.random.default_rng(0)
+
+    class Chance(Charge):
+        def act(self, observations):
+            actions = super().act(observations)
+            actions[:, Action.TURN] = rng.uniform(-1, 1)
+            return actions
+
+    player = made_player(Chance, "chance")
+    idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
+    with pytest.raises(SubmissionError, match="ends differently when it is played again: the actions of 'chance' must"):
+        make_submission(play_suite(player, idle), player=player, suite=idle)
+
+
+def test_matches_that_are_no_submission_are_refused(suite):
+    player = made_player(Charge)
+    matches = play_suite(player, suite, maps=1)
+    longer = play_suite(player, suite)
+    for bad in ([], matches[1:], [*matches, matches[0]], [replace(matches[0], first="x"), *matches[1:]]):
+        with pytest.raises(SubmissionError, match="expected the matches of 'charge' against trivial, novice"):
+            make_submission(bad, player=player, suite=suite)
+    with pytest.raises(SubmissionError, match="expected two battles on each of the first maps"):
+        make_submission([longer[0], *matches[1:]], player=player, suite=suite)
+    named = Player("charge", "scripted", player.make, identity={"weights": 1.5})
+    with pytest.raises(SubmissionError, match=r"identity\.weights: expected a printable text"):
+        make_submission(matches, player=named, suite=suite)
+
+
+def test_a_submission_that_would_be_too_large_is_not_written(submission, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    with pytest.raises(SubmissionError, match="expected at most 1,000"):
+        write_submission(tmp_path / "large.json", submission)
+    assert not [*tmp_path.iterdir()]
