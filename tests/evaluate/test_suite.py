@@ -98,7 +98,7 @@ def test_training_seeds_are_refused_in_a_suite(small):
 
 
 def test_unknown_names_are_refused(small):
-    with pytest.raises(SuiteError, match="unknown suite 'echelon-eval'; did you mean 'echelon-eval-v[12]'"):
+    with pytest.raises(SuiteError, match=r"unknown suite 'echelon-eval'; did you mean 'echelon-eval-v[12]'"):
         load_suite("echelon-eval")
     with pytest.raises(SuiteError, match="unknown opponent 'novic'; did you mean 'novice'"):
         freeze_suite("none", ["duel"], ["trivial", "novic"], 1)
