@@ -80,6 +80,11 @@ ENTRIES = (
         "side; the last mech of all is blue's other heavy.",
     ),
     Entry(
+        "octet", "champion", "expert", 6, 239.6, Camera(36, 40, 17, -2.1),
+        "The champion's last heavy holds the zone and has 40 of the 45 points that win; red's last heavy comes close "
+        "and destroys it.",
+    ),
+    Entry(
         "ambush", "expert", "expert", 0, 67.6, Camera(37, 54.5, 28, 0.0),
         "Five mechs leave their cover against eight lighter ones that hold the zone, and lose their light; their "
         "heavy is left alone, and destroys the last four.",
@@ -98,6 +103,21 @@ ENTRIES = (
         "skirmish-open", "expert", "champion", 8, 62.6, Camera(54.5, 25.5, 27, -2.1),
         "A blue medium is knocked down in the zone in front of three red mechs and destroyed; the policy was behind, "
         "and wins with its last mech.",
+    ),
+    Entry(
+        "skirmish-unseen", "champion", "expert", 9, 205.6, Camera(62, 41, 18, 0.6),
+        "One red heavy against a heavy and two mediums that overheat in turn: it destroys all three, the last one at "
+        "37 of 45 points.",
+    ),
+    Entry(
+        "skirmish-seen", "champion", "expert", 8, 271.6, Camera(66, 40, 20, 0.6),
+        "The last two heavies: the champion's is knocked down for the second time and loses, with as many points as "
+        "the expert.",
+    ),
+    Entry(
+        "trio", "champion", "expert", 4, 275.6, Camera(55, 54, 14, -2.1),
+        "Two heavies destroy each other within one decision, three points before the champion's has won; red is left "
+        "with its scout, which has no gun.",
     ),
     Entry(
         "pair-city", "expert", "expert", 1, 190.6, Camera(41.5, 48.5, 18, -2.1),
