@@ -48,11 +48,17 @@ assert {"bench", "maps", "warmup", "evaluate", "ladder", "train", "sweep", "demo
 assert "cannot be used" not in help_page.stdout, help_page.stdout
 
 policy = os.environ["ECHELON_POLICY"]  # a checkpoint: it plays without PyTorch
-played = subprocess.run(["echelon", "evaluate", policy, "--battles", "2"], capture_output=True, text=True)
-assert played.returncode == 0, played.stderr
-env = gymnasium.make("echelon/Duel-v0", opponent=f"policy:{policy}")
-env.reset(seed=1)
-env.step(env.action_space.sample())
+for player, opponent in ((policy, "champion"), ("champion", "expert@fire_rate=0.5")):
+    command = ["echelon", "evaluate", player, "--opponent", opponent, "--battles", "2"]
+    played = subprocess.run(command, capture_output=True, text=True)
+    assert played.returncode == 0, played.stderr
+for opponent in (f"policy:{policy}", "champion", {"champion": 1, "expert": 2}):
+    env = gymnasium.make("echelon/Duel-v0", opponent=opponent)
+    env.reset(seed=1)
+    env.step(env.action_space.sample())
+game = ["echelon", "play", "trio", "--opponent", "champion", "--teammate", "champion"]
+written = subprocess.run([*game, "--html", "game.html", "--maps", "1"], capture_output=True, text=True)
+assert written.returncode == 0, written.stderr
 
 for arguments in (["train", "--out", "run"], ["evaluate", "untrained"], ["league", "standings", "league"]):
     refused = subprocess.run(["echelon", *arguments], capture_output=True, text=True)

@@ -125,7 +125,7 @@ EXPERIMENTS = {
     "imitation": Experiment("imitate", 15, (1, 2)),
     "skirmish-whole": Experiment("skirmish", 240, (1, 2), after="imitation"),
     "skirmish-whole-handicap": Experiment("skirmish", 240, (1, 2), HANDICAP, after="imitation"),
-    "battle-whole": Experiment("battle", 240, (1,), {"init": "policies/skirmish"}),
+    "battle-whole": Experiment("battle", 240, (1,), after="skirmish-whole"),  # the stored run: after that of seed 2
     "skirmish": _strength(),
     "skirmish-handicap": _strength(**HANDICAP),
     "skirmish-kickstart": _strength(

@@ -21,6 +21,7 @@ from echelon_env.evaluate import BASELINES, Player, baseline, checkpoint_player,
 from echelon_env.replays import Replay, read_replay, record_battle, write_page, write_replay
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "echelon_env"
 GALLERY = ROOT / "docs" / "gallery"
 SEED = 7
 """Of the evaluation on whose maps the battles are."""
@@ -41,7 +42,7 @@ class Entry:
     """A battle, and what its picture shows."""
 
     scenario: str  # and the name of its files
-    blue: str  # a baseline, or the folder of a trained policy
+    blue: str  # a baseline, or the folder of another champion
     red: str
     number: int  # of the map, see `evaluation_seed`
     time: float  # of the picture, in decisions
@@ -55,7 +56,7 @@ class Entry:
 
 ENTRIES = (
     Entry(
-        "battle", "policies/battle", "expert", 11, 86.6, Camera(60.5, 54, 29, 2.1),
+        "battle", "champion", "expert", 11, 86.6, Camera(60.5, 54, 29, 2.1),
         "Seven blue mechs hold the zone against four, but three of their mediums have just overheated and shut down; "
         "at the end a red heavy is the last mech of twenty.",
     ),
@@ -65,18 +66,23 @@ ENTRIES = (
         "destroyed behind its own lines.",
     ),
     Entry(
-        "skirmish-jungle", "policies/skirmish-wide", "expert", 2, 190.6, Camera(60, 55, 28, -2.1),
+        "skirmish-jungle", "champion", "expert", 2, 190.6, Camera(60, 55, 28, -2.1),
         "The policy leads by 34 points while its medium, shut down by heat, is under fire in a clearing; at the end "
         "the last two mechs destroy each other in the same decision.",
     ),
     Entry(
-        "company", "policies/battle", "expert", 0, 149.6, Camera(46.5, 58.5, 46, -2.1, 0.6),
+        "company", "champion", "expert", 0, 149.6, Camera(46.5, 58.5, 46, -2.1, 0.6),
         "Blue attacks the zone in one block, and red's scouts jam from the side; the lead changes four times.",
     ),
     Entry(
-        "battle-industry", "policies/battle", "policies/skirmish-wide", 3, 61.6, Camera(31, 66, 30, -1.9, 0.6),
+        "battle-industry", "champion", "champions/skirmish", 3, 61.6, Camera(31, 66, 30, -1.9, 0.6),
         "Two trained policies in the smoke before the zone, where blue's heavy has just destroyed a light of its own "
         "side; the last mech of all is blue's other heavy.",
+    ),
+    Entry(
+        "octet", "champion", "expert", 6, 239.6, Camera(36, 40, 17, -2.1),
+        "The champion's last heavy holds the zone and has 40 of the 45 points that win; red's last heavy comes close "
+        "and destroys it.",
     ),
     Entry(
         "ambush", "expert", "expert", 0, 67.6, Camera(37, 54.5, 28, 0.0),
@@ -89,14 +95,29 @@ ENTRIES = (
         "seconds, overheats, and is lost.",
     ),
     Entry(
-        "skirmish", "policies/skirmish-wide", "expert", 1, 85.6, Camera(56.5, 59, 20, 0.0),
+        "skirmish", "champion", "expert", 1, 85.6, Camera(56.5, 59, 20, 0.0),
         "A fight at arm's length in the zone: a red medium has lost its legs and fallen, and a blue heavy destroys "
         "it.",
     ),
     Entry(
-        "skirmish-open", "expert", "policies/skirmish-wide", 8, 62.6, Camera(54.5, 25.5, 27, -2.1),
+        "skirmish-open", "expert", "champion", 8, 62.6, Camera(54.5, 25.5, 27, -2.1),
         "A blue medium is knocked down in the zone in front of three red mechs and destroyed; the policy was behind, "
         "and wins with its last mech.",
+    ),
+    Entry(
+        "skirmish-unseen", "champion", "expert", 9, 205.6, Camera(62, 41, 18, 0.6),
+        "One red heavy against a heavy and two mediums that overheat in turn: it destroys all three, the last one at "
+        "37 of 45 points.",
+    ),
+    Entry(
+        "skirmish-seen", "champion", "expert", 8, 271.6, Camera(66, 40, 20, 0.6),
+        "The last two heavies: the champion's is knocked down for the second time and loses, with as many points as "
+        "the expert.",
+    ),
+    Entry(
+        "trio", "champion", "expert", 4, 275.6, Camera(55, 54, 14, -2.1),
+        "Two heavies destroy each other within one decision, three points before the champion's has won; red is left "
+        "with its scout, which has no gun.",
     ),
     Entry(
         "pair-city", "expert", "expert", 1, 190.6, Camera(41.5, 48.5, 18, -2.1),
@@ -104,16 +125,16 @@ ENTRIES = (
         "on for a minute.",
     ),
     Entry(
-        "duel", "policies/duel", "expert", 14, 284.6, Camera(68, 31, 15, -2.1),
+        "duel", "champion", "expert", 14, 284.6, Camera(68, 31, 15, -2.1),
         "The policy has 40 of the 45 points that win, and its last shells are on their way to an expert with almost "
         "no armour.",
     ),
     Entry(
-        "duel-cover", "expert", "policies/duel", 6, 126.6, Camera(24, 25, 15, 0.5),
+        "duel-cover", "expert", "champion", 6, 126.6, Camera(24, 25, 15, 0.5),
         "A laser and shells across the street: the policy stands in the zone, and the expert comes to take it.",
     ),
     Entry(
-        "duel-open", "policies/duel", "expert", 13, 67.6, Camera(31.5, 18, 14, 2.1),
+        "duel-open", "champion", "expert", 13, 67.6, Camera(31.5, 18, 14, 2.1),
         "An early exchange of a duel on open ground, where both see each other all the time; the policy wins with "
         "10 of its 150 hit points, behind in the score.",
     ),
@@ -130,8 +151,8 @@ STYLE = """footer, #inspector, .roster:has(:nth-child(15)) .mech { display: none
 @media (width < 800px) { .roster { display: none } }"""
 README = f"""# Gallery
 
-A battle of every scenario, on maps of the evaluation with seed {SEED}: scripted experts and the strongest [trained
-policies](../../policies/README.md), blue's player first. The command below a picture writes a [page](../replays.md)
+A battle of every scenario, on maps of the evaluation with seed {SEED}: scripted experts and the shipped
+[champions](../champions.md), blue's player first. The command below a picture writes a [page](../replays.md)
 that shows the whole battle in a browser; `make gallery` writes all of them into `build/gallery`.
 
 `python docs/gallery.py record` writes the replays and this page, `python docs/gallery.py pictures` the pictures.
@@ -158,7 +179,7 @@ small { color: #aab4c4 }
 
 def player(name: str) -> Player:
     """A player of an entry."""
-    return baseline(name) if name in BASELINES else checkpoint_player(ROOT / name, name=name)
+    return baseline(name) if name in BASELINES else checkpoint_player(PACKAGE / name, name=name)
 
 
 def record() -> None:

@@ -101,7 +101,7 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
         (["evaluate", "random", "--seed", str(2**63)], "expected an integer below 2**63"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--scenario", "duel", "duel"], "got duel twice"),
         (["ladder", "--scenario", "duel", "duel"], "got duel twice"),
-        (["evaluate", "random", "--suite", "echelon-eval"], "did you mean 'echelon-eval-v1'"),
+        (["evaluate", "random", "--suite", "echelon-eval"], "did you mean 'echelon-eval-v"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--opponent", "trivial"], "--opponent"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--seed", "1"], "--seed"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--battles", "202"], "has 200 in"),

@@ -25,8 +25,10 @@ def test_importing_evaluate_does_not_import_scipys_statistics():
 def test_every_baseline_plays(name):
     player = baseline(name)
     assert player.name == name
-    assert player.action_mode == {"idle": "none", "random": "uniform"}.get(name, "scripted")
-    assert (player.battle, player.trained_maps, player.identity) == (None, None, {})
+    assert player.action_mode == {"idle": "none", "random": "uniform", "champion": "sampled"}.get(name, "scripted")
+    assert player.battle is None
+    if name != "champion":
+        assert (player.trained_maps, player.identity) == (None, {})
     assert baseline(name) is player
     assert baseline(name, 1) != player
     policy, other = (player.make(DUEL, noise()) for _ in range(2))
@@ -35,7 +37,7 @@ def test_every_baseline_plays(name):
     actions = policy.act(OBSERVATIONS)
     assert (actions.shape, actions.dtype) == ((6, 27), np.float32)
     assert np.abs(actions).max() <= 1.0
-    assert (name == "idle") == (not actions.any() and name not in opponents.LEVELS)
+    assert (name == "idle") == (not actions.any() and name not in (*opponents.LEVELS, "champion"))
 
 
 def test_a_scripted_level_has_its_seed_and_configuration():

@@ -22,10 +22,19 @@ from echelon_env.evaluate import (
 )
 from echelon_env.storage.atomic import write_json
 
-V1 = "echelon-eval-v1"
-SCENARIOS = ("duel", "skirmish", "battle")
-OPPONENTS = ("trivial", "novice", "competent", "veteran", "expert")
+V1, V2, GENERALIZATION = "echelon-eval-v1", "echelon-eval-v2", "echelon-generalization-v1"
 MAPS = 100
+
+
+def frozen(name: str) -> Suite:
+    """A shipped suite, frozen again."""
+    if name == GENERALIZATION:
+        scenarios = ("skirmish-seen", "skirmish-unseen", "trio", "octet")
+        return freeze_suite(name, scenarios, ("novice", "veteran", "expert", "champion"), MAPS)
+    levels = ("trivial", "novice", "competent", "veteran", "expert")
+    first = freeze_suite(V1, ("duel", "skirmish", "battle"), levels, MAPS)
+    # the second version has the maps of the first, so that results against its levels are the same
+    return first if name == V1 else dataclasses.replace(first, name=V2, opponents=(*levels, "champion"))
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +49,27 @@ def match(small):
 
 
 @pytest.mark.long
-def test_the_shipped_suite_equals_a_newly_frozen_one():
+@pytest.mark.parametrize("name", SUITES)
+def test_a_shipped_suite_equals_a_newly_frozen_one(name):
     """On a change of battles or maps freeze it again (see above), only while no results are published with it."""
-    shipped = load_suite(V1)
-    assert shipped == freeze_suite(V1, SCENARIOS, OPPONENTS, MAPS)
-    assert len({seed for scenario in shipped.scenarios for seed in scenario.seeds}) == 3 * MAPS
-    assert SUITES == (V1,)
+    shipped = load_suite(name)
+    assert shipped == frozen(name)
+    assert len({seed for each in shipped.scenarios for seed in each.seeds}) == len(shipped.scenarios) * MAPS
+
+
+def test_the_shipped_suites():
+    assert SUITES == (V1, V2, GENERALIZATION)
+    first, second = load_suite(V1), load_suite(V2)
+    assert second == dataclasses.replace(first, name=V2, opponents=(*first.opponents, "champion"))
+
+
+def test_the_biomes_of_the_generalisation_split_are_those_of_the_skirmish():
+    biomes = {name: make_config(name).terrain.biomes for name in ("skirmish", "skirmish-seen", "skirmish-unseen")}
+    seen, unseen = biomes["skirmish-seen"], biomes["skirmish-unseen"]
+    assert sorted([*seen, *unseen]) == sorted(biomes["skirmish"])
+    for name in ("skirmish-seen", "skirmish-unseen"):
+        config = make_config("skirmish", terrain={"biomes": biomes[name]})
+        assert make_config(name) == config, "only the biomes differ"
 
 
 def test_hashes_are_of_canonical_documents(small, match):
@@ -74,7 +98,7 @@ def test_training_seeds_are_refused_in_a_suite(small):
 
 
 def test_unknown_names_are_refused(small):
-    with pytest.raises(SuiteError, match="unknown suite 'echelon-eval'; did you mean 'echelon-eval-v1'"):
+    with pytest.raises(SuiteError, match=r"unknown suite 'echelon-eval'; did you mean 'echelon-eval-v[12]'"):
         load_suite("echelon-eval")
     with pytest.raises(SuiteError, match="unknown opponent 'novic'; did you mean 'novice'"):
         freeze_suite("none", ["duel"], ["trivial", "novic"], 1)
@@ -175,4 +199,5 @@ def test_a_suite_needs_maps(num_maps):
 
 if __name__ == "__main__":
     folder = Path(echelon_env.__file__).parent / "evaluate" / "suites"
-    write_json(folder / f"{V1}.json", asdict(freeze_suite(V1, SCENARIOS, OPPONENTS, MAPS)))
+    for name in (V1, V2, GENERALIZATION):
+        write_json(folder / f"{name}.json", asdict(frozen(name)))

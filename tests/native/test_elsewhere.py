@@ -14,6 +14,7 @@ from native.targets import TARGETS
 
 from campaigns.fuzz_battles import valid_config
 from echelon_env import BattleEngine, make_config, scenario_names
+from echelon_env.champions import champion_folder, champion_of
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.state import BATTLE
 from echelon_env.networks.checkpoint import read_checkpoint
@@ -45,8 +46,8 @@ def lasting(engine):
 
 
 def network_arguments(engine):
-    """Arguments of `act_by_network` with which a trained policy plays all mechs of a battle."""
-    stored = read_checkpoint(Path(__file__).parents[2] / "policies" / "skirmish")
+    """Arguments of `act_by_network` with which the champion plays all mechs of a battle."""
+    stored = read_checkpoint(champion_folder(champion_of(engine.config)))
     network, rows = load_network(stored.network, stored.tensors), engine.num_mechs
     return (
         *(*prepare_network(network, engine.config), SAMPLED),

@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 from echelon_env import BattleEngine
+from echelon_env.champions import CHAMPIONS, champion_folder
 from echelon_env.evaluate.networks import NetworkPolicy
 from echelon_env.evaluate.players import ACTION_MODES, BattleNoise
 from echelon_env.layout.actions import BLOCKS, Action
@@ -15,6 +16,7 @@ from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import MASKS, SWITCHES
 from echelon_env.networks.weights import MOMENTS, PARAMETERS, CheckpointError, load_network
+from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.action_masks import action_masks
 from echelon_train.policy.distributions import HybridDistribution
@@ -52,8 +54,19 @@ def arrays(policy: BattlePolicy) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_log_probabilities_and_masks_are_pytorchs(name):
-    config, engine = CONFIGS[name], BattleEngine("skirmish", 4)
-    policy, team = lively(config), engine.num_mechs
+    assert_equal_forward_passes(lively(CONFIGS[name]), BattleEngine("skirmish", 4))
+
+
+@pytest.mark.parametrize("name", CHAMPIONS)
+def test_a_champions_log_probabilities_and_masks_are_pytorchs(name):
+    policy = load_checkpoint(champion_folder(name)).policy
+    policy.set_training_mode(False)
+    assert_equal_forward_passes(policy, BattleEngine(name, 4))
+
+
+def assert_equal_forward_passes(policy: BattlePolicy, engine: BattleEngine) -> None:
+    """Play 30 decisions by the kernel, and compare it with PyTorch in float64."""
+    config, team = policy.network, engine.num_mechs
     observations = engine.reset([1, 2, 3, 4]).reshape(-1, OBSERVATION_DIM).copy()
     if policy.observation_normalizer is not None:
         policy.observe(torch.from_numpy(observations), torch.ones(len(observations), dtype=torch.bool))

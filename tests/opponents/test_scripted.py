@@ -1,7 +1,7 @@
 """The five levels in every scenario and configuration, and their strength."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -178,6 +178,13 @@ def test_each_level_beats_the_one_below_without_any_ability(weaker, stronger):
 @pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
 def test_each_level_beats_the_one_below_in_larger_battles(weaker, stronger):
     wins = int((score("battle", stronger, weaker) > 0).sum())
+    assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("weaker", "stronger"), [*combinations(LEVELS, 2)])
+def test_the_order_of_the_levels_is_transitive(weaker, stronger):
+    wins = int((score("duel", stronger, weaker) > 0).sum())
     assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
 
 

@@ -62,8 +62,7 @@ def test_players_of_one_policy_share_its_weights():
         game = Game("duel-open", opponent=opponent, teammate=teammate)
         return unpacked(part(game.page(1), "world")[0])
 
-    policy = "policy:policies/skirmish"
-    (both, shared), (_, single) = world(policy, policy), world(policy, "idle")
+    (both, shared), (_, single) = world("champion", "champion"), world("champion", "idle")
     assert [both["calls"][team][0] for team in ("blue", "red")] == ["act_by_network", "act_by_network"]
     assert len(shared) < 1.1 * len(single)
 
@@ -73,7 +72,7 @@ def test_players_of_one_policy_share_its_weights():
     [
         ({"scenario": "skirmsh"}, "skirmsh"),
         ({"opponent": "expret"}, "did you mean 'expert'"),
-        ({"opponent": "expert@fire_rate=0.5"}, "opponent: expected a level, 'idle' or 'policy:PATH'"),
+        ({"opponent": "expert@fire_rate=0.5"}, "opponent: expected a level, 'champion', 'idle' or 'policy:PATH'"),
         ({"teammate": "self"}, "teammate: 'self' is for training only"),
         ({"mech": "blu_0"}, "unknown mech 'blu_0'; did you mean 'blue_0'"),
         ({"mech": "scout", "scenario": "duel"}, "unknown mech 'scout'"),

@@ -9,8 +9,7 @@ import pytest
 from echelon_env import BattleEngine, make_config
 from echelon_env.cli import play_server
 from echelon_env.cli.play_server import PlayServer
-from echelon_env.evaluate import BattleNoise, evaluation_seed
-from echelon_env.evaluate.networks import checkpoint_player
+from echelon_env.evaluate import BattleNoise, baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.opponents import make
 from echelon_env.replays import Game, read_replay
@@ -192,13 +191,13 @@ def actions_here(config, policies, seed):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, name):
     config = CONFIGS[name]
-    page = opened(config, opponent="policy:policies/skirmish", teammate="veteran", mech="nobody", seed=7)
+    page = opened(config, opponent="champion", teammate="veteran", mech="nobody", seed=7)
     play_to_the_end(page)
     replay = saved(page, tmp_path / "watched.replay")
     assert replay.first_difference() is None
     seed = evaluation_seed(7, 0)
     assert replay.seed == replay.map_seed == seed
-    trained = checkpoint_player("policies/skirmish").make(config, BattleNoise([seed], [1], len(config.red)))
+    trained = baseline("champion").make(config, BattleNoise([seed], [1], len(config.red)))
     expected = actions_here(config, (make("veteran", seed, config), trained), seed)
     np.testing.assert_array_equal(replay.actions, expected)
 

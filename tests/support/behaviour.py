@@ -17,7 +17,9 @@ import numpy as np
 
 import echelon_env
 from echelon_env import BattleEngine, make_config, opponents
+from echelon_env.champions import CHAMPIONS
 from echelon_env.config.biomes import default_biomes
+from echelon_env.config.opponent import CHAMPION
 from echelon_env.engine.state import EVENT_KINDS
 from echelon_env.evaluate.players import BASELINES, BattleNoise, baseline
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
@@ -85,10 +87,14 @@ def measure() -> dict[str, Any]:
     """All digests of the present package."""
     battles = {scenario: golden_battles(scenario) for scenario in BATTLES}
     seen, config = battles[WATCHED][1], make_config(WATCHED)
-    noise = BattleNoise(SEEDS, (0,), len(config.blue))
+    weights = {"novice": 3.0, "expert": 1.0}
+
+    def made(name: str, scenario: str = WATCHED) -> opponents.Policy:
+        config = make_config(scenario)
+        return baseline(name, 1).make(config, BattleNoise(SEEDS, (0,), len(config.blue)))
+
     streams = [*STREAMS.values(), *state_streams(config.num_mechs).values()]
     layout = [(entry.name, entry.low, entry.high) for stream in streams for entry in stream.features]
-    weights = {"novice": 3.0, "expert": 1.0}
     return {
         "engine": {
             "battles": {scenario: found for scenario, (found, _) in battles.items()},
@@ -97,7 +103,8 @@ def measure() -> dict[str, Any]:
             "actions": hashlib.sha256(repr([list(Action), ACTION_LOW, ACTION_HIGH]).encode()).hexdigest()[:16],
         },
         "opponents": {
-            **{name: acted(baseline(name, 1).make(config, noise), seen) for name in BASELINES},
+            **{name: acted(made(name), seen) for name in BASELINES if name != CHAMPION},
+            **{f"champion of {name}": acted(made(CHAMPION, name), battles[name][1]) for name in CHAMPIONS},
             "handicapped": acted(opponents.make("expert", 1, config, **HANDICAPS), seen),
             "mixture": acted(opponents.make(weights, 1, config), seen),
         },

@@ -1,7 +1,7 @@
 """Properties of all maps, over many seeds of every scenario and of every biome alone.
 
 `oracles.walking`, which shares no code with the generator, computes where mechs can walk. By default a few seeds of
-each case are checked; with ``-m slow`` 2,080 over the scenarios, 100 of each biome, 20 of each scenario mirrored and
+each case are checked; with ``-m slow`` 2,720 over the scenarios, 100 of each biome, 20 of each scenario mirrored and
 160 of each of three odd configurations.
 """
 

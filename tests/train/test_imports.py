@@ -11,7 +11,7 @@ import pytest
     [
         "import echelon_train.config; from echelon_train import load_run_config",
         "import echelon_train.league; echelon_train.league.Rating()",
-        "from echelon_train.cli.players import checkpoint; checkpoint('policies/duel', 0, action_mode='sampled')",
+        "from echelon_env.champions import champion_player; champion_player('duel')",
     ],
 )
 def test_settings_ratings_and_players_do_not_import_torch(code, pytestconfig):

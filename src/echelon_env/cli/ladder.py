@@ -1,4 +1,4 @@
-"""Play a round robin of all scripted levels, the random player and the idle player."""
+"""Play a round robin of the champion, all scripted levels, the random player and the idle player."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from echelon_env.cli.films import add_replays, read_replays, write_replays
 from echelon_env.evaluate.players import BASELINES, baseline
 from echelon_env.evaluate.suite import load_suite
 
-SUITE = "echelon-eval-v1"
+SUITE = "echelon-eval-v2"
 """The suite whose scenarios and maps the ladder uses."""
 
 

@@ -21,7 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
     add("scenario", nargs="?", default="skirmish", help="a scenario's name or file (default: skirmish)")
-    add("--opponent", default="expert", metavar="NAME", help="a level, 'idle' or 'policy:PATH' (default: expert)")
+    add(
+        "--opponent",
+        default="expert",
+        metavar="NAME",
+        help="a level, 'champion', 'idle' or 'policy:PATH' (default: expert)",
+    )
     add("--teammate", default="expert", metavar="NAME", help="who plays the rest of your team (default: expert)")
     add(
         "--as",

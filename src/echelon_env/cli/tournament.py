@@ -124,7 +124,7 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
         For a network if the extra ``[train]`` is not installed.
     """
     if name in BASELINES:
-        return baseline(name, seed)
+        return baseline(name, seed, action_mode=action_mode)
     kinds = plugins.declared(plugins.PLAYERS)
     kind, _, argument = name.partition(":")
     if kind in kinds and kind != CHECKPOINT:

@@ -1,10 +1,10 @@
 """Opponents by name: the grammar of everything that names the players of the other team.
 
-An opponent is a text ``NAME[@HANDICAP]``. ``NAME`` is a scripted level, ``policy:PATH`` (a checkpoint, a run or
-LEAGUE/MEMBER), or ``self``, the learner as it is now. ``HANDICAP`` is ``key=value[,key=value]`` with the keys of
-`HandicapConfig`, or ``auto``, which holds the learner near a win rate. A value is a number, or a schedule over a run
-such as ``linear:0.25:1``. ``self``, ``auto`` and schedules exist in training only. Several opponents are a mapping of
-such texts to weights.
+An opponent is a text ``NAME[@HANDICAP]``. ``NAME`` is a scripted level, ``champion`` (the shipped policy for battles of
+that size), ``policy:PATH`` (a checkpoint, a run or LEAGUE/MEMBER), or ``self``, the learner as it is now. ``HANDICAP``
+is ``key=value[,key=value]`` with the keys of `HandicapConfig`, or ``auto``, which holds the learner near a win rate. A
+value is a number, or a schedule over a run such as ``linear:0.25:1``. ``self``, ``auto`` and schedules exist in
+training only. Several opponents are a mapping of such texts to weights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from echelon_env.config.schedule import Schedule
 from echelon_env.config.schema import ConfigError, check_fields, nearest_name, quantity
 from echelon_env.config.skill import LEVELS
 
-SELF, POLICY, AUTO = "self", "policy:", "auto"
+SELF, CHAMPION, POLICY, AUTO = "self", "champion", "policy:", "auto"
 
 MAX_DELAY = 10.0
 """s, the longest reaction delay."""
@@ -124,6 +124,11 @@ class Opponent:
     def path(self) -> str | None:
         """The path of a ``policy:PATH``, else None."""
         return self.name.removeprefix(POLICY) if self.name.startswith(POLICY) else None
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is a trained policy with a checkpoint: ``champion`` or ``policy:PATH``."""
+        return self.name == CHAMPION or self.path is not None
 
     @classmethod
     def parse(cls, value: Any, key: str = "opponent") -> Opponent:
@@ -254,8 +259,9 @@ def _parse_handicap(opponent: str, text: str) -> Opponent:
 
 
 def _check_name(name: Any) -> None:
-    valid = (*LEVELS, SELF, f"{POLICY}PATH")
-    if not isinstance(name, str) or not (name in (*LEVELS, SELF) or name.startswith(POLICY)):
+    known = (*LEVELS, CHAMPION, SELF)
+    valid = (*known, f"{POLICY}PATH")
+    if not isinstance(name, str) or not (name in known or name.startswith(POLICY)):
         raise ConfigError(f"unknown opponent {name!r}{nearest_name(str(name), valid)}")
     if name == POLICY or not name.isprintable():
         raise ConfigError(f"{name!r}: expected {POLICY}PATH with the path of a checkpoint, a run or LEAGUE/MEMBER")
@@ -282,8 +288,8 @@ def _read_table(text: str, key: str) -> Any:
 
 
 def _rank(opponent: Opponent) -> tuple[int, str]:
-    levels = list(LEVELS)
-    return levels.index(opponent.name) if opponent.name in LEVELS else len(levels), str(opponent)
+    order = [*LEVELS, CHAMPION]
+    return order.index(opponent.name) if opponent.name in order else len(order), str(opponent)
 
 
 def _number(value: float) -> str:

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env import opponents
+from echelon_env.champions import CHAMPIONS, champion_folder, champion_of, champion_player
 from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import HandicapConfig, Opponent
+from echelon_env.config.opponent import CHAMPION, HandicapConfig, Opponent
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
+from echelon_env.networks.checkpoint import read_document
 from echelon_env.opponents import Handicap, Policy
 from echelon_env.opponents.policy import check_mask, check_observations
 
@@ -34,8 +36,8 @@ messages) and samples of switches and choices."""
 ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 
 IDLE, RANDOM = "idle", "random"
-BASELINES = (IDLE, RANDOM, *opponents.LEVELS)
-"""Names of the built-in players: idle, uniformly random actions, and the scripted levels."""
+BASELINES = (IDLE, RANDOM, *opponents.LEVELS, CHAMPION)
+"""Names of the built-in players, weakest first: idle, uniformly random actions, the scripted levels, the champion."""
 
 
 class BattleNoise:
@@ -161,7 +163,7 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
     Parameters
     ----------
     opponent
-        A scripted level or ``policy:PATH``, with or without a handicap.
+        A scripted level, ``champion`` or ``policy:PATH``, with or without a handicap.
     seed
         Of the random choices of levels and handicaps, in [0, 2**64).
     action_mode
@@ -179,7 +181,7 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
     """
     named = Opponent.parse(opponent).check_playable()
     if named.path is None:
-        player = baseline(named.name, seed)
+        player = baseline(named.name, seed, action_mode=action_mode)
     else:
         player = plugins.checkpoint_player(named.path, seed, action_mode=action_mode)
     if named.handicap == HandicapConfig():
@@ -188,26 +190,41 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
     return dataclasses.replace(player, name=str(named), make=make)
 
 
-def baseline(name: str, seed: int = 0) -> Player:
-    """One of `BASELINES`. Scripted levels draw their choices from `seed`. Results are cached by name and seed.
+def baseline(name: str, seed: int = 0, *, action_mode: ActionMode = "sampled") -> Player:
+    """One of `BASELINES`. Scripted levels draw their choices from `seed`, the champion acts in `action_mode`.
 
-    Raises ConfigError for an unknown name, with the nearest valid one. Raises ValueError for a seed outside [0, 2**64).
+    Results are cached by the arguments. Raises ConfigError for an unknown name or mode, with the nearest valid one.
+    Raises ValueError for a seed outside [0, 2**64).
 
     >>> baseline("random").action_mode
     'uniform'
     """
-    return _baseline(name, check_seed(seed))
+    return _baseline(name, check_seed(seed), check_action_mode(action_mode))
 
 
 @cache
-def _baseline(name: str, seed: int) -> Player:
+def _baseline(name: str, seed: int, action_mode: ActionMode) -> Player:
     if name not in BASELINES:
         raise ConfigError(f"unknown player {name!r}{nearest_name(name, BASELINES)}")
     if name == IDLE:
         return Player(name, "none", lambda config, noise: _Idle())
     if name == RANDOM:
         return Player(name, "uniform", lambda config, noise: _Random(noise))
+    if name == CHAMPION:
+        return _champion(action_mode)
     return Player(name, "scripted", lambda config, noise: opponents.make(name, seed, config))
+
+
+def _champion(action_mode: ActionMode) -> Player:
+    """The champion, with the training maps of all champions and the hashes of their weights."""
+    documents = {name: read_document(champion_folder(name)) for name in CHAMPIONS}
+    return Player(
+        CHAMPION,
+        action_mode,
+        lambda config, noise: champion_player(champion_of(config), action_mode).make(config, noise),
+        trained_maps=frozenset().union(*(document["trained_maps"] for document in documents.values())),
+        identity={name: document["weights_sha256"] for name, document in documents.items()},
+    )
 
 
 class _Idle:

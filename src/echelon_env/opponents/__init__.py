@@ -24,8 +24,8 @@ def make(
     Parameters
     ----------
     opponent
-        A text NAME[@HANDICAP], such as one of `LEVELS` or ``"policy:runs/duel"``, or weights of several: then one is
-        drawn for each battle, see `Mixture`. docs/opponents.md has the grammar.
+        A text NAME[@HANDICAP], such as one of `LEVELS`, ``"champion"`` or ``"policy:runs/duel"``, or weights of
+        several: then one is drawn for each battle, see `Mixture`. docs/opponents.md has the grammar.
     seed
         Seed of the policy's random choices; the same seed gives the same actions.
     config

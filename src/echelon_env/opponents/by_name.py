@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from echelon_env.champions import champion_of, champion_player
 from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import HandicapConfig, Opponent
+from echelon_env.config.opponent import CHAMPION, HandicapConfig, Opponent
 from echelon_env.opponents.handicap import Handicap
 from echelon_env.opponents.policy import Policy
 from echelon_env.opponents.scripted import Scripted
@@ -16,13 +17,15 @@ def policy_of(opponent: Opponent, seed: int, config: BattleConfig) -> Policy:
     """The policy of an opponent, for any number of mechs.
 
     ``policy:PATH`` is the policy of the player that the installed packages make of a checkpoint, see
-    `plugins.checkpoint_player`; it samples its actions.
+    `plugins.checkpoint_player`; it samples its actions. ``champion`` is that of the battle's champion.
 
     Raises `ConfigError` for ``self`` and ``auto``, which are for training, and for a policy that cannot be loaded.
     """
     opponent.check_playable()
-    if opponent.path is None:
-        policy: Policy = Scripted(opponent.name, seed, config)
+    if opponent.name == CHAMPION:
+        policy: Policy = champion_player(champion_of(config)).policy(config, seed)
+    elif opponent.path is None:
+        policy = Scripted(opponent.name, seed, config)
     else:
         policy = plugins.checkpoint_player(opponent.path, seed).policy(config, seed)
     if opponent.handicap == HandicapConfig():

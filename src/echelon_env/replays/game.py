@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.champions import policy_path
+from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import HandicapConfig, Opponent
+from echelon_env.config.opponent import CHAMPION, HandicapConfig, Opponent
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.evaluate.networks import PolicyFactory
-from echelon_env.evaluate.players import IDLE, named_player
+from echelon_env.evaluate.players import IDLE
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.networks.forward import SAMPLED, prepare_network
 from echelon_env.networks.possible import MASKS
@@ -49,7 +51,7 @@ class Game:
     scenario
         A scenario's name or file, a `BattleConfig` or its dict.
     opponent, teammate
-        Who plays the other team, and the rest of the person's own one: a scripted level, ``"idle"`` or
+        Who plays the other team, and the rest of the person's own one: a scripted level, ``"champion"``, ``"idle"`` or
         ``"policy:PATH"``.
     mech
         The mech to drive: an agent such as ``"blue_2"``, or a class for blue's first mech of it; default blue's first
@@ -145,19 +147,19 @@ class _Shared:
 
     def __init__(self, config: BattleConfig) -> None:
         self._config = config
-        self._networks: dict[Opponent, tuple[Any, ...]] = {}
+        self._networks: dict[str, tuple[Any, ...]] = {}
 
     @functools.cached_property
     def levels(self) -> tuple[Any, ...]:
         skills = np.concatenate([skill.record() for skill in LEVELS.values()])
         return make_knowledge(self._config), skills, allocate_scratch(), np.zeros(1, PLAN)
 
-    def network(self, player: Opponent) -> tuple[Any, ...]:
-        if player not in self._networks:
-            factory = named_player(player).make
+    def network(self, path: str) -> tuple[Any, ...]:
+        if path not in self._networks:
+            factory = plugins.checkpoint_player(path, 0).make
             assert isinstance(factory, PolicyFactory)
-            self._networks[player] = *prepare_network(factory.network, self._config), SAMPLED
-        return self._networks[player]
+            self._networks[path] = *prepare_network(factory.network, self._config), SAMPLED
+        return self._networks[path]
 
 
 def _make_player(engine: BattleEngine, shared: _Shared, key: str, name: str, rows: slice) -> _PagePlayer:
@@ -167,10 +169,12 @@ def _make_player(engine: BattleEngine, shared: _Shared, key: str, name: str, row
         return _PagePlayer(None, (), lambda seed, team: None)
     chosen = Opponent.parse(name, key).check_playable(key)
     if chosen.handicap != HandicapConfig():
-        raise ConfigError(f"{key}: expected a level, {IDLE!r} or 'policy:PATH', got the handicap of '{chosen}'", key)
-    if chosen.path is None:
+        expected = f"a level, {CHAMPION!r}, {IDLE!r} or 'policy:PATH'"
+        raise ConfigError(f"{key}: expected {expected}, got the handicap of '{chosen}'", key)
+    path = policy_path(chosen, engine.config)
+    if path is None:
         return _scripted(shared.levels, chosen.name, observations, actions)
-    return _network(shared.network(chosen), observations, actions)
+    return _network(shared.network(path), observations, actions)
 
 
 def _scripted(shared: tuple[Any, ...], level: str, observations: NDArray[Any], actions: NDArray[Any]) -> _PagePlayer:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum, CurriculumLike, make_curriculum
-from echelon_env.config.opponent import SELF, HandicapConfig, Opponent, Opponents
+from echelon_env.config.opponent import CHAMPION, SELF, HandicapConfig, Opponent, Opponents
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_env.config.skill import LEVELS
@@ -50,17 +50,18 @@ class TrainConfig:
         default=None,
         metadata={
             "help": "opponent of the evaluations, or a TOML table of opponents and weights; by default the only "
-            "opponent, or the strongest level of several"
+            "opponent, or the strongest of several"
         },
     )
     side: Literal["blue", "red", "both"] = field(
         default="both", metadata={"help": "the learner's team; both: drawn for every battle, of equal rosters"}
     )
     init: str = field(
-        default="", metadata={"help": "checkpoint, run or LEAGUE/MEMBER whose weights the run starts from"}
+        default="", metadata={"help": "checkpoint, run, LEAGUE/MEMBER or champion whose weights the run starts from"}
     )
     teacher: Opponent | None = field(
-        default=None, metadata={"help": "level or policy:PATH whose actions are imitated, see --ppo.kickstart-coef"}
+        default=None,
+        metadata={"help": "level, champion or policy:PATH whose actions are imitated, see --ppo.kickstart-coef"},
     )
     steps: int = quantity(1_000_000, "decisions", 1, 10**15, help="decisions of the learner's mechs to train on")
     max_minutes: float = quantity(
@@ -125,7 +126,7 @@ class TrainConfig:
             object.__setattr__(self, "eval_seeds", EvalSeeds.parse(self.eval_seeds, "eval_seeds"))
         if self.teacher is not None:
             teacher = Opponent.parse(self.teacher, "teacher").check_playable("teacher")
-            if teacher.path is not None and teacher.handicap != HandicapConfig():
+            if teacher.trained and teacher.handicap != HandicapConfig():
                 raise ConfigError(f"teacher: a policy teaches without a handicap, got {teacher}", "teacher")
             object.__setattr__(self, "teacher", teacher)
         check_fields(self, "")
@@ -179,6 +180,11 @@ class TrainConfig:
         stage = dataclasses.replace(self, battle=battle, opponent=opponent, curriculum=None)
         battles = max(1, round(self.battles * self.team_size / stage.team_size))
         return dataclasses.replace(stage, battles=battles)
+
+    def stages(self) -> list[TrainConfig]:
+        """The configurations of all stages of the curriculum; without one, this configuration."""
+        count = 1 if self.curriculum is None else len(self.curriculum.scenarios)
+        return [self.stage(index) for index in range(count)]
 
     @property
     def team_size(self) -> int:
@@ -234,8 +240,9 @@ class TrainConfig:
     def evaluation_opponents(self) -> Opponents:
         """The opponents of the evaluations: `eval_opponent`, or one that follows from `opponent`.
 
-        That is a single one, without a handicap that changes; else the strongest level that is named, without its
-        handicap, and ``expert`` where none is. Its win rate has a plain meaning, and does not depend on the weights.
+        That is a single one, without a handicap that changes; else the champion or the strongest level that is named,
+        without its handicap, and ``expert`` where none is. Its win rate has a plain meaning, and does not depend on
+        the weights.
         """
         if self.eval_opponent is not None:
             return self.eval_opponent
@@ -243,7 +250,7 @@ class TrainConfig:
         if single is not None and single.name != SELF:
             return Opponents.parse(Opponent(single.name) if single.auto or single.schedule else single)
         named = [each.name for each in self.opponent.members]
-        return Opponents.parse(next((level for level in [*LEVELS][::-1] if level in named), "expert"))
+        return Opponents.parse(next((level for level in [CHAMPION, *[*LEVELS][::-1]] if level in named), "expert"))
 
     def with_overrides(self, **changes: Any) -> TrainConfig:
         """The configuration of a resumed run. `changes` are values of `CHANGEABLE` settings; None changes nothing.

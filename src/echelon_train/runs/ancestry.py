@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from echelon_env.champions import champion_of, policy_path
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import CHAMPION, Opponent
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
@@ -28,7 +32,8 @@ class Start:
     """The policy's checkpoint and those before it, the newest first: ``init`` as given, ``checkpoint`` (the folder),
     ``steps`` (samples that the policy trained on in its own run) and ``weights_sha256``."""
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The same facts, without ``init``, of the opponents and the teacher that are policies, by ``policy:PATH``."""
+    """The same facts, without ``init``, of the opponents and the teacher that are policies, by their names: those of
+    ``policy:PATH``, and ``champion NAME``."""
 
     def facts(self) -> dict[str, Any]:
         """What a run's folder keeps of it, for JSON."""
@@ -47,7 +52,8 @@ def load_start(config: TrainConfig) -> Start:
     if not config.init:
         return Start(policies=policies)
     try:
-        folder = find_policy(config.init).resolve()
+        champion = policy_path(Opponent(CHAMPION), config.battle) if config.init == CHAMPION else None
+        folder = find_policy(champion or config.init).resolve()
         checkpoint = load_checkpoint(folder)
         earlier = _earlier_ancestry(folder)
     except (TrainError, CheckpointError) as error:
@@ -62,21 +68,26 @@ def named_policies(config: TrainConfig, missing: bool = False) -> dict[str, Mapp
     If some may be `missing`, they are left out: a resumed run may no longer need those of a curriculum's earlier
     stages, and one that it needs is loaded later.
     """
-    stages = () if config.curriculum is None else config.curriculum.opponents
-    mixtures = [config.opponent, config.evaluation_opponents, *stages]
-    named = [("opponent", each) for mixture in mixtures for each in mixture.members]
-    if config.teacher is not None:
-        named.append(("teacher", config.teacher))
     found: dict[str, Mapping[str, Any]] = {}
-    for role, each in named:
-        if each.path is not None and each.name not in found:
+    for role, each, battle in itertools.chain.from_iterable(map(_named_players, config.stages())):
+        path = policy_path(each, battle)
+        name = f"{CHAMPION} {champion_of(battle)}" if each.name == CHAMPION else each.name
+        if path is not None and name not in found:
             try:
-                folder = find_policy(each.path).resolve()
-                found[each.name] = _facts(folder, load_checkpoint(folder))
+                folder = find_policy(path).resolve()
+                found[name] = _facts(folder, load_checkpoint(folder))
             except (TrainError, CheckpointError) as error:
                 if not missing:
                     raise CheckpointError(f"{role}: {error}") from error
     return found
+
+
+def _named_players(config: TrainConfig) -> Iterator[tuple[str, Opponent, BattleConfig]]:
+    """The opponents and the teacher of a plain run or a stage, each with its role and the battle."""
+    for each in (*config.opponent.members, *config.evaluation_opponents.members):
+        yield "opponent", each, config.battle
+    if config.teacher is not None:
+        yield "teacher", config.teacher, config.battle
 
 
 def _facts(folder: Path, checkpoint: Checkpoint) -> dict[str, Any]:

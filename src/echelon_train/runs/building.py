@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from echelon_env import ConfigError, MapPool, opponents
+from echelon_env.champions import policy_path
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.opponents import Policy, PolicyLike
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
@@ -71,11 +72,12 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
         return None
     seed = distributed.rank_seed(config.seed) + moves * 2**32
     policy: Policy
-    if config.teacher.path is None:
+    path = policy_path(config.teacher, config.battle)
+    if path is None:
         policy = opponents.make(str(config.teacher), config.seed, config.battle)
     else:
         try:
-            trained = load_checkpoint(find_policy(config.teacher.path)).policy
+            trained = load_checkpoint(find_policy(path)).policy
         except (TrainError, CheckpointError) as error:
             raise CheckpointError(f"teacher: {error}") from error
         policy = PolicyTeacher(trained, config.battle, env.num_envs, seed)
@@ -84,8 +86,7 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
 
 def _fewest_rows(config: TrainConfig) -> int:
     """Learner mechs of the stage with the fewest, because all stages have the same batch size."""
-    stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
-    return min(config.stage(number).rows for number in range(stages))
+    return min(stage.rows for stage in config.stages())
 
 
 def build_model(

@@ -6,7 +6,8 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.opponent import POLICY, SELF
+from echelon_env.champions import policy_path
+from echelon_env.config.opponent import SELF, Opponent
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
@@ -50,8 +51,9 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
             device=self._device,
         )
         for opponent in config.opponent.members:
-            if opponent.path is not None:
-                find_policy(opponent.path)  # one that is missing fails here, not in the middle of the run
+            path = policy_path(opponent, config.battle)
+            if path is not None:
+                find_policy(path)  # one that is missing fails here, not in the middle of the run
         return self._pool
 
     def refresh(self, policy: BattlePolicy) -> None:
@@ -76,8 +78,9 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         self._opponents.load_state_dict(state)
 
     def _load(self, player: str) -> BattlePolicy:
-        if player != SELF:
-            return load_checkpoint(find_policy(player.removeprefix(POLICY))).policy
+        path = policy_path(Opponent(player), self._config.battle)
+        if path is not None:
+            return load_checkpoint(find_policy(path)).policy
         if self._learner is None:
             raise TrainError("the learner's weights have not been copied yet")
         return self._learner
