@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.baselines import results
-from benchmarks.baselines.plan import BUDGETS, GENERALIZATION, METHODS, SUITE, evaluations, planned
+from benchmarks.baselines.plan import BUDGETS, CHAMPION_COSTS, GENERALIZATION, METHODS, SUITE, evaluations, planned
 from benchmarks.machine import ROOT
+from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate.statistics import Interval, interquartile_mean, score_interval, stratified_bootstrap
 from echelon_env.storage.atomic import write_bytes
 
@@ -82,9 +83,15 @@ class Entry:
         """The interquartile mean of each run."""
         return [float(interquartile_mean(scores)) for scores in self.scores]
 
-    def average(self, name: str) -> float:
-        """The mean of a number of the runs."""
-        return float(np.mean([row[name] for row in self.rows]))
+    @property
+    def cost(self) -> tuple[float, float] | None:
+        """Decisions and minutes of training, the mean of the runs; None for players that are not trained."""
+        if self.method == CHAMPION:
+            return CHAMPION_COSTS.get(self.scenario)
+        if not self.trained:
+            return None
+        decisions, minutes = np.mean([(row["decisions"], row["cpu_minutes"]) for row in self.rows], axis=0)
+        return float(decisions), float(minutes)
 
     def _by_map(self, opponent: str, values: Mapping[str, float]) -> NDArray[np.float64]:
         """(runs, maps): the mean of a map's two battles."""
@@ -113,9 +120,10 @@ def table(found: Sequence[Entry]) -> str:
     lines = [[*head, "decisions", "minutes"], ["---"] * (len(head) + 2)]
     for entry in found:
         wins = [_share(entry.wins(name)) if name in entry.opponents else "-" for name in opponents]
-        cost = ["-", "-"]
-        if entry.trained:
-            cost = [f"{entry.average('decisions') / 1e6:.1f} M", f"{entry.average('cpu_minutes'):.0f}"]
+        cost = "-", "-"
+        if entry.cost is not None:
+            decisions, minutes = entry.cost
+            cost = f"{decisions / 1e6:.1f} M", f"{minutes:.0f}"
         of_runs = ", ".join(f"{100 * each:.1f}" for each in entry.iqm_of_runs) if len(entry.rows) > 1 else "-"
         runs = str(len(entry.rows)) if entry.trained else "-"
         lines.append([entry.title, runs, *wins, _share(entry.mean), _share(entry.iqm), of_runs, *cost])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate.players import BASELINES
 
-SUITE = "echelon-eval-v1"
+SUITE = "echelon-eval-v2"
 """The suite of the table."""
 
 GENERALIZATION = "echelon-generalization-v1"
@@ -55,6 +56,9 @@ METHODS = {
 REFERENCES = tuple(reversed(BASELINES))
 """Players that are not trained here."""
 
+CHAMPION_COSTS = {"duel": (4_000_000, 7.8), "skirmish": (11_500_000, 63.0), "battle": (34_500_000, 142.0)}
+"""Decisions and minutes of a core in the training of the champions, with what they started from (docs/champions.md)."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -71,7 +75,8 @@ class Run:
 def planned() -> Iterator[Run]:
     """The references, then the runs of the table, the first seeds of all methods first."""
     for scenario in BUDGETS:
-        yield from (Run(scenario, name, None) for name in REFERENCES)
+        names = (CHAMPION, "expert") if scenario == "skirmish-seen" else REFERENCES
+        yield from (Run(scenario, name, None) for name in names)
     most = max(len(budget.seeds) for budget in BUDGETS.values())
     for number in range(most):
         for scenario, budget in BUDGETS.items():
