@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.baselines import judge, results, runs
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, Run, evaluations, planned
+from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, Run, evaluations, planned
+from echelon_env.cli.tournament import make_player
 from echelon_env.evaluate import baseline
 
 
@@ -24,6 +25,12 @@ def make_rows(run: Run, out: Path, minutes: float, rows: Path) -> None:
             made = judge.judge(player, suite, scenarios)
             row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
             results.append(row, rows)
+
+
+def add_player(title: str, player: str, scenario: str, facts: dict[str, float], rows: Path) -> None:
+    """Evaluate a policy that was trained elsewhere, and store its row under a title."""
+    made = judge.judge(make_player(player, 0), SUITE, [scenario])
+    results.append({"scenario": scenario, "method": title, "seed": None, **facts, **made, **judge.where()}, rows)
 
 
 def missing(rows: Path) -> list[Run]:
@@ -44,6 +51,9 @@ def main(arguments: list[str] | None = None) -> int:
     add("--scenario", choices=[*BUDGETS], default="duel", help="default: %(default)s")
     add("--seed", type=int, default=1, help="default: %(default)s")
     add("--minutes", type=float, help="of a core for training (default: the scenario's budget)")
+    add("--player", metavar="PLAYER", help="evaluate this player of echelon evaluate instead of training one")
+    add("--title", help="of the player's row (default: the player)")
+    add("--decisions", type=float, help="that the player was trained for")
     add("--out", type=Path, default=Path("runs/baselines"), help="folder of the runs' folders (default: %(default)s)")
     add("--rows", type=Path, default=results.FILE, help="file that rows are added to (default: the published one)")
     add("--jobs", type=int, default=2, help="runs at a time, a core each (default: %(default)s)")
@@ -51,6 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.list:
         print(*missing(options.rows), sep="\n")
+    elif options.player:
+        cost = {"decisions": options.decisions, "cpu_minutes": options.minutes}
+        facts = cost if None not in cost.values() else {}
+        add_player(options.title or options.player, options.player, options.scenario, facts, options.rows)
     elif options.method:
         if options.method in METHODS and options.scenario not in METHODS[options.method].scenarios:
             parser.error(f"{options.method} is not planned in {options.scenario}")

@@ -19,6 +19,7 @@ from benchmarks.baselines import results
 from benchmarks.baselines.plan import BUDGETS, CHAMPION_COSTS, GENERALIZATION, METHODS, SUITE, evaluations, planned
 from benchmarks.machine import ROOT
 from echelon_env.config.opponent import CHAMPION
+from echelon_env.evaluate.players import BASELINES
 from echelon_env.evaluate.statistics import Interval, interquartile_mean, score_interval, stratified_bootstrap
 from echelon_env.storage.atomic import write_bytes
 
@@ -45,7 +46,9 @@ class Entry:
     @property
     def title(self) -> str:
         """What the table calls the method."""
-        return METHODS[self.method].title if self.method in METHODS else f"`{self.method}`"
+        if self.method in METHODS:
+            return METHODS[self.method].title
+        return f"`{self.method}`" if self.method in BASELINES else str(self.method)
 
     @property
     def trained(self) -> bool:
@@ -88,7 +91,7 @@ class Entry:
         """Decisions and minutes of training, the mean of the runs; None for players that are not trained."""
         if self.method == CHAMPION:
             return CHAMPION_COSTS.get(self.scenario)
-        if not self.trained:
+        if "decisions" not in self.rows[0]:
             return None
         decisions, minutes = np.mean([(row["decisions"], row["cpu_minutes"]) for row in self.rows], axis=0)
         return float(decisions), float(minutes)
