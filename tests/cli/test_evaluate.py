@@ -391,7 +391,7 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
     report = printed_json(arguments, capsys)
     played = [(match["first"], match["second"]) for match in report["matches"]]
     assert played == [("trivial", "random"), ("trivial", "idle"), ("random", "idle")]
-    suite = load_suite("echelon-eval-v1")
+    suite = load_suite("echelon-eval-v2")
     assert report["suite"]["hash"] == suite.hash
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 

@@ -97,6 +97,7 @@ def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path
         ("self", "expert"),
         ({"self": 1, "policy:x": 1}, "expert"),
         ({"veteran@auto": 1, "novice": 5, "self": 1}, "veteran"),
+        ({"champion@auto": 1, "expert": 5, "self": 1}, "champion"),
     ],
 )
 def test_the_opponent_of_evaluations_follows_from_the_opponents(opponent, evaluated):
