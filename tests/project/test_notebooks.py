@@ -121,6 +121,7 @@ def check_evaluation(printed, outputs, folder):
     shown = [output["data"] for output in outputs if "<iframe srcdoc=" in output.get("data", {}).get("text/html", "")]
     assert len(shown) == 1 and "image/png" in shown[0]  # a page, and a picture where no scripts run
     assert (folder / "runs" / "lost.gif").read_bytes().startswith(b"GIF89a")
+    assert any("data:image/gif;base64," in output.get("data", {}).get("text/html", "") for output in outputs)
 
 
 def check_league(printed, outputs, folder):
