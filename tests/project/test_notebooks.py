@@ -112,7 +112,7 @@ def check_first_steps(printed, outputs, folder):
 def check_training(printed, outputs, folder):
     assert {path.name for path in (folder / "runs").iterdir()} == {"first-policy", "changed", "imitate-duel", "duel"}
     rates = re.findall(r"(\S+) +against (\w+) +([\d.]+)%  \[(\d+)%, (\d+)%\]", printed)
-    assert len(rates) == 11 and all(float(low) <= float(rate) <= float(high) for *_, rate, low, high in rates)
+    assert len(rates) == 13 and all(float(low) <= float(rate) <= float(high) for *_, rate, low, high in rates)
     assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
 
 
