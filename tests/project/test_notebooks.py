@@ -94,7 +94,7 @@ def test_parameters_are_those_of_the_notebooks():
 def test_notebook_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # torch's threads are slow where other tests run beside them
     notebook = with_parameters(read(name), SHORT.get(name))
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
     # the first run on a machine says that it compiles; everything else on stderr is a warning
     complaints = [output.text for output in outputs if output.get("name") == "stderr"]
