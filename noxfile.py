@@ -94,6 +94,6 @@ def latest(session: nox.Session) -> None:
 
 @nox.session
 def notebook(session: nox.Session) -> None:
-    """The quickstart notebook from top to bottom, where there is nothing but the package and Jupyter's kernel."""
+    """The notebook of the first steps, where there is nothing but the package and Jupyter's kernel."""
     install(session, ".", "nbclient", "nbformat", "ipykernel")
-    session.run("pytest", "-q", "tests/project/test_examples.py", "-k", "notebook")
+    session.run("pytest", "-q", "-m", "", "tests/project/test_notebooks.py", "-k", "first_steps")

@@ -160,3 +160,11 @@ def test_a_closed_output_pipe_is_no_error():
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
+
+
+def test_the_module_is_the_command():
+    command = [sys.executable, "-m", "echelon_env"]
+    found = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    assert found.returncode == 0 and found.stdout.split() == ["echelon-env", importlib.metadata.version("echelon-env")]
+    found = subprocess.run([*command, "bnch"], capture_output=True, text=True)
+    assert found.returncode == 2 and "did you mean 'bench'" in found.stderr

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from echelon_train.league.ratings.glicko2 import format_rating
-from echelon_train.runs.callbacks.progress import format_clock, format_count
+from echelon_train.runs.callbacks.progress import can_redraw, format_clock, format_count
 from echelon_train.supervisor.metrics import Progress
 from echelon_train.supervisor.supervisor import Status, TaskStatus
 
@@ -27,7 +27,7 @@ _EVENTS = 6
 @contextmanager
 def screen(console: Console) -> Iterator[Callable[[Status], None]]:
     """Yields a function that shows a status: on a terminal a screen, elsewhere events and a line every minute."""
-    if console.is_terminal and not console.is_dumb_terminal:
+    if can_redraw(console):
         with Live(console=console, auto_refresh=False) as live:
             yield lambda status: live.update(render(status), refresh=True)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from echelon_train.runs.callbacks.statistics import BattleStatistics
 
 _TREND = 12  # characters of a trend, which covers all remembered updates
 _REMEMBERED = 16 * _TREND
+_JUPYTER = "JPY_PARENT_PID"  # variable of the environment of Jupyter's kernels and their processes
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _NAME = 24  # most characters of an opponent's name
 _REFRESHES = 1.0  # of the panel, per second
@@ -97,7 +99,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
     def _on_training_start(self) -> None:
         self._start = self.model.num_timesteps
         self._printed = (time.monotonic(), self._start)
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
+        if can_redraw(self._console):
             # drawn by a thread, so that the clock runs during updates and evaluations
             self._live = Live(get_renderable=self._panel, console=self._console, refresh_per_second=_REFRESHES)
             self._live.start(refresh=True)
@@ -245,6 +247,14 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             return shown.label, "-", ""
         trend = "" if self._console.options.ascii_only else _sparkline([shown.sign * value for value in values])
         return shown.label, shown.text(values[-1]), trend
+
+
+def can_redraw(console: Console) -> bool:
+    """Whether a display can replace what it has drawn: on a terminal, but not in a process that a notebook has started.
+
+    Jupyter passes on that it shows colours, which rich takes for a terminal.
+    """
+    return console.is_terminal and not console.is_dumb_terminal and _JUPYTER not in os.environ
 
 
 def _sparkline(values: Sequence[float]) -> str:

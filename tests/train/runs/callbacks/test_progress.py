@@ -8,7 +8,7 @@ from stable_baselines3.common.logger import Logger
 from echelon_train.runs.callbacks import clock as clocks
 from echelon_train.runs.callbacks import progress as module
 from echelon_train.runs.callbacks.clock import ClockCallback
-from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback
+from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback, can_redraw
 
 TOTAL = 1_000_000
 UPDATE = {
@@ -231,3 +231,23 @@ def test_numbers_are_short(number, text):
 @pytest.mark.parametrize(("seconds", "text"), [(7.4, "0:07"), (750, "12:30"), (3723, "1:02:03"), (3599.7, "1:00:00")])
 def test_durations_read_as_on_a_clock(seconds, text):
     assert module.format_clock(seconds) == text
+
+
+def test_a_display_is_redrawn_on_terminals_only(monkeypatch):
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert can_redraw(make_console(True)) and not can_redraw(make_console(False))
+    monkeypatch.setenv("TERM", "dumb")
+    assert not can_redraw(make_console(True))
+
+
+def test_a_process_of_a_notebook_prints_lines(monkeypatch):
+    """Jupyter sets FORCE_COLOR, and its cells cannot move the cursor."""
+    for name, value in {"TERM": "xterm-color", "FORCE_COLOR": "1", "JPY_PARENT_PID": "7"}.items():
+        monkeypatch.setenv(name, value)
+    console = make_console(None)
+    assert console.is_terminal
+    run = Run(console, monkeypatch)
+    run.now, run.model.num_timesteps = 60.0, 60_000
+    run.rollout()
+    assert "\x1b" not in console.file.getvalue() and "6 %" in console.file.getvalue()

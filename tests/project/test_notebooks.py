@@ -1,0 +1,139 @@
+"""The notebooks of examples/ run from top to bottom, in short, without warnings; no outputs are in git."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COLAB = "https://colab.research.google.com/github/echelon-env/echelon-env/blob/main/examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
+MAX_BYTES = 200_000
+
+TINY = {
+    "battle.max_steps": "40", "battles": "4", "maps": "4", "eval_battles": "8", "ppo.n_steps": "32",
+    "ppo.batch_size": "64", "ppo.n_epochs": "1", "ppo.chunk": "8", "network.width": "16", "network.head": "16",
+}  # fmt: skip
+
+SHORT = {
+    "2_train_a_policy": {
+        "STEPS": 1000, "MORE_STEPS": 500, "IMITATION_STEPS": 500, "EXPERT_STEPS": 500, "BATTLES": 4,
+        "SETTINGS": TINY | {"eval_every": "400"},
+    },
+    "3_evaluate_and_watch": {"STEPS": 500, "BATTLES": 20, "SETTINGS": TINY},
+    "4_self_play_league": {
+        "IMITATION_STEPS": 500, "MINUTES": 5, "MORE_MINUTES": 5, "EXPLOIT_STEPS": 500, "BATTLES": 4,
+        "RULES": [
+            "--main-exploiter", 0, "--league-exploiter", 0, "--probe-steps", 0, "--steps", 1000, "--maps", 1,
+            "--until-rd", 340,
+        ],
+        "SETTINGS": TINY | {"league.snapshot_every": "500"},
+    },
+}  # fmt: skip
+"""Parameters with which each notebook is short; the first one is as it is."""
+
+
+def read(name):
+    return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def with_parameters(notebook, parameters):
+    """The notebook with a cell after the one tagged `parameters`, as papermill adds it."""
+    if parameters:
+        (place,) = [i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
+        source = "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
+        notebook.cells.insert(place + 1, nbformat.v4.new_code_cell(source))
+    return notebook
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_is_stored_small_and_without_outputs(name):
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert (EXAMPLES / f"{name}.ipynb").stat().st_size < MAX_BYTES
+    assert [cell.id for cell in notebook.cells] == [f"cell-{i:02}" for i in range(len(notebook.cells))]
+    for cell in code_cells(notebook):
+        assert not cell.outputs and cell.execution_count is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_cell_installs_only_what_is_missing(name):
+    """It is the only one with a magic command; where all is there, it runs none."""
+    setup, *others = [cell.source for cell in code_cells(read(name))]
+    assert "%pip install" in setup and "github.com/echelon-env/echelon-env" in setup
+    assert not any(re.search(r"^\s*[%!]", source, re.MULTILINE) for source in others)
+    if name != "1_first_steps":
+        exec(setup.replace("%pip", "raise AssertionError #"), {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name):
+    text = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
+    assert f"{COLAB}/{name}.ipynb" in targets
+    for target in targets:
+        assert target.startswith("https://") or (EXAMPLES / target).exists(), target
+
+
+def test_parameters_are_those_of_the_notebooks():
+    """A name that the parameters' cell does not set would shorten nothing."""
+    assert SHORT.keys() == set(NAMES) - {"1_first_steps"}
+    for name, parameters in SHORT.items():
+        (cell,) = [cell for cell in read(name).cells if "parameters" in cell.metadata.get("tags", [])]
+        assert parameters.keys() <= set(re.findall(r"^(\w+)", cell.source.replace(", ", "\n"), re.MULTILINE))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_runs(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # torch's threads are slow where other tests run beside them
+    notebook = with_parameters(read(name), SHORT.get(name))
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    # the first run on a machine says that it compiles; everything else on stderr is a warning
+    complaints = [output.text for output in outputs if output.get("name") == "stderr"]
+    assert all(text == "echelon_env: compiling kernels (first run only)\n" for text in complaints), complaints
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    CHECKS[name]("".join(output.text for output in outputs if output.get("name") == "stdout"), outputs, tmp_path)
+
+
+def check_first_steps(printed, outputs, folder):
+    assert "refused" in printed  # what an action cannot do is explained
+    assert float(printed.rpartition("novice against trivial:")[2]) >= 0.7
+    assert not [*folder.iterdir()]
+
+
+def check_training(printed, outputs, folder):
+    assert {path.name for path in (folder / "runs").iterdir()} == {"first-policy", "changed", "imitate-duel", "duel"}
+    rates = re.findall(r"(\S+) +against (\w+) +([\d.]+)%  \[(\d+)%, (\d+)%\]", printed)
+    assert len(rates) == 13 and all(float(low) <= float(rate) <= float(high) for *_, rate, low, high in rates)
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
+
+
+def check_evaluation(printed, outputs, folder):
+    assert "memory against no memory: score" in printed and "lost" in printed
+    shown = [output["data"] for output in outputs if "<iframe srcdoc=" in output.get("data", {}).get("text/html", "")]
+    assert len(shown) == 1 and "image/png" in shown[0]  # a page, and a picture where no scripts run
+    assert (folder / "runs" / "lost.gif").read_bytes().startswith(b"GIF89a")
+    assert any("data:image/gif;base64," in output.get("data", {}).get("text/html", "") for output in outputs)
+
+
+def check_league(printed, outputs, folder):
+    assert "main-1 joins" in printed and printed.count("the league run begins") == 2
+    assert re.search(r"^main-1 +\d+ ±", printed, re.MULTILINE) and "Nash weight" in printed
+    assert "Approximate exploitability" in printed and "against expert: score" in printed
+    assert (folder / "leagues" / "first" / "league.db").exists()
+
+
+CHECKS = {
+    "1_first_steps": check_first_steps,
+    "2_train_a_policy": check_training,
+    "3_evaluate_and_watch": check_evaluation,
+    "4_self_play_league": check_league,
+}
