@@ -9,33 +9,37 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.baselines import judge, results, runs
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, Run, evaluations, planned
+from benchmarks.baselines.judge import current
+from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, TABLE, Run, evaluations, planned
 from echelon_env.cli.tournament import make_player
 from echelon_env.evaluate import baseline
 
 
-def make_rows(run: Run, out: Path, minutes: float, rows: Path) -> None:
-    """Train a run, evaluate it on the suites where it has no row yet, and store the rows."""
+def make_rows(run: Run, out: Path, minutes: float, rows: Path, replace: bool = False) -> None:
+    """Train a run unless that is done, evaluate it, and print and store its rows."""
     trained = run.method in METHODS  # else a player that is not trained here
     facts = runs.train(run, out / str(run), minutes) if trained else {}
     player = runs.player(run, out / str(run)) if trained else baseline(run.method)
-    stored = {results.key(row) for row in results.read(rows)}
     for suite, scenarios in evaluations(run):
-        if (run.scenario, run.method, run.seed, suite) not in stored:
-            made = judge.judge(player, suite, scenarios)
-            row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
-            results.append(row, rows)
+        made = judge.judge(player, suite, scenarios)
+        row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
+        stored = results.append(row, rows, replace)
+        print(f"{run} on {suite}: {'stored' if stored else 'not stored, as there is a row; --replace replaces it'}")
+        for scenario, outcomes in made["outcomes"].items():
+            wins = (f"{played.count('W')} v {name}" for name, played in outcomes.items())
+            print(f"  {scenario}: of {len(next(iter(outcomes.values())))} battles each won {', '.join(wins)}")
 
 
 def add_player(title: str, player: str, scenario: str, facts: dict[str, float], rows: Path) -> None:
     """Evaluate a policy that was trained elsewhere, and store its row under a title."""
     made = judge.judge(make_player(player, 0), SUITE, [scenario])
-    results.append({"scenario": scenario, "method": title, "seed": None, **facts, **made, **judge.where()}, rows)
+    row = {"scenario": scenario, "method": title, "seed": None, **facts, **made, **judge.where()}
+    results.append(row, rows, replace=True)
 
 
 def missing(rows: Path) -> list[Run]:
-    """The planned runs that lack a row, in their order."""
-    stored = {results.key(row) for row in results.read(rows)}
+    """The planned runs that lack a row of the present rules and opponents, in their order."""
+    stored = {results.key(row) for row in current(results.read(rows))}
     return [
         run
         for run in planned()
@@ -56,12 +60,17 @@ def main(arguments: list[str] | None = None) -> int:
     add("--decisions", type=float, help="that the player was trained for")
     add("--out", type=Path, default=Path("runs/baselines"), help="folder of the runs' folders (default: %(default)s)")
     add("--rows", type=Path, default=results.FILE, help="file that rows are added to (default: the published one)")
+    add("--replace", action="store_true", help="store the row in place of one that is there")
     add("--jobs", type=int, default=2, help="runs at a time, a core each (default: %(default)s)")
     add("--list", action="store_true", help="print the runs that are missing")
     options = parser.parse_args(arguments)
     if options.list:
         print(*missing(options.rows), sep="\n")
     elif options.player:
+        if (options.title or options.player) in (*METHODS, *REFERENCES) or options.scenario not in TABLE:
+            parser.error(f"--player: expected a title of its own and a scenario of {', '.join(TABLE)}")
+        if (options.decisions is None) != (options.minutes is None):
+            parser.error("--player: expected both --decisions and --minutes, or neither")
         cost = {"decisions": options.decisions, "cpu_minutes": options.minutes}
         facts = cost if None not in cost.values() else {}
         add_player(options.title or options.player, options.player, options.scenario, facts, options.rows)
@@ -69,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.method in METHODS and options.scenario not in METHODS[options.method].scenarios:
             parser.error(f"{options.method} is not planned in {options.scenario}")
         run = Run(options.scenario, options.method, options.seed if options.method in METHODS else None)
-        make_rows(run, options.out, options.minutes or BUDGETS[run.scenario].minutes, options.rows)
+        make_rows(run, options.out, options.minutes or BUDGETS[run.scenario].minutes, options.rows, options.replace)
     else:
         with ThreadPoolExecutor(options.jobs) as pool:
             codes = pool.map(lambda run: _in_a_process(run, options.out, options.rows), missing(options.rows))
@@ -80,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _in_a_process(run: Run, out: Path, rows: Path) -> int:
     row = ["--scenario", run.scenario, "--method", run.method]
     row += [] if run.seed is None else ["--seed", str(run.seed)]
-    files = ["--out", str(out), "--rows", str(rows)]
+    files = ["--out", str(out), "--rows", str(rows), "--replace"]  # of other rules, if there is one
     return subprocess.run([sys.executable, "-m", "benchmarks.baselines", *row, *files]).returncode
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarks import machine
@@ -14,19 +14,40 @@ LETTERS = {1: "W", 0: "D", -1: "L"}
 
 
 def judge(player: Player, suite_name: str, scenarios: Iterable[str]) -> dict[str, Any]:
-    """Play the suite's battles of some scenarios: the suite, the stamp and all outcomes."""
+    """Play the suite's battles of some scenarios, also of a player against itself: suite, stamp and all outcomes."""
     suite = load_suite(suite_name)
     outcomes = {}
     for name in scenarios:
         config, seeds = suite.config(name), suite.scenario(name).seeds
         outcomes[name] = {}
         for opponent in suite.opponents:
-            if opponent != player.name:
-                match = play_match(player, baseline(opponent), config, seeds, scenario=name)
-                suite.check_match(match)
-                outcomes[name][opponent] = "".join(LETTERS[battle.outcome] for battle in match.battles)
-    hashes = {name: value for name, value in stamp().items() if name in ("package", "engine_hash", "opponents_hash")}
-    return {"suite": suite.name, "suite_hash": suite.hash, **hashes, "outcomes": outcomes}
+            match = play_match(player, baseline(opponent), config, seeds, scenario=name)
+            suite.check_match(match)
+            outcomes[name][opponent] = "".join(LETTERS[battle.outcome] for battle in match.battles)
+    return {**conditions(suite_name), "package": stamp()["package"], "outcomes": outcomes}
+
+
+def conditions(suite_name: str) -> dict[str, str]:
+    """What has to be equal in rows that are compared: the suite, the rules and the opponents."""
+    suite, hashes = load_suite(suite_name), stamp()
+    return {
+        "suite": suite.name,
+        "suite_hash": suite.hash,
+        **{name: hashes[name] for name in ("engine_hash", "opponents_hash")},
+    }
+
+
+def current(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows of the installed suites, rules and opponents."""
+    now: dict[str, dict[str, str]] = {}
+    kept = []
+    for row in rows:
+        name = row["suite"]
+        if name not in now:
+            now[name] = conditions(name)
+        if all(row[key] == value for key, value in now[name].items()):
+            kept.append(row)
+    return kept
 
 
 def sealed(row: dict[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def player(out: Path) -> Player:
     weights = torch.load(out / WEIGHTS, weights_only=True)
     agent = script.Agent(weights["actor.0.weight"].shape[1], list(MULTI_DISCRETE_SIZES))
     agent.load_state_dict(weights)
-    return Player("cleanrl", "sampled", lambda config, noise: MaskedPlayer(_Predicts(agent), config))
+    return Player("cleanrl", "sampled", lambda config, noise: MaskedPlayer(_Predicts(agent), config, noise))
 
 
 class _Predicts:

@@ -13,10 +13,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy import stats
 
 from benchmarks.baselines import results
-from benchmarks.baselines.plan import BUDGETS, CHAMPION_COSTS, GENERALIZATION, METHODS, SUITE, evaluations, planned
+from benchmarks.baselines.judge import current
+from benchmarks.baselines.plan import (
+    BUDGETS,
+    CHAMPION_COSTS,
+    GENERALIZATION,
+    METHODS,
+    SUITE,
+    TABLE,
+    evaluations,
+    planned,
+)
 from benchmarks.machine import ROOT
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate.players import BASELINES
@@ -26,9 +35,6 @@ from echelon_env.storage.atomic import write_bytes
 PAGE, README = ROOT / "docs" / "baselines.md", ROOT / "README.md"
 PICTURE = ROOT / "docs" / "pictures" / "baselines.png"
 MARKED = re.compile(r"(<!-- baselines: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-SHOWN = ("duel", "skirmish", "battle")
-"""Scenarios of the table."""
-
 OWN = ("scratch", "mappo", "imitation", "imitation-ppo")
 """Methods of the trainer."""
 
@@ -135,7 +141,7 @@ def table(found: Sequence[Entry]) -> str:
 
 def missing(rows: Iterable[Mapping[str, Any]]) -> str:
     """The planned runs that lack a row, in words."""
-    stored = {results.key(dict(row)) for row in rows}
+    stored = {results.key(row) for row in rows}
     lacking: dict[tuple[str, str], list[int]] = {}
     for run in planned():
         if any((run.scenario, run.method, run.seed, suite) not in stored for suite, _ in evaluations(run)):
@@ -161,41 +167,28 @@ def readme(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def generalization(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Scores on biomes and team sizes, of the recipe trained on all biomes and without four of them, and of others."""
-    of_suite = [row for row in rows if row["suite"] == GENERALIZATION]
-    if not of_suite:
+    """Mean scores on biomes and team sizes: a line for each run of the recipe and for each reference."""
+    lines = []
+    for row in sorted(rows, key=lambda row: (row["scenario"], row["method"], row["seed"] or 0)):
+        if row["suite"] != GENERALIZATION:
+            continue
+        fields = {field: Entry(field, row["method"], (row,)) for field in row["outcomes"]}
+        title, scores = next(iter(fields.values())).title, {field: entry.mean for field, entry in fields.items()}
+        name = f"{title}, {_TRAINED_ON[row['scenario']]}, seed {row['seed']}" if row["method"] in METHODS else title
+        lost = 100 * (scores["skirmish-unseen"].estimate - scores["skirmish-seen"].estimate)
+        lines.append([name, *map(_share, scores.values()), f"{lost:+.1f}"])
+        head = ["player", *(f"`{field}`" for field in fields), "unseen - seen"]
+    if not lines:
         return "No row has been measured yet."
-    fields = [*of_suite[0]["outcomes"]]
-    runs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in of_suite:
-        runs.setdefault((row["scenario"], row["method"]), []).append(row)
-    lines = [["player", "runs", *(f"`{field}`" for field in fields)], ["---"] * (2 + len(fields))]
-    scores: dict[str, list[NDArray[np.float64]]] = {}
-    for (scenario, method), group in sorted(runs.items()):
-        each = [Entry(field, method, tuple(group)) for field in fields]
-        name = f"{each[0].title}, {_TRAINED_ON[scenario]}" if method in METHODS else each[0].title
-        if method in METHODS:
-            scores[scenario] = [entry.scores.mean(axis=0) for entry in each]
-        count = str(len(group)) if method in METHODS else "-"
-        lines.append([name, count, *(_share(entry.mean) for entry in each)])
-    if len(scores) == 2:
-        differences = (few - all_ for few, all_ in zip(scores["skirmish-seen"], scores["skirmish"], strict=True))
-        lines.append(["difference of the two", "-", *map(_difference, differences)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines])
 
 
 _TRAINED_ON = {"skirmish": "all 16 biomes", "skirmish-seen": "12 biomes"}
 
 
-def _difference(of_maps: NDArray[np.float64]) -> str:
-    """A mean over maps with Student's interval."""
-    interval = stats.ttest_1samp(of_maps, 0.0).confidence_interval()
-    return f"{100 * of_maps.mean():+.1f} [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
-
-
 def _share(interval: Interval) -> str:
     low, high = round(100 * interval.low), round(100 * interval.high)
-    return f"{100 * interval.estimate:.1f} [{low}, {high}]"
+    return f"{100 * interval.estimate:.1f} [{low}, {high}]" if low < high else f"{100 * interval.estimate:.1f}"
 
 
 def _list(seeds: Sequence[int]) -> str:
@@ -204,7 +197,7 @@ def _list(seeds: Sequence[int]) -> str:
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Mean scores of all methods, a panel for each scenario."""
-    panels = {name: found for name in SHOWN if (found := entries(rows, name))}
+    panels = {name: found for name in TABLE if (found := entries(rows, name))}
     sizes = [len(found) for found in panels.values()]
     figure = Figure((9, 0.6 + 0.27 * sum(sizes) + 0.45 * len(sizes)), dpi=110, layout="constrained")
     grid = figure.subplots(len(panels), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": sizes})
@@ -240,7 +233,7 @@ def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
             "readme": lambda: readme(rows),
             "generalization": lambda: generalization(rows),
         }
-        parts |= {name: lambda name=name: table(entries(rows, name)) for name in SHOWN}
+        parts |= {name: lambda name=name: table(entries(rows, name)) for name in TABLE}
         if match[2] not in parts:
             raise ValueError(f"expected a mark of {', '.join(parts)}, got {match[2]!r}")
         return f"{match[1]}{parts[match[2]]()}\n{match[3]}"
@@ -250,7 +243,7 @@ def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 def main() -> int:
     """Write the page, its picture, and the README."""
-    rows = results.read(results.FILE)
+    rows = current(results.read(results.FILE))
     for path in (PAGE, README):
         write_bytes(path, filled(path.read_text(encoding="utf-8"), rows).encode())
     if rows:

@@ -33,6 +33,10 @@ BUDGETS = {
 """By scenario, in the order of the table; the last one trains on twelve of the sixteen biomes."""
 
 
+TABLE = ("duel", "skirmish", "battle")
+"""The scenarios of the table."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A row of the table before its seed."""

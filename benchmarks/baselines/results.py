@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,20 @@ def read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def key(row: dict[str, Any]) -> tuple[str, str, int | None, str]:
+def key(row: Mapping[str, Any]) -> tuple[str, str, int | None, str]:
     """What there is one row of."""
     return row["scenario"], row["method"], row["seed"], row["suite"]
 
 
-def append(row: dict[str, Any], path: Path) -> None:
-    """Add a row, in place of an earlier one of the same run and suite."""
+def append(row: dict[str, Any], path: Path, replace: bool = False) -> bool:
+    """Add a row, or replace one of the same run and suite if allowed. Returns whether it is stored."""
     with _locked(path):
-        rows = [each for each in read(path) if key(each) != key(row)]
-        write_json(path, sorted([*rows, sealed(row)], key=lambda each: tuple(map(str, key(each)))))
+        rows = read(path)
+        others = [each for each in rows if key(each) != key(row)]
+        if len(others) < len(rows) and not replace:
+            return False
+        write_json(path, sorted([*others, sealed(row)], key=lambda each: tuple(map(str, key(each)))))
+        return True
 
 
 @contextmanager

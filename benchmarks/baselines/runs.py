@@ -23,9 +23,14 @@ ONE_FILE = "cleanrl"
 
 
 def train(run: Run, out: Path, minutes: float) -> dict[str, Any]:
-    """Train a run, or go on with it; nothing if it is done. Returns its decisions and minutes."""
+    """Train a run, or go on with it; nothing if it is done. Returns its decisions and minutes.
+
+    Raises ValueError for a folder with a run of another budget.
+    """
     if (out / FACTS).exists():
         facts: dict[str, Any] = json.loads((out / FACTS).read_text())
+        if facts["budget_minutes"] != minutes:
+            raise ValueError(f"{out}: has a run of {facts['budget_minutes']:g} minutes, expected one of {minutes:g}")
         return facts
     clock, began = Clock(60 * minutes), time.perf_counter()
     if run.method == ONE_FILE:

@@ -104,7 +104,7 @@ def player(method: str, out: Path) -> Player:
     model = ALGORITHMS[method].load(out / MODEL, device="cpu")
     torch.set_num_threads(1)
     if method == "maskable-ppo":
-        return Player(method, "sampled", lambda config, noise: MaskedPlayer(model.policy, config))
+        return Player(method, "sampled", lambda config, noise: MaskedPlayer(model.policy, config, noise))
     return Player(method, "sampled", lambda config, noise: _StockPlayer(model.policy, noise))
 
 
@@ -113,6 +113,7 @@ class _StockPlayer:
 
     def __init__(self, policy: Any, noise: BattleNoise) -> None:
         self._policy = policy
+        torch.manual_seed(noise.seeds[0])
         self._state: Any = None
         self._starts = np.ones(len(noise.seeds) * noise.team_size, np.bool_)
 
@@ -130,8 +131,9 @@ class _StockPlayer:
 class MaskedPlayer:
     """A policy with discrete actions and masks in battles: ``predict(observations, action_masks=...)``."""
 
-    def __init__(self, policy: Any, config: BattleConfig) -> None:
+    def __init__(self, policy: Any, config: BattleConfig, noise: BattleNoise) -> None:
         self._policy = policy
+        torch.manual_seed(noise.seeds[0])
         self._masks = ObservedMasks(config)
 
     def reset(self, mask: NDArray[np.bool_]) -> None:

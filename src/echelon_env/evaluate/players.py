@@ -37,7 +37,7 @@ ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 
 IDLE, RANDOM = "idle", "random"
 BASELINES = (IDLE, RANDOM, *opponents.LEVELS, CHAMPION)
-"""Names of the built-in players, weakest first: idle, uniformly random actions, the scripted levels, the champion."""
+"""Names of the built-in players: idle, uniformly random actions, the scripted levels (weakest first), the champion."""
 
 
 class BattleNoise:
