@@ -151,7 +151,7 @@ def run(name: str, seed: int, out: Path) -> dict[str, Any]:
     if experiment.stock is not None:
         steps, player = train_stock(config, out, 60 * experiment.minutes, experiment.stock, experiment.slim)
     else:
-        time_is_up = interrupt_after(60 * experiment.minutes)
+        time_is_up = _interrupt_after(60 * experiment.minutes)
         steps = train(config, out, console=Console(quiet=True)).steps
         if steps < config.steps and not time_is_up.is_set():
             sys.exit(f"{out}: stopped from outside after {steps:,} decisions; no result")
@@ -192,7 +192,7 @@ def _judge(name: str, config: TrainConfig, player: Player, out: Path, times: dic
     return result
 
 
-def interrupt_after(seconds: float) -> Event:
+def _interrupt_after(seconds: float) -> Event:
     """Interrupt this process as Ctrl-C does after so many seconds on the processor, and set the event; 0: never."""
     time_is_up = Event()
 

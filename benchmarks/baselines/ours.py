@@ -8,7 +8,7 @@ from rich.console import Console
 
 from benchmarks.baselines.budget import Clock
 from benchmarks.baselines.plan import BUDGETS
-from benchmarks.learning import FROM_SCRATCH, interrupt_after
+from benchmarks.learning import FROM_SCRATCH
 from echelon_env.evaluate import Player
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_train.config.files import load_run_config
@@ -25,26 +25,21 @@ LEVELS = "{trivial = 1, novice = 1, competent = 1, veteran = 1, expert = 1}"
 OWN_REWARDS = {"battle.rewards.zone": "0.25", "battle.rewards.outcome": "10"}
 """The scenarios' own weights, where the run configs have others."""
 
-_SCRATCH = FROM_SCRATCH | {"opponent": LEVELS, "eval_opponent": "expert"}
-_STEPS = {  # decisions for the schedules, about what the budget allows on the machine of the published table
-    "scratch": {"duel": 4_200_000, "skirmish": 9_000_000},
-    "mappo": {"duel": 3_600_000, "skirmish": 8_500_000, "battle": 11_000_000},
-    "imitation": {"duel": 6_500_000, "skirmish": 14_000_000, "battle": 18_000_000},
-    "imitation-ppo": {"duel": 4_500_000, "skirmish": 8_500_000, "battle": 10_500_000, "skirmish-seen": 8_500_000},
-}
-
+_SCRATCH = FROM_SCRATCH | {"opponent": LEVELS, "eval_opponent": "expert", "ppo.gamma": "0.995"}
 _IMITATED = {"duel": 1_000_000}
 """Decisions of the imitation before PPO, where they are not those of the run config."""
 
+_UNBOUNDED = "1_000_000_000"  # decisions: the time ends a run, and its schedules follow the time
 
-def configs(method: str, scenario: str, seed: int, out: Path) -> list[tuple[Path, TrainConfig]]:
-    """The parts of a run in order, each with its folder."""
+
+def configs(method: str, scenario: str, seed: int, out: Path, minutes: float) -> list[tuple[Path, TrainConfig]]:
+    """The parts of a run in order, each with its folder; the last one may take `minutes` of the processor."""
     budget = BUDGETS[scenario]
     common = {
         "scenario": scenario, "seed": str(seed), "battles": str(budget.battles), "eval_every": "0",
         "checkpoint_every": "250_000", "device": "cpu",
     }  # fmt: skip
-    steps = {"steps": str(_STEPS[method][scenario])}
+    steps = {"steps": _UNBOUNDED, "max_cpu_minutes": f"{minutes:.3f}"}
     if method == "scratch":
         return [(out / FINAL, load_run_config("skirmish", _SCRATCH | common | steps))]
     if method == "mappo":
@@ -63,17 +58,22 @@ def configs(method: str, scenario: str, seed: int, out: Path) -> list[tuple[Path
 
 def run(method: str, scenario: str, seed: int, out: Path, clock: Clock) -> int:
     """Train until the time is over, or go on. Returns the decisions."""
-    decisions = 0
-    for folder, config in configs(method, scenario, seed, out):
-        clock.before += _seconds(folder)
-        if not _done(folder, config):
-            spent = interrupt_after(max(1.0, clock.limit - clock.used))
-            steps = (resume(folder, console=_QUIET) if folder.exists() else train(config, folder, console=_QUIET)).steps
-            interrupt_after(0.0)
-            if steps < config.steps and not spent.is_set():
-                raise KeyboardInterrupt(f"{folder}: stopped from outside after {steps:,} decisions")
-        decisions += int(_last(folder, "time/total_timesteps"))
-    return decisions
+    minutes = clock.limit / 60
+    for folder, config in configs(method, scenario, seed, out, minutes)[:-1]:
+        if not (folder.exists() and _last(folder, "time/total_timesteps") >= config.steps):
+            _train(folder, config)
+        minutes -= _last(folder, "time/cpu_minutes")
+    folder, config = configs(method, scenario, seed, out, max(minutes, 1e-3))[-1]
+    _train(folder, config)
+    parts = [folder for folder, _ in configs(method, scenario, seed, out, minutes)]
+    clock.before = 60.0 * sum(_last(folder, "time/cpu_minutes") for folder in parts) - (clock.used - clock.before)
+    return sum(int(_last(folder, "time/total_timesteps")) for folder in parts)
+
+
+def _train(folder: Path, config: TrainConfig) -> None:
+    result = resume(folder, console=_QUIET) if folder.exists() else train(config, folder, console=_QUIET)
+    if not result.done:
+        raise KeyboardInterrupt(f"{folder}: stopped from outside after {result.steps:,} decisions")
 
 
 _QUIET = Console(quiet=True)
@@ -82,15 +82,6 @@ _QUIET = Console(quiet=True)
 def _last(folder: Path, name: str) -> float:
     values = [line[name] for line in read_metrics(folder) if name in line] if folder.exists() else []
     return float(values[-1]) if values else 0.0
-
-
-def _seconds(folder: Path) -> float:
-    """Seconds on the processor of the parts of a run that have ended."""
-    return 60.0 * _last(folder, "time/cpu_minutes")
-
-
-def _done(folder: Path, config: TrainConfig) -> bool:
-    return _last(folder, "time/total_timesteps") >= config.steps
 
 
 def player(method: str, out: Path) -> Player:

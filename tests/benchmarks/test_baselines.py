@@ -11,7 +11,6 @@ from echelon_env.evaluate import freeze_suite
 
 SCENARIO = "duel-open"
 KEPT = ("decisions", "cpu_minutes", "outcomes", "suite_hash", "engine_hash", "opponents_hash")
-OTHERS = (*runs.stock.ALGORITHMS, runs.ONE_FILE)
 
 
 @pytest.fixture
@@ -25,18 +24,13 @@ def small(monkeypatch, tmp_path):
         monkeypatch.setattr(module, "BUDGETS", plan.BUDGETS)
     for name, method in METHODS.items():
         monkeypatch.setitem(METHODS, name, Method(method.title, (SCENARIO,)))
-    for steps in ours._STEPS.values():
-        monkeypatch.setitem(steps, SCENARIO, 1500)
     monkeypatch.setitem(ours._IMITATED, SCENARIO, 1500)
     monkeypatch.setitem(runs.one_file.STEPS_A_MINUTE, SCENARIO, 400_000)
     return tmp_path
 
 
 def make(small, method: str, *options: str) -> list[dict]:
-    minutes = 0.02 if method in OTHERS else 5  # ours end with their steps
-    arguments = (
-        f"--scenario {SCENARIO} --method {method} --minutes {minutes} --out {small}/runs --rows {small}/rows.json"
-    )
+    arguments = f"--scenario {SCENARIO} --method {method} --minutes 0.02 --out {small}/runs --rows {small}/rows.json"
     assert command.main([*arguments.split(), *options]) == 0
     return results.read(small / "rows.json")
 

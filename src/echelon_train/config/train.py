@@ -23,7 +23,8 @@ from echelon_train.config.schedules import RewardSchedules
 
 _MIXTURE = "league.mixture."
 CHANGEABLE = (
-    "steps", "max_minutes", "max_battles", "device", "threads", "torch_threads", "maps", "league.path",
+    "steps", "max_minutes", "max_cpu_minutes", "max_battles", "device", "threads", "torch_threads", "maps",
+    "league.path",
     *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
 """Settings that may change when a run is resumed: its length, settings of the machine, and the opponent mixture.
@@ -70,6 +71,13 @@ class TrainConfig:
         0,
         10**9,
         help="time after which the run ends, all its parts together; 0: when its steps are done",
+    )
+    max_cpu_minutes: float = quantity(
+        0.0,
+        "minutes",
+        0,
+        10**9,
+        help="processor time of all processes after which the run ends; 0: no limit",
     )
     max_battles: int = quantity(
         0,

@@ -94,7 +94,9 @@ class Run:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
         self._statistics = BattleStatistics()
-        self._clock = ClockCallback(config.steps, config.max_minutes, config.max_battles, self._statistics)
+        self._clock = ClockCallback(
+            config.steps, config.max_minutes, config.max_cpu_minutes, config.max_battles, self._statistics
+        )
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages

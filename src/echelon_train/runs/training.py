@@ -115,8 +115,8 @@ def resume(
     It has as many processes as before, which this one starts unless torchrun has.
 
     On the CPU, with the same number of threads on the same type of processor, the result is bit for bit that of an
-    uninterrupted run, unless `max_minutes` makes its schedules depend on the clock. Differences that could change the
-    result are printed to standard error.
+    uninterrupted run, unless `max_minutes` or `max_cpu_minutes` makes its schedules depend on the clock. Differences
+    that could change the result are printed to standard error.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def resume(
     wandb
         As for `train`; by default the project that the run was logged to, if any.
     **changes
-        New values of settings in `CHANGEABLE`, by their dotted names: `steps`, `max_minutes` and `max_battles` of the
-        whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`; `maps` and, as
-        ``**{"league.path": ...}``, the present place of the directory of recipes and of the league;
+        New values of settings in `CHANGEABLE`, by their dotted names: `steps`, `max_minutes`, `max_cpu_minutes` and
+        `max_battles` of the whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`;
+        `maps` and, as ``**{"league.path": ...}``, the present place of the directory of recipes and of the league;
         ``league.mixture.*``.
 
     Raises

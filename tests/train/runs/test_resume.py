@@ -141,7 +141,8 @@ def copied(stopped, tmp_path):
 
 
 @pytest.mark.long
-def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("limit", "minutes"), [("max_minutes", 1.0), ("max_cpu_minutes", 60.0)])
+def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(limit, minutes, tmp_path, monkeypatch):
     """Also with a signal in the middle; every step of the environment takes a second here."""
     now, stock = [0.0], BattleVecEnv.step_wait
     monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: now[0], process_time=lambda: 60.0 * now[0]))
@@ -153,7 +154,7 @@ def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(
     monkeypatch.setattr(BattleVecEnv, "step_wait", step_wait)
     rewards = RewardSchedules(death=Schedule(-1.0, -9.0, "linear"))
     rate = {"learning_rate": Schedule(1e-3, 0.0, "linear")}
-    config = resumable_run(ppo=rate, reward_schedules=rewards, steps=100_000, max_minutes=1.0)
+    config = resumable_run(ppo=rate, reward_schedules=rewards, steps=100_000, **{limit: minutes})
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     result = train(config, whole, console=QUIET)
     assert (result.steps, result.interrupted, result.done) == (128, False, True), "four rollouts of 16 steps"
@@ -169,9 +170,9 @@ def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(
     rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
     assert rates == pytest.approx([1e-3 * (1 - seconds / 60) for seconds in (16, 32, 48, 60)])
     assert [line["time/cpu_minutes"] for line in lines] == [16, 32, 48, 64, 64]
-    result = resume(parts, console=QUIET, max_minutes=1.5)
+    result = resume(parts, console=QUIET, **{limit: 1.5 * minutes})
     assert (result.steps, result.done) == (192, True)
-    result = resume(parts, console=QUIET, max_minutes=0.0, steps=200)
+    result = resume(parts, console=QUIET, **{limit: 0.0}, steps=200)
     assert (result.steps, result.done) == (224, True)
     assert [each["steps"] for each in json.loads((parts / "run.json").read_text())["resumed"]] == [64, 128, 192]
 

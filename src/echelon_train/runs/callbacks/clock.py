@@ -26,18 +26,23 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
         Samples of the whole run.
     max_minutes
         Minutes of wall-clock time after which the run ends; 0: no limit.
+    max_cpu_minutes
+        Minutes of processor time of all processes after which the run ends; 0: no limit.
     max_battles
         Finished battles after which the run ends; 0: no limit.
     statistics
         Counts the battles of this process.
     """
 
-    def __init__(self, steps: int, max_minutes: float, max_battles: int, statistics: BattleStatistics) -> None:
+    def __init__(
+        self, steps: int, max_minutes: float, max_cpu_minutes: float, max_battles: int, statistics: BattleStatistics
+    ) -> None:
         super().__init__()
         self._steps, self._limit = steps, 60.0 * max_minutes or math.inf
         self._statistics = statistics
         self._start, self._cpu_start = time.monotonic(), time.process_time()
-        self._part = (self._start, 0, 0)  # seconds, samples and battles when training started
+        self._part = (self._start, 0, 0, 0.0)  # seconds, samples, battles and processor minutes when training started
+        self._max_cpu_minutes = max_cpu_minutes or math.inf
         self.max_battles = max_battles or math.inf
         """Finished battles after which the run ends, or infinity."""
         self.battles = 0
@@ -51,32 +56,40 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
         return time.monotonic() - self._start
 
     def is_up(self) -> bool:
-        """Whether the battles are done, or the time is up in any process; all call it at the same time."""
+        """Whether the battles or a time are used up, the time in any process; all call it at the same moment."""
         time_is_up = self._limit < math.inf and distributed.any_true(self.seconds >= self._limit)
-        return time_is_up or self.battles >= self.max_battles
+        return time_is_up or self.battles >= self.max_battles or self.cpu_minutes >= self._max_cpu_minutes
 
     def remaining(self) -> float:
-        """The share of the time or of the battles that is left, whichever is smaller, from 1 to 0.
+        """The share of the time, the processor time or the battles that is left, whichever is smallest, from 1 to 0.
 
         All processes call it at the same time.
         """
-        battles = 1.0 - self.battles / self.max_battles
-        if self._limit == math.inf:
-            return max(battles, 0.0)
-        return max(distributed.broadcast_object(lambda: min(1.0 - self.seconds / self._limit, battles)), 0.0)
+        left = 1.0 - self._counted()
+        if self._limit < math.inf:
+            left = distributed.broadcast_object(lambda: min(1.0 - self.seconds / self._limit, left))
+        return max(left, 0.0)
 
     def done(self, steps: int) -> float:
         """The share of the run that is done after `steps` samples now, from 0 to 1."""
-        return min(max(steps / self._steps, self.seconds / self._limit, self.battles / self.max_battles), 1.0)
+        return min(max(steps / self._steps, self.seconds / self._limit, self._counted()), 1.0)
+
+    def _counted(self) -> float:
+        """The share of the battles or of the processor time that is done, which all processes know."""
+        return max(self.battles / self.max_battles, self.cpu_minutes / self._max_cpu_minutes)
 
     def seconds_left(self, steps: int) -> float:
         """Seconds until the run ends, after `steps` samples now, from the mean rates since training started.
 
         Infinity before the first sample of a run without a limit of time.
         """
-        started, first, battles = self._part
+        started, first, battles, minutes = self._part
         seconds, left = time.monotonic() - started, [self._limit - self.seconds]
-        for count, before, total in ((steps, first, self._steps), (self.battles, battles, self.max_battles)):
+        for count, before, total in (
+            (steps, first, self._steps),
+            (self.battles, battles, self.max_battles),
+            (self.cpu_minutes, minutes, self._max_cpu_minutes),
+        ):
             if count > before:
                 left.append((total - count) * seconds / (count - before))
         return max(min(left), 0.0)
@@ -113,7 +126,7 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_training_start(self) -> None:
         self._gather()
-        self._part = (time.monotonic(), self.model.num_timesteps, self.battles)
+        self._part = (time.monotonic(), self.model.num_timesteps, self.battles, self.cpu_minutes)
 
     def _on_step(self) -> bool:
         return True

@@ -23,13 +23,13 @@ UPDATE = {
 class Run:
     """A run that takes a second for 1,000 samples, played by hand in rollouts of 10,000."""
 
-    def __init__(self, console, monkeypatch, start=0, max_minutes=0.0, max_battles=0, battles=0):
+    def __init__(self, console, monkeypatch, start=0, max_minutes=0.0, max_battles=0, battles=0, max_cpu_minutes=0.0):
         self.now = 0.0
         time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
         monkeypatch.setattr(module, "time", time)
         monkeypatch.setattr(clocks, "time", time)
         self.statistics = SimpleNamespace(win_rate=None, mean_return=None, num_battles=battles)
-        self.clock = ClockCallback(TOTAL, max_minutes, max_battles, self.statistics)
+        self.clock = ClockCallback(TOTAL, max_minutes, max_cpu_minutes, max_battles, self.statistics)
         self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
         self.logger = Logger(None, [])
         self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
@@ -193,6 +193,18 @@ def test_with_a_budget_of_games_the_share_and_the_time_left_follow_it(monkeypatc
         run.rollout()
     assert run.callback._line() == " 75 %  30k/1M  90/120 games  1,000/s  left 0:10  3 CPU min"
     assert "90/120 games" in panel(run)[-1] and {len(line) for line in panel(run)} == {80}
+
+
+def test_with_a_budget_of_processor_time_the_share_and_the_time_left_follow_it(monkeypatch):
+    run = Run(make_console(False), monkeypatch, max_cpu_minutes=4.0)  # six seconds of it for each of the clock
+    for _ in range(3):
+        run.rollout()
+        assert not run.clock.is_up()
+    assert run.clock.remaining() == pytest.approx(0.25)
+    assert run.callback._line() == " 75 %  30k/1M  1,000/s  left 0:10  3 CPU min"
+    run.rollout()
+    assert run.clock.is_up()
+    assert run.clock.remaining() == 0.0
 
 
 def test_the_last_rollout_goes_beyond_the_end(monkeypatch):
