@@ -398,7 +398,7 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
 
 @pytest.mark.long
 def test_without_the_extra_a_checkpoint_plays(tiny, pytestconfig):
-    policy = str(pytestconfig.rootpath / "policies" / "duel")
+    policy = str(pytestconfig.rootpath / "src" / "echelon_env" / "champions" / "duel")
     for arguments in ((policy, "--opponent", f"policy:{policy}@fire_rate=0.5"), (policy, "idle")):
         result = run_without_train("evaluate", *arguments, "--scenario", tiny, "--battles", "2")
         assert result.returncode == 0, result.stderr
