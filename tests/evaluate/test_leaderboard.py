@@ -300,6 +300,7 @@ def test_nothing_complete_is_not_ranked(submissions):
     document = make_leaderboard({"cut.json": cut})
     assert document["boards"][0]["sections"] == []
     assert "not ranked: cut.json: has completed no scenario only" in format_leaderboard(document)
+    assert "NOT VERIFIED" in format_leaderboard(document)
     (board,) = make_leaderboard({**submissions, "cut.json": cut})["boards"]
     assert [section["scenarios"] for section in board["sections"]] == [["duel-open", "duel"], ["duel-open"]]
 

@@ -53,7 +53,10 @@ def run(args: argparse.Namespace) -> int:
     for file in args.files:
         if file in submissions:
             raise ConfigError(f"{printable(file)} is named twice")
-        submissions[file] = read_submission(file, suite=suite)
+        try:
+            submissions[file] = read_submission(file, suite=suite)
+        except OSError as error:
+            raise ConfigError(f"{printable(file)}: {error.strerror or error}") from None
     failures = _verify(submissions, args.threads) if args.verify else None
     document = make_leaderboard(submissions, scenarios=args.scenario, failures=failures)
     print(json.dumps(document, allow_nan=False) if args.json else format_leaderboard(document))

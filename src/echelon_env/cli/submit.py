@@ -15,7 +15,7 @@ from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.submission import Method, make_submission, write_submission
-from echelon_env.evaluate.submission.document import default_method
+from echelon_env.evaluate.submission.document import check_player, default_method
 from echelon_env.evaluate.suite import Suite
 
 _KEYS = ("authors", "url", "decisions", "cpu_minutes", "hardware", "note")
@@ -52,6 +52,10 @@ def check(args: argparse.Namespace) -> None:
 
 def read_method(args: argparse.Namespace, player: Player) -> Method:
     """The method of the options, for the player. Raises ConfigError. Call it before any battle is played."""
+    try:
+        check_player(player.action_mode, player.identity)
+    except ConfigError as error:
+        raise ConfigError(f"--submit: {player.name}: {error}") from None
     try:
         known = default_method(player) if args.method is None else default_method(player, args.method)
     except ConfigError as error:

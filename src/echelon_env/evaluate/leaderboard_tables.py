@@ -64,7 +64,7 @@ def _heading(board: Mapping[str, Any]) -> Iterator[str]:
     )
     if not board["installed"]:
         yield f"played with echelon-env {shorten(versions['package'], 20)}: not comparable with the installed one"
-    if any(each["verified"] is None for each in board["submissions"]):
+    if any(each["verified"] is None for each in (*board["submissions"], *board["not_ranked"])):
         yield "NOT VERIFIED: no proof was replayed, --verify does it"
     elif board["submissions"]:
         proofs = sum(each["proofs"] for each in board["submissions"])

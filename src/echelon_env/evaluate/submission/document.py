@@ -77,11 +77,11 @@ def default_method(player: Player, name: str | None = None) -> Method:
     """What is known of a player's method: its name and decisions.
 
     Without a name it is the last part of the player's, which may be a path. Raises SubmissionError for a name that is
-    not valid, and for an identity that a submission cannot hold.
+    not valid.
     """
     if name is None:
         name = shorten(PurePath(player.name).name or player.name, MAX_NAME)
-    steps = check_identity(player.identity).get("steps", 0)
+    steps = player.identity.get("steps", 0)
     return Method(name, decisions=steps if isinstance(steps, int) else 0)
 
 
@@ -167,7 +167,12 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def check_identity(identity: Any) -> dict[str, str | int]:
+def check_player(action_mode: Any, identity: Any) -> tuple[str, dict[str, str | int]]:
+    """Return a player's action mode and identity. Raises SubmissionError for those that a submission cannot hold."""
+    return check_text("player.action_mode", action_mode, 20), _check_identity(identity)
+
+
+def _check_identity(identity: Any) -> dict[str, str | int]:
     """Return a player's identity. Raises SubmissionError unless it is a few short texts and integers."""
     if not isinstance(identity, Mapping) or len(identity) > 16:
         raise SubmissionError("identity: expected an object of at most 16 entries")

@@ -41,7 +41,7 @@ from echelon_env.evaluate.submission.document import (
     Method,
     Submission,
     SubmissionError,
-    check_identity,
+    check_player,
     check_text,
     drawn_battles,
     printable,
@@ -183,8 +183,7 @@ def _from_document(document: Any, suite: Suite | None) -> Submission:
     suite = _read_suite(document["suite"], suite)
     submission = Submission(
         method,
-        check_text("player.action_mode", document["player"]["action_mode"], 20),
-        check_identity(document["player"]["identity"]),
+        *check_player(document["player"]["action_mode"], document["player"]["identity"]),
         suite,
         _read_stamp(document["stamp"]),
         (),

@@ -32,7 +32,7 @@ from echelon_env.evaluate.submission.document import (
     Method,
     Submission,
     SubmissionError,
-    check_identity,
+    check_player,
     decisions,
     default_method,
     drawn_battles,
@@ -83,8 +83,7 @@ def make_submission(
     ]
     submission = Submission(
         method,
-        player.action_mode,
-        check_identity(player.identity),
+        *check_player(player.action_mode, player.identity),
         suite,
         stamp(),
         tuple(bare),
