@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from cli.test_dispatch import fail
-from echelon_env.cli import dispatch, main, tournament
+from echelon_env.cli import dispatch, evaluate, main, tournament
 from echelon_env.config import plugins
 from echelon_env.evaluate import freeze_suite
 from echelon_env.evaluate.submission import Method, drawn_battles, read_submission, write_submission
 from echelon_env.evaluate.submission.actions import pack_actions
 from echelon_env.layout.actions import ACTION_DIM
+from evaluate.submissions import Charge, made_player
 
 MODULE = "echelon_env.cli.leaderboard"
 
@@ -47,22 +48,26 @@ def submit(suite_file, capsys):
 
 def test_a_scripted_level_is_submitted_verified_and_ranked(submit, suite, tmp_path, capsys):
     about = ["--about", "authors=A. Author", "--about", "cpu_minutes=1.5", "--about", "url=https://example.org"]
-    printed = submit("novice.json", "--method", "Scripted novice", *about, "--challenge", "a word")
+    printed = submit(
+        "novice.json", "--method", "Scripted novice", *about, "--about", "decisions=1e6", "--about", "note=5"
+    )
     submission = read_submission("novice.json", suite=suite)
     assert printed.endswith(f"\nSubmission: novice.json ({len(submission.proofs)} battles proved)\n")
-    assert submission.method == Method("Scripted novice", "A. Author", "https://example.org", cpu_minutes=1.5)
-    assert (submission.challenge, submission.partial) == ("a word", False)
+    assert submission.method == Method("Scripted novice", "A. Author", "https://example.org", 1_000_000, 1.5, note="5")
+    assert submission.complete == ("duel-open", "duel")
     assert "v novice" in printed  # the level also plays against itself
 
     assert leaderboard("novice.json", "--suite", "small.json", "--verify", "--out", "board.md") == 0
     text = capsys.readouterr().out
-    assert f"verified novice.json: {len(submission.proofs)} battles replayed, all as stated\n" in text
+    assert f"\nverified: {len(submission.proofs)} battles replayed, all as stated\n" in text
     assert max(map(len, text.splitlines())) <= 80
-    assert "[1 Scripted novice](https://example.org), A. Author | 1 |" in (tmp_path / "board.md").read_text()
+    assert "| [1 Scripted novice](https://example.org) | scripted |" in (tmp_path / "board.md").read_text()
     assert leaderboard("novice.json", "--suite", "small.json", "--verify", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["verified"] == {"novice.json": {"battles": len(submission.proofs), "failures": []}}
-    assert document["boards"][0]["rows"][0]["method"] == "Scripted novice"
+    (board,) = document["boards"]
+    (row,) = board["sections"][0]["rows"]
+    assert (row["method"], row["verified"], row["files"]) == ("Scripted novice", True, ["novice.json"])
+    assert board["submissions"][0]["proofs"] == len(submission.proofs)
     assert leaderboard("novice.json", "--suite", "small.json", "--out", "board.md") == 2
     assert "exists already" in capsys.readouterr().err
 
@@ -73,8 +78,9 @@ def test_a_part_of_a_suite_says_what_is_complete(submit, suite, capsys):
     assert submit("less.json", "--battles", "2").endswith("proved; a part of the suite, complete: no scenario)\n")
     assert leaderboard("part.json", "less.json", "--suite", "small.json", "--scenario", "duel-open") == 0
     printed = capsys.readouterr().out
-    assert "not ranked: less.json has completed no scenario only" in printed
+    assert "not ranked: less.json: has completed no scenario only" in printed
     assert " 1 novice" in printed
+    assert "NOT VERIFIED: no proof was replayed" in printed
 
 
 def test_a_submission_that_does_not_verify_has_exit_code_1(submit, suite, capsys):
@@ -85,10 +91,15 @@ def test_a_submission_that_does_not_verify_has_exit_code_1(submit, suite, capsys
     write_submission("false.json", replace(true, proofs={**true.proofs, key: still}))
     assert leaderboard("false.json", "--suite", "small.json", "--verify") == 1
     printed = capsys.readouterr().out
-    assert f"FAILED false.json: battle {key.number} of duel-open against trivial: stated won by " in printed
-    assert "verified" not in printed
+    assert f"FAILED to verify: battle {key.number} of duel-open against" in " ".join(printed.split())
+    assert " 1 novice" not in printed
+    assert "all as stated" not in printed
+    assert max(map(len, printed.splitlines())) <= 80
     assert leaderboard("false.json", "--suite", "small.json", "--verify", "--json") == 1
-    assert len(json.loads(capsys.readouterr().out)["verified"]["false.json"]["failures"]) == 1
+    (board,) = json.loads(capsys.readouterr().out)["boards"]
+    assert (board["sections"], board["submissions"]) == ([], [])
+    (failed,) = board["not_ranked"]
+    assert (failed["file"], failed["verified"], len(failed["failures"])) == ("false.json", False, 1)
     assert leaderboard("false.json", "--suite", "small.json") == 0  # without replays only the draw is checked
 
 
@@ -98,10 +109,11 @@ def test_other_rules_cannot_be_verified(submit, suite, capsys):
     other = replace(true, stamp={**true.stamp, "opponents_hash": "0" * 64}, proofs={})
     write_submission("other.json", replace(other, proofs={key: true.proofs[key] for key in drawn_battles(other)}))
     assert leaderboard("true.json", "other.json", "--suite", "small.json", "--verify") == 1
-    printed = capsys.readouterr().out
-    assert "verified true.json: " in printed
-    assert "FAILED other.json: it was played with other opponents: opponents_hash 000000000000" in printed
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"verified: {len(true.proofs)} battles replayed, all as stated" in printed
+    assert "other.json: FAILED to verify: it was played with other opponents: opponents_hash 000000000000" in printed
     assert "played with echelon-env " in printed
+    assert printed.count("scores in %") == 1
 
 
 def decisions_of(submission, key):
@@ -113,7 +125,6 @@ BAD = [
     (["--submit", "x.json"], "--submit: takes --suite"),
     (["--method", "x"], "--method: takes --submit FILE, too"),
     (["--about", "note=x"], "--about: takes --submit FILE, too"),
-    (["--challenge", "x"], "--challenge: takes --submit FILE, too"),
     (["idle", "--suite", "echelon-eval-v1", "--submit", "x.json"], "--submit: takes one player"),
     (["--suite", "echelon-eval-v1", "--submit", "no/x.json"], "no: is not a folder"),
     (["--suite", "echelon-eval-v1", "--submit", "old.json"], "old.json: exists already"),
@@ -124,11 +135,34 @@ BAD = [
     ),
     (
         ["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "decisions=x"],
-        "'method.decisions': expected",
+        "--about: decisions: expected an integer",
     ),
-    (["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "url=x"], "method.url: expected an address"),
+    (["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "url=x"], "--about: method.url: expected an"),
     (["--suite", "echelon-eval-v1", "--submit", "x.json", "--method", "x" * 61], "method.name: expected a printable"),
-    (["--suite", "echelon-eval-v1", "--submit", "x.json", "--challenge", "\n"], "--challenge: expected a printable"),
+    (
+        ["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "decisions=1.5"],
+        "--about: decisions: expected an integer, such as 1e6, got '1.5'",
+    ),
+    (
+        ["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "cpu_minutes=nan"],
+        "cpu_minutes: expected a number",
+    ),
+    (["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "cpu_minutes=-1"], "--about: config key 'method"),
+    (["--suite", "echelon-eval-v1", "--submit", "x.json", "--about", "name=x"], "expected the name in --method NAME"),
+    (["--suite", "echelon-eval-v1", "--submit", "x.json", "--method", ""], "--method: method.name: expected a name"),
+    (
+        ["--suite", "echelon-eval-v1", "--submit", "x.json", "--statistics", "./x.json"],
+        "--submit: expected another path than that of --statistics, got x.json",
+    ),
+    (
+        ["--suite", "echelon-eval-v1", "--submit", "x.json", "--out", "x.json"],
+        "--submit: expected another path than that of --out",
+    ),
+    (["--suite", "echelon-eval-v1", "--film", "x", "--out", "x"], "--film: expected another"),
+    (
+        ["--suite", "echelon-eval-v1", "--submit", "films/x.json", "--film", "films"],
+        "--film: expected another folder than that of the file, which --submit writes to films/x.json",
+    ),
 ]
 
 
@@ -137,14 +171,35 @@ def test_a_bad_submission_is_refused_before_play(options, message, capsys, tmp_p
     monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.json").write_text("precious")
+    (tmp_path / "films").mkdir()
     assert message in fail(["evaluate", "random", *options], capsys)
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
+    assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["precious"]
+
+
+@pytest.mark.parametrize(
+    ("name", "identity", "message"),
+    [
+        ("runs/...", {}, "--method: method.name: expected a name with a letter or digit, got '...'"),
+        ("mine", {"steps": -1}, "--submit: mine: identity.steps: expected an integer from 0"),
+        ("mine", {"weights": 1.5}, "--submit: mine: identity.weights: expected a printable text"),
+    ],
+)
+def test_a_player_that_cannot_be_submitted_is_refused_before_play(
+    name, identity, message, capsys, tmp_path, monkeypatch
+):
+    player = replace(made_player(Charge, name), identity=identity)
+    monkeypatch.setattr(evaluate, "make_player", lambda *arguments, **options: player)
+    monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
+    monkeypatch.chdir(tmp_path)
+    assert message in fail(["evaluate", "x", "--suite", "echelon-eval-v1", "--submit", "x.json"], capsys)
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["none.json"], "none.json: No such file"),
+        (["\x1b[2J.json"], "?[2J.json: No such file"),
         (["bad.json"], "bad.json: expected JSON"),
         (["bad.json", "bad.json", "--suite", "none"], "unknown suite 'none'"),
         (["bad.json", "--out", "no/board.md"], "no: is not a folder"),

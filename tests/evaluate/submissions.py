@@ -41,13 +41,20 @@ def made_submission(
     action_mode: str = "sampled",
     stamp: Mapping[str, str] = STAMP,
 ) -> Submission:
-    """A submission with outcomes that were never played: scenario -> opponent -> map -> outcomes of both sides."""
+    """A submission with outcomes that were never played: scenario -> opponent -> map -> outcomes of both sides.
+
+    The scores are random: those of other outcomes are different.
+    """
     method = method or Method("made")
+    rng = np.random.default_rng([*repr(outcomes).encode()])
     matches: list[Match] = []
     for scenario, against in outcomes.items():
         for opponent, pairs in zip(suite.opponents, against, strict=True):
             match = made_match(method.name, opponent, pairs, scenario=scenario)
             seeds = suite.scenario(scenario).seeds
-            battles = tuple(replace(battle, seed=seeds[battle.number // 2]) for battle in match.battles)
+            battles = tuple(
+                replace(battle, seed=seeds[battle.number // 2], scores=(30 + rng.random(), 10.0))
+                for battle in match.battles
+            )
             matches.append(replace(match, battles=battles))
     return Submission(method, action_mode, identity or {}, suite, stamp, tuple(matches))

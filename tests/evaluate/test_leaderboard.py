@@ -1,4 +1,5 @@
 import json
+import unicodedata
 from dataclasses import replace
 
 import numpy as np
@@ -7,31 +8,36 @@ import pytest
 from echelon_env.evaluate import freeze_suite, leaderboard
 from echelon_env.evaluate.leaderboard import format_leaderboard, leaderboard_markdown, make_leaderboard
 from echelon_env.evaluate.report import aggregate
-from echelon_env.evaluate.statistics import score_interval
 from echelon_env.evaluate.submission import Method, SubmissionError
 from evaluate.submissions import STAMP, made_submission
 
 MAPS = 12
 
 TABLE = """\
-small: duel-open, duel
-suite {suite}, engine eeeeeeeeeeee, opponents 000000000000
-not ranked: part.json has completed duel-open only
+small: suite {suite}, engine eeeeeeeeeeee, opponents 000000000000
+verified: 0 battles replayed, all as stated
+not ranked: part.json: FAILED to verify: battle 3 of duel against trivial:
+  stated won by elimination after 40 decisions, replayed lost and 2 more
+
+scenarios: duel-open, duel
 
 scores in %
-method                     runs   interquartile mean                 mean   over
- 1 A method …ry long name     3    68.1 [52.0, 80.7]    68.8 [54.0, 80.5]   runs
- 2 B|[x](y) <b>               1    37.5 [25.0, 47.9]    37.5 [28.7, 47.2]   maps
+method                         actions   interquartile mean                 mean
+ 1 A method…y long name        sampled    68.1 [63.2, 73.6]    68.8 [64.6, 72.6]
+ 2 B|[x](y) <b>          deterministic    37.5 [25.0, 47.9]    37.5 [28.7, 47.2]
+method                    runs   of single runs
+ 1 A method…y long name      3     64.6 to 75.0
+ 2 B|[x](y) <b>              1                -
 
 battles won in %, against
 method                 trivial    novice
-A method …long name       70.1      67.4
-B|[x](y) <b>              41.7      33.3
+ 1 A meth…long name       70.1      67.4
+ 2 B|[x](y) <b>           41.7      33.3
 
 battles won in %, in
 method               duel-open      duel
-A method …long name       72.2      65.3
-B|[x](y) <b>              41.7      33.3
+ 1 A meth…long name       72.2      65.3
+ 2 B|[x](y) <b>           41.7      33.3
 
 submissions; decisions and CPU minutes of the training are as stated
 method                      file    decisions CPU min       actions      results
@@ -40,10 +46,7 @@ A metho…ng name         a-1.json   12,345,678      45       sampled {hashes[1]
 A metho…ng name         a-2.json   12,345,678      45       sampled {hashes[2]}
 B|[x](y) <b>              b.json            -       - deterministic {hashes[3]}
 
-[low, high] are intervals of 95 %: over the maps, or over the training
-runs of a method with at least 3 of them
-verified a-0.json: 48 battles replayed, all as stated
-FAILED b.json: battle 3 of duel against trivial: stated won, replayed lost
+[low, high] are intervals of 95 % over the maps, not over training runs.
 """
 
 
@@ -71,7 +74,7 @@ def drawn(suite, seed, win_rate, scenarios=("duel-open", "duel"), **fields):
 @pytest.fixture
 def submissions(suite):
     long = Method("A method with a very long name", url="https://example.org/a", decisions=12_345_678, cpu_minutes=45.0)
-    short = Method("B|[x](y) <b>", authors="*B*", note="_n_")
+    short = Method("B|[x](y) <b>", authors="*B*", hardware="2 <cores>", note="_n_")
     return {
         **{f"runs/a-{seed}.json": drawn(suite, seed, 0.7, method=long, identity={"steps": seed}) for seed in range(3)},
         "b.json": drawn(suite, 5, 0.4, method=short, action_mode="deterministic"),
@@ -80,119 +83,235 @@ def submissions(suite):
 
 
 def test_the_table_has_80_columns(submissions, suite):
-    document = make_leaderboard(submissions)
-    failure = "battle 3 of duel against trivial: stated won, replayed lost"
-    document["verified"] = {
-        "runs/a-0.json": {"battles": 48, "failures": []},
-        "b.json": {"battles": 9, "failures": [failure]},
-    }
-    text = format_leaderboard(document)
+    failures = {file: [] for file in submissions}
+    sentence = "battle 3 of duel against trivial: stated won by elimination after 40 decisions, replayed lost"
+    failures["part.json"] = [sentence, "battle 5", "battle 7"]
+    text = format_leaderboard(make_leaderboard(submissions, failures=failures))
     hashes = [submission.results_hash[:12] for submission in submissions.values()]
     assert f"{text}\n" == TABLE.format(suite=suite.hash[:12], hashes=hashes)
     assert max(map(len, text.splitlines())) == 80
 
 
+def test_a_submission_that_fails_to_verify_is_not_ranked(submissions):
+    failures = {file: [] for file in submissions} | {"b.json": ["battle 3: stated won, replayed lost"]}
+    document = make_leaderboard(submissions, failures=failures)
+    (board,) = document["boards"]
+    assert {file for section in board["sections"] for row in section["rows"] for file in row["files"]} == {
+        *submissions
+    } - {"b.json"}
+    assert [each["verified"] for each in board["submissions"]] == [True] * 4
+    assert {row["verified"] for row in rows_of(document)} == {True}
+    (failed,) = board["not_ranked"]
+    assert (failed["file"], failed["verified"], failed["failures"]) == ("b.json", False, failures["b.json"])
+    for text in (format_leaderboard(document), leaderboard_markdown(document)):
+        assert "not ranked: b.json: FAILED to verify: battle 3: stated won, replayed lost" in text
+        assert "verified: 0 battles replayed, all as stated" in text
+        assert "NOT VERIFIED" not in text
+
+
+def test_the_heading_says_that_nothing_was_verified(submissions):
+    document = make_leaderboard(submissions)
+    assert [each["verified"] for each in document["boards"][0]["submissions"]] == [None] * 5
+    assert {row["verified"] for row in rows_of(document)} == {None}
+    for text in (format_leaderboard(document), leaderboard_markdown(document)):
+        assert "NOT VERIFIED: no proof was replayed" in text
+
+
+def rows_of(document, section=0):
+    (board,) = document["boards"]
+    return board["sections"][section]["rows"]
+
+
 def test_methods_are_ranked_by_interquartile_mean(submissions):
-    (board,) = make_leaderboard(submissions)["boards"]
-    assert [(row["rank"], row["method"], row["runs"]) for row in board["rows"]] == [
+    document = make_leaderboard(submissions)
+    assert [(row["rank"], row["method"], len(row["files"])) for row in rows_of(document)] == [
         (1, "A method with a very long name", 3),
         (2, "B|[x](y) <b>", 1),
     ]
-    assert board["installed"]
-    assert board["not_ranked"] == [{"file": "part.json", "method": "Part", "complete": ["duel-open"]}]
+    assert document["boards"][0]["installed"]
+    assert document["boards"][0]["not_ranked"] == []
+
+
+def test_equal_methods_have_the_same_rank(suite):
+    def one(name, trivial, novice):
+        pairs = [[(each, each)] * MAPS for each in (trivial, novice)]
+        return made_submission(suite, {"duel": pairs, "duel-open": pairs}, method=Method(name))
+
+    tied = {"a.json": one("a", 1, -1), "b.json": one("b", -1, 1), "c.json": one("c", -1, -1), "d.json": one("d", 1, 1)}
+    rows = rows_of(make_leaderboard(tied))
+    assert [(row["rank"], row["method"]) for row in rows] == [(1, "d"), (2, "a"), (2, "b"), (4, "c")]
 
 
 def test_figures_of_a_run_are_those_of_its_report(submissions):
-    (board,) = make_leaderboard({"b.json": submissions["b.json"]})["boards"]
-    (row,) = board["rows"]
+    (row,) = rows_of(make_leaderboard({"b.json": submissions["b.json"]}))
     matches = submissions["b.json"].matches
     expected = aggregate(matches, "B|[x](y) <b>")
-    assert (row["mean"], row["iqm"], row["interval_over"]) == (expected["mean"], expected["iqm"], "maps")
+    for key in ("mean", "iqm"):
+        assert row[key] == pytest.approx(expected[key])
+    assert row["iqm_of_runs"] == [pytest.approx(row["iqm"]["estimate"])]
     novice = [match for match in matches if match.second == "novice"]
     assert row["wins_against"]["novice"] == sum(match.wins for match in novice) / (4 * MAPS)
     assert row["wins_in"]["duel"] == sum(match.wins for match in matches if match.scenario == "duel") / (4 * MAPS)
 
 
-def test_three_runs_have_intervals_over_runs(submissions):
-    runs = {file: each for file, each in submissions.items() if file.startswith("runs/")}
-    (row,) = make_leaderboard(runs)["boards"][0]["rows"]
-    figures = [aggregate(run.matches, run.method.name) for run in runs.values()]
-    assert row["interval_over"] == "runs"
+@pytest.mark.parametrize("number", [2, 3])
+def test_runs_have_means_over_the_runs_and_intervals_over_maps(submissions, number):
+    runs = {f"runs/a-{seed}.json": submissions[f"runs/a-{seed}.json"] for seed in range(number)}
+    (row,) = rows_of(make_leaderboard(runs))
+    alone = [aggregate(run.matches, run.method.name) for run in runs.values()]
+    assert row["files"] == [*runs]
+    assert row["iqm_of_runs"] == pytest.approx([each["iqm"]["estimate"] for each in alone])
     for key in ("mean", "iqm"):
-        values = np.array([each[key]["estimate"] for each in figures])
-        assert row[key]["estimate"] == pytest.approx(values.mean())
-        interval = score_interval({"": values})
-        assert (row[key]["low"], row[key]["high"]) == (interval.low, interval.high)
+        assert row[key]["estimate"] == pytest.approx(np.mean([each[key]["estimate"] for each in alone]))
+        width = row[key]["high"] - row[key]["low"]
+        assert row[key]["low"] < row[key]["estimate"] < row[key]["high"]
+        assert all(width < each[key]["high"] - each[key]["low"] for each in alone)
+    values = [100 * value for value in row["iqm_of_runs"]]
+    text = format_leaderboard(make_leaderboard(runs))
+    assert f"{number:>6}{f'{min(values):.1f} to {max(values):.1f}':>17}" in text
 
 
-def test_two_runs_have_intervals_over_maps(submissions):
-    runs = {file: submissions[file] for file in ("runs/a-0.json", "runs/a-1.json")}
-    (row,) = make_leaderboard(runs)["boards"][0]["rows"]
-    assert (row["runs"], row["interval_over"]) == (2, "maps")
-    alone = [aggregate(run.matches, run.method.name)["mean"] for run in runs.values()]
-    assert row["mean"]["estimate"] == pytest.approx(np.mean([each["estimate"] for each in alone]))
-    width = row["mean"]["high"] - row["mean"]["low"]
-    assert all(width < each["high"] - each["low"] for each in alone)
+def test_runs_that_agree_on_the_maps_have_the_interval_of_one(suite):
+    """The maps are resampled, not the runs: equal runs say no more than one of them."""
+    one = drawn(suite, 1, 0.5)
+    flipped = made_submission(suite, {  # the sides of every map are exchanged, which leaves its score
+        match.scenario: [
+            [(two.outcome, one.outcome) for one, two in zip(each.battles[::2], each.battles[1::2], strict=True)]
+            for each in one.matches
+            if each.scenario == match.scenario
+        ]
+        for match in one.matches
+    })  # fmt: skip
+    (alone,), (both,) = (rows_of(make_leaderboard(runs)) for runs in ({"1": one}, {"1": one, "2": flipped}))
+    assert both["iqm"] == pytest.approx(alone["iqm"])
+    assert both["mean"] == pytest.approx(alone["mean"])
+
+
+def test_few_maps_have_no_interval(suite):
+    few = replace(suite, scenarios=tuple(replace(each, seeds=each.seeds[:4]) for each in suite.scenarios))
+    pairs = [[(1, -1), (1, 1), (-1, -1), (1, 1)]] * 2
+    run = made_submission(few, {"duel-open": pairs, "duel": pairs})
+    (row,) = rows_of(make_leaderboard({"few.json": run}))
+    assert (row["iqm"]["low"], row["iqm"]["high"]) == (None, None)
 
 
 def test_action_modes_are_different_methods(submissions):
-    other = replace(submissions["b.json"], action_mode="mixed", stamp=submissions["b.json"].stamp)
+    other = replace(submissions["b.json"], action_mode="mixed")
     other = replace(other, matches=submissions["runs/a-0.json"].matches)
     other = replace(other, matches=tuple(replace(match, first="B|[x](y) <b>") for match in other.matches))
-    (board,) = make_leaderboard({"b.json": submissions["b.json"], "mixed.json": other})["boards"]
-    assert [(row["action_mode"], row["runs"]) for row in board["rows"]] == [("mixed", 1), ("deterministic", 1)]
+    document = make_leaderboard({"b.json": submissions["b.json"], "mixed.json": other})
+    assert [(row["action_mode"], len(row["files"])) for row in rows_of(document)] == [
+        ("mixed", 1),
+        ("deterministic", 1),
+    ]
+    assert r" 2 B\|\[x\](y) \<b\> (deterministic) " in leaderboard_markdown(document)
+    assert " mixed " in format_leaderboard(document)
 
 
 def test_methods_of_other_authors_are_other_methods(suite):
     runs = {f"{name}.json": drawn(suite, len(name), 0.5, method=Method("PPO", name)) for name in ("A", "Be")}
-    (board,) = make_leaderboard(runs)["boards"]
-    assert sorted((row["method"], row["authors"], row["runs"]) for row in board["rows"]) == [
-        ("PPO", "A", 1),
-        ("PPO", "Be", 1),
-    ]
+    document = make_leaderboard(runs)
+    found = sorted((row["method"], row["authors"], len(row["files"])) for row in rows_of(document))
+    assert found == [("PPO", "A", 1), ("PPO", "Be", 1)]
+    text = format_leaderboard(document)
+    assert " PPO (A) " in text and " PPO (Be) " in text
 
 
 def test_scenarios_can_be_chosen(submissions):
-    (board,) = make_leaderboard(submissions, scenarios=["duel-open"])["boards"]
-    assert board["scenarios"] == ["duel-open"]
-    assert board["rows"][0]["method"] == "Part"
-    assert len(board["rows"]) == 3
-    (board,) = make_leaderboard({"part.json": submissions["part.json"]})["boards"]
-    assert (board["scenarios"], board["not_ranked"]) == (["duel-open"], [])
+    (section,) = make_leaderboard(submissions, scenarios=["duel-open"])["boards"][0]["sections"]
+    assert section["scenarios"] == ["duel-open"]
+    assert section["rows"][0]["method"] == "Part"
+    assert len(section["rows"]) == 3
+    (board,) = make_leaderboard(submissions, scenarios=["duel"])["boards"]
+    assert [each["file"] for each in board["not_ranked"]] == ["part.json"]
     with pytest.raises(SubmissionError, match="expected some of duel, duel-open, got 'battle'"):
         make_leaderboard(submissions, scenarios=["battle"])
+
+
+def test_every_set_of_completed_scenarios_has_a_section(submissions, suite):
+    """A partial file takes nothing from the others."""
+    other = drawn(suite, 7, 0.5, scenarios=["duel"], method=Method("Other"))
+    document = make_leaderboard({**submissions, "other.json": other})
+    (board,) = document["boards"]
+    found = {tuple(each["scenarios"]): {row["method"] for row in each["rows"]} for each in board["sections"]}
+    whole = {"A method with a very long name", "B|[x](y) <b>"}
+    assert found == {
+        ("duel-open", "duel"): whole,
+        ("duel-open",): whole | {"Part"},
+        ("duel",): whole | {"Other"},
+    }
+    assert board["sections"][0]["scenarios"] == ["duel-open", "duel"]
+    assert board["not_ranked"] == []
+    parts = make_leaderboard({"part.json": submissions["part.json"], "other.json": other})["boards"][0]["sections"]
+    assert [each["scenarios"] for each in parts] == [["duel-open"], ["duel"]]
 
 
 def test_other_rules_are_ranked_separately(submissions, suite):
     other = drawn(suite, 9, 0.9, stamp={**STAMP, "package": "0.9", "engine_hash": "d" * 64})
     document = make_leaderboard({"old.json": other, **submissions})
-    assert [(board["installed"], len(board["rows"])) for board in document["boards"]] == [(True, 2), (False, 1)]
+    found = [(board["installed"], len(board["sections"][0]["rows"])) for board in document["boards"]]
+    assert found == [(True, 2), (False, 1)]
     text = format_leaderboard(document)
-    assert "engine dddddddddddd, opponents 000000000000\nplayed with echelon-env 0.9: not comparable" in text
+    assert "engine dddddddddddd" in text
+    assert "\nplayed with echelon-env 0.9: not comparable" in text
 
 
-def test_runs_must_differ(submissions, suite):
+def change_details(submission, changed, outcome):
+    """The submission with other scores in the first battles with an outcome, `changed` of every match's."""
+    matches = []
+    for match in submission.matches:
+        numbers = [each.number for each in match.battles if each.outcome == outcome][:changed]
+        battles = (replace(each, scores=(5.0, 1.0)) if each.number in numbers else each for each in match.battles)
+        matches.append(replace(match, battles=tuple(battles)))
+    return replace(submission, matches=tuple(matches))
+
+
+def test_one_policy_is_not_several_runs(submissions, suite):
     one = submissions["runs/a-0.json"]
     with pytest.raises(SubmissionError, match=r"a\.json and again\.json: expected different submissions, got the same"):
-        make_leaderboard({"a.json": one, "again.json": replace(one, challenge="x")})
+        make_leaderboard({"a.json": one, "again.json": replace(one, method=Method("Other"))})
+    lost = change_details(one, 99, outcome=-1)  # what is said about lost battles is not verified
+    few = change_details(one, 3, outcome=1)
+    for other in (lost, few):
+        assert other.results_hash != one.results_hash
+        with pytest.raises(SubmissionError, match=r"expected submissions of different policies, got \d+ equal ones"):
+            make_leaderboard({"a.json": one, "again.json": other})
+    failures = {"a.json": [], "again.json": ["battle 3"]}
+    assert len(rows_of(make_leaderboard({"a.json": one, "again.json": few}, failures=failures))) == 1
+    most = change_details(one, 99, outcome=1)
+    assert len(rows_of(make_leaderboard({"a.json": one, "other.json": most}))[0]["files"]) == 2
     same = {"weights_sha256": "f" * 64}
     runs = {f"{seed}.json": drawn(suite, seed, 0.5, identity=same) for seed in range(2)}
     with pytest.raises(SubmissionError, match="expected different training runs of 'made', got the same weights"):
         make_leaderboard(runs)
 
 
+def test_a_policy_that_wins_everything_may_have_runs(suite):
+    """Equal outcomes are no evidence: strong policies win the same battles in different ways."""
+    won = [[(1, 1)] * MAPS] * 2
+    one = made_submission(suite, {"duel-open": won, "duel": won})
+    other = change_details(one, 99, outcome=1)
+    assert len(rows_of(make_leaderboard({"1.json": one, "2.json": other}))[0]["files"]) == 2
+
+
 def test_nothing_complete_is_not_ranked(submissions):
     part = submissions["part.json"]
     cut = replace(part, matches=tuple(replace(match, battles=match.battles[:4]) for match in part.matches))
     document = make_leaderboard({"cut.json": cut})
-    assert document["boards"][0]["rows"] == []
-    assert "not ranked: cut.json has completed no scenario only" in format_leaderboard(document)
+    assert document["boards"][0]["sections"] == []
+    assert "not ranked: cut.json: has completed no scenario only" in format_leaderboard(document)
+    assert "NOT VERIFIED" in format_leaderboard(document)
+    (board,) = make_leaderboard({**submissions, "cut.json": cut})["boards"]
+    assert [section["scenarios"] for section in board["sections"]] == [["duel-open", "duel"], ["duel-open"]]
 
 
 def test_markdown_shows_texts_of_strangers_as_they_are(submissions):
     text = leaderboard_markdown(make_leaderboard(submissions))
-    assert "| [1 A method with a very long name](https://example.org/a) | 3 |" in text
-    assert r"| 2 B\|\[x\](y) \<b\>, \*B\* | 1 |" in text
+    assert "| [1 A method with a very long name](https://example.org/a) | sampled |" in text
+    assert r"| 2 B\|\[x\](y) \<b\> | deterministic |" in text
+    assert r" \*B\* |" in text
+    assert "| hardware | note |" in text
+    assert r"| 2 \<cores\> | \_n\_ |" in text
     assert "<b>" not in text
 
 
@@ -200,6 +319,26 @@ def test_names_of_files_are_printable(suite):
     document = make_leaderboard({"x/\x1b[31m|\n.json": drawn(suite, 1, 0.5)})
     assert "?[31m|?.json" in format_leaderboard(document)
     assert r"| ?\[31m\|?.json |" in leaderboard_markdown(document)
+    with pytest.raises(SubmissionError, match=r"^x/\?\.json and y: expected"):
+        make_leaderboard({"x/\n.json": drawn(suite, 1, 0.5), "y": drawn(suite, 1, 0.5)})
+
+
+def width(line):
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in line
+    )
+
+
+def test_wide_characters_keep_the_columns(suite):
+    name = "深層強化学習の方法" * 6
+    runs = {f"{name}.json": drawn(suite, 1, 0.5, method=Method(name)), "a.json": drawn(suite, 2, 0.5)}
+    failed = drawn(suite, 3, 0.5)
+    failures = {**{file: [] for file in runs}, f"{name}-2.json": ["x" * 500]}
+    text = format_leaderboard(make_leaderboard({**runs, f"{name}-2.json": failed}, failures=failures))
+    assert max(map(width, text.splitlines())) == 80
+    lines = text.splitlines()
+    table = lines[lines.index("scores in %") + 1 :][:3]
+    assert {width(line) for line in table} == {80}
 
 
 def test_many_opponents_take_several_blocks(suite):
@@ -207,7 +346,7 @@ def test_many_opponents_take_several_blocks(suite):
     wide = replace(suite, opponents=tuple(names))
     text = format_leaderboard(make_leaderboard({"wide.json": drawn(wide, 0, 0.5)}))
     assert max(map(len, text.splitlines())) <= 80
-    assert sum(line.startswith("made ") for line in text.splitlines()) == 4
+    assert sum("made " in line for line in text.splitlines()) == 5
     assert all(name in text for name in names)
 
 

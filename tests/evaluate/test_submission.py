@@ -1,6 +1,7 @@
 import base64
 import json
 import math
+import os
 import zlib
 from collections import Counter
 from dataclasses import replace
@@ -15,6 +16,7 @@ from echelon_env.evaluate.submission import (
     NUM_PROOFS,
     Method,
     SubmissionError,
+    document,
     drawn_battles,
     files,
     make_submission,
@@ -73,7 +75,7 @@ def test_a_submission_is_read_as_it_was_written_and_verified(submission, suite, 
     assert read_submission(path, suite=suite) == submission
     assert read_submission(path, suite=suite).results_hash == submission.results_hash
     assert verify_submission(submission) == ()
-    assert (submission.complete, submission.partial) == ((SCENARIO,), False)
+    assert submission.complete == (SCENARIO,)
     before = path.read_bytes()
     with pytest.raises(FileExistsError, match="exists already"):
         write_submission(path, submission)
@@ -94,10 +96,8 @@ def test_it_holds_the_results_of_all_battles(submission, suite):
 def test_a_part_of_a_suite_says_so(suite, tmp_path):
     player = made_player(Charge)
     part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
-    assert (part.method.name, part.complete, part.partial) == ("charge", (), True)
+    assert (part.method.name, part.complete) == ("charge", ())
     write_submission(tmp_path / "part.json", part)
-    document = json.loads((tmp_path / "part.json").read_text())
-    assert (document["complete"], document["partial"]) == ([], True)
     assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
 
 
@@ -108,6 +108,16 @@ def first_results(document):
 def change(column, value, battle=0):
     def edit(document):
         first_results(document)[column][battle] = value
+
+    return edit
+
+
+def rewrite(*row):
+    """Another result of the first battle."""
+
+    def edit(document):
+        for column, value in zip(first_results(document), row, strict=True):
+            first_results(document)[column][0] = value
 
     return edit
 
@@ -132,23 +142,48 @@ def swap_battles(document):
         column[0], column[2] = column[2], column[0]
 
 
+def other_proof(document):
+    document["proofs"][0]["battle"] = 99
+
+
+def repeat_proof(document):
+    document["proofs"].append(document["proofs"][0])
+
+
 def repack(actions):
     return base64.b64encode(zlib.compress(actions)).decode()
 
 
 BAD = [
-    (change("outcome", -1), "results_hash: expected"),
-    (change("decisions", 200), "results_hash: expected"),
-    (change("scores", [44.0, 0.0]), "results_hash: expected"),
-    (change("survivors", [1, 1]), "results_hash: expected"),
+    (rewrite(-1, "elimination", 200, [1.0, 2.0], [0, 1]), "results_hash: expected"),
+    (rewrite(1, "time_limit", 240, [1.0, 1.0], [1, 1]), "results_hash: expected"),
+    (rewrite(1, "zone_control", 200, [45.0, 1.0], [0, 1]), "results_hash: expected"),
+    (rewrite(1, "elimination", 200, [1.0, 1.0], [1, 1]), "expected elimination if and only if a team has no"),
+    (rewrite(1, "time_limit", 240, [1.0, 1.0], [0, 1]), "expected elimination if and only if a team has no"),
+    (rewrite(1, "time_limit", 200, [1.0, 0.0], [1, 1]), "by time_limit after 200 decisions, expected 240"),
+    (rewrite(1, "zone_control", 200, [14.5, 1.0], [1, 1]), "expected zone_control if and only if a score"),
+    (rewrite(1, "elimination", 200, [45.0, 1.0], [1, 0]), "expected zone_control if and only if a score"),
+    (rewrite(1, "zone_control", 179, [45.0, 1.0], [1, 1]), "a score is higher than the 44.75 s of the battle"),
+    (rewrite(1, "elimination", 200, [1.0, 1.0], [0, 1]), "the outcome is 1, expected -1, which follows"),
+    (rewrite(1, "elimination", 200, [1.0, 1.0], [0, 0]), "the outcome is 1, expected 0, which follows"),
+    (rewrite(0, "zone_control", 200, [46.0, 45.0], [1, 1]), "the outcome is 0, expected 1, which follows"),
+    (rewrite(-1, "time_limit", 240, [2.0, 1.0], [1, 1]), "the outcome is -1, expected 1, which follows"),
     (swap_battles, "results_hash: expected"),
     (put("0" * 64, "results_hash"), "results_hash: expected .*, which follows from the results, got '000"),
     (swap_proofs, "proofs: expected those of the battles that the results draw"),
     (lambda document: document["proofs"].pop(), "proofs: expected those"),
     (lambda document: document["proofs"].append(document["proofs"][0] | {"battle": 99}), "proofs: expected those"),
-    (put("a word", "challenge"), "proofs: expected those"),
     (put("f" * 64, "stamp", "engine_hash"), "results_hash: expected"),
-    (put(2, "proofs", 0, "battle"), "proofs: expected those"),
+    (other_proof, "proofs: expected those"),
+    (repeat_proof, "expected one proof of each battle, got a second one"),
+    (put(True, "version"), "version True of the format"),
+    (put({"steps": True}, "player", "identity"), "identity.steps: expected a printable text"),
+    (put(True, "method", "decisions"), "method.decisions"),
+    (put("...", "method", "name"), "method.name: expected a name with a letter or digit"),
+    (put("\u3164", "method", "name"), "method.name: expected a name with a letter or digit"),
+    (change("scores", [-0.0, 0.0]), "scores: battle 0: unexpected value"),
+    (put("x" * 10**6, "suite", "name"), "suite.name: expected a printable text"),
+    (put("\x1b[31m" * 100, "method", "url"), "method.url: expected a printable text"),
     (change("outcome", 2), "outcome: battle 0: unexpected value 2"),
     (change("outcome", True), "outcome: battle 0: unexpected value True"),
     (change("reason", "running"), "reason: battle 0: unexpected value 'running'"),
@@ -168,8 +203,6 @@ BAD = [
     (put({}, "results", "skirmish"), "results: expected an object with one or several of duel-open"),
     (put("other", "suite", "name"), "expected small with the hash"),
     (put("0" * 64, "suite", "hash"), "got 'small' with the hash '000000000000"),
-    (put([], "complete"), r"complete: expected \['duel-open'\], which follows from"),
-    (put(True, "partial"), "partial: expected False"),
     (put("e", "stamp", "engine_hash"), "stamp.engine_hash: expected 64 hexadecimal digits"),
     (lambda document: document["stamp"].pop("package"), "stamp: expected an object"),
     (put("x" * 101, "stamp", "python"), "stamp.python: expected a printable text"),
@@ -202,7 +235,8 @@ BAD = [
 def test_tampered_submissions_are_refused(edit, message, read):
     with pytest.raises(SubmissionError, match=message) as caught:
         read(edit)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 600
     assert "edited.json: " in str(caught.value)
 
 
@@ -211,6 +245,10 @@ def test_tampered_submissions_are_refused(edit, message, read):
     [
         (b"", "expected JSON"),
         (b"\xff\xfe", "expected JSON"),
+        ("[1]".encode("utf-16"), "expected JSON"),
+        ("[1]".encode("utf-32-le"), "expected JSON"),
+        (b"\xef\xbb\xbf[1]", "expected JSON"),
+        (b'{"format": 1, "format": 2}', "expected different keys in each object, got the same twice"),
         (b"[" * 100_000, "expected JSON"),
         (b'{"a":' * 100_000, "expected JSON"),
         (b"[]", "expected a submission"),
@@ -218,7 +256,7 @@ def test_tampered_submissions_are_refused(edit, message, read):
         (b"[-Infinity]", "expected finite numbers, got -Infinity"),
         (b"[" + b"9" * 5000 + b"]", "expected JSON"),
         (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
-        (b" " * (files.MAX_BYTES + 1), "expected at most 67,108,864 bytes"),
+        (b" " * (files.MAX_BYTES + 1), "larger than the limit of 67108864 bytes"),
     ],
 )
 def test_other_files_are_refused(data, message, tmp_path):
@@ -226,6 +264,14 @@ def test_other_files_are_refused(data, message, tmp_path):
     path.write_bytes(data)
     with pytest.raises(SubmissionError, match=message):
         read_submission(path)
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe\n.json")
+    with pytest.raises(SubmissionError, match=r"pipe\?\.json: not a regular file"):
+        read_submission(tmp_path / "pipe\n.json")
+    with pytest.raises(IsADirectoryError):
+        read_submission(tmp_path)
 
 
 def test_a_submission_of_an_unknown_suite_is_refused(text, tmp_path):
@@ -281,34 +327,45 @@ def test_a_changed_action_fails(submission):
     assert verify_submission(same) == ()
 
 
-@pytest.mark.parametrize(
-    "lie",
-    [{"outcome": 0}, {"scores": (45.0, 0.0)}, {"survivors": (0, 1)}, {"reason": "time_limit"}, {"outcome": -1}],
-)
+LIES = [
+    {"scores": (0.5, 0.125)},
+    {"seconds": 59.0},
+    {"outcome": 1, "reason": "time_limit", "seconds": 60.0, "scores": (9.0, 0.0), "survivors": (1, 1)},
+    {"outcome": 0, "reason": "elimination", "seconds": 50.0, "scores": (0.0, 0.0), "survivors": (0, 0)},
+    {"outcome": -1, "reason": "elimination", "seconds": 50.0, "scores": (0.0, 0.0), "survivors": (0, 1)},
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
 def test_other_results_with_a_new_draw_fail(lie, submission, suite, tmp_path):
     """Somebody who edits results draws again, and proves with the recordings that there are."""
-    key = next(key for key in drawn_battles(submission) if key.opponent == "trivial")
-    matches = [
-        replace(
-            match,
-            battles=tuple(
-                replace(battle, **lie) if (match.second, battle.number) == key[1:] else battle
-                for battle in match.battles
-            ),
-        )
-        for match in submission.matches
-    ]
-    lying = replace(submission, matches=tuple(matches), proofs={})
+    battles = {(match.second, battle.number): battle for match in submission.matches for battle in match.battles}
+    key = next(key for key in submission.proofs if battles[key[1:]].reason == "elimination")
+    lying = changed_battle(submission, key, **lie)
     assert lying.results_hash != submission.results_hash
     proofs = {key: submission.proofs[key] for key in drawn_battles(lying)}
-    lying = replace(lying, proofs=proofs)
-    write_submission(tmp_path / "lie.json", lying)
+    if "seconds" in lie and key in proofs:  # recordings have the stated length
+        decisions = round(lie["seconds"] / suite.config(SCENARIO).decision_seconds)
+        proofs[key] = pack_actions(np.zeros((decisions, 1, ACTION_DIM), np.float32))
+    write_submission(tmp_path / "lie.json", replace(lying, proofs=proofs))
     found = read_submission(tmp_path / "lie.json", suite=suite)
-    if lie == {"outcome": -1}:  # a defeat gives no points, and is not proved
+    if lie.get("outcome") == -1:  # a defeat gives no points, and is not proved
         assert key not in found.proofs
     else:
         (failure,) = verify_submission(found)
         assert f"battle {key.number} of" in failure
+
+
+def changed_battle(submission, key, **changes):
+    """The submission with another result of a battle, without proofs."""
+    matches = []
+    for match in submission.matches:
+        battles = (
+            replace(battle, **changes) if (match.second, battle.number) == key[1:] else battle
+            for battle in match.battles
+        )
+        matches.append(replace(match, battles=tuple(battles)))
+    return replace(submission, matches=tuple(matches), proofs={})
 
 
 def test_recordings_of_other_battles_fail(submission):
@@ -334,11 +391,16 @@ def large():
     return made_submission(suite, {SCENARIO: [[(1, 1)] * 8] * 3})
 
 
-def test_the_challenge_changes_the_draw_and_not_the_results(large):
-    other = replace(large, challenge="a word")
-    assert large.results_hash == other.results_hash
-    assert len(drawn_battles(large)) == NUM_PROOFS
-    assert set(drawn_battles(large)) != set(drawn_battles(other))
+def with_engine(submission, number):
+    """The submission with other rules, and so another draw."""
+    return replace(submission, stamp={**submission.stamp, "engine_hash": f"{number:064x}"})
+
+
+def test_the_draw_follows_from_the_results(large):
+    drawn = drawn_battles(large)
+    assert len(drawn) == NUM_PROOFS
+    assert drawn_battles(replace(large, method=Method("Other"))) == drawn
+    assert set(drawn_battles(with_engine(large, 1))) != set(drawn)
 
 
 def test_lost_battles_are_not_drawn(suite):
@@ -348,7 +410,7 @@ def test_lost_battles_are_not_drawn(suite):
 
 def test_all_battles_are_equally_likely_to_be_drawn(large):
     words = 300
-    counts = Counter(key for word in range(words) for key in drawn_battles(replace(large, challenge=str(word))))
+    counts = Counter(key for word in range(words) for key in drawn_battles(with_engine(large, word)))
     assert len(counts) == 48 and sum(counts.values()) == words * NUM_PROOFS
     deviation = math.sqrt(words * 2 / 3 * 1 / 3)
     assert max(abs(count - words * 2 / 3) for count in counts.values()) < 4 * deviation
@@ -379,18 +441,26 @@ def test_bad_actions_of_a_player_are_recorded_as_they_are_played(suite):
     assert verify_submission(submission) == ()
 
 
-def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch():
+def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch(monkeypatch):
+    batches = []
+
     class Batch(Charge):
+        def reset(self, mask):
+            batches.append(len(mask))
+
         def act(self, observations):
             actions = super().act(observations)
-            actions[:, Action.TURN] = 0.01 * len(observations)
+            actions[:, Action.TURN] = 0.1 * len(observations)
             return actions
 
     idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
     player = made_player(Batch, "batch")
     outcomes = play_suite(player, idle)
+    monkeypatch.setattr(document, "NUM_PROOFS", 1)
+    batches.clear()
     submission = make_submission(outcomes, player=player, suite=idle)
-    assert submission.proofs
+    assert batches == [1, MAPS]  # alone the battle ended differently
+    assert len(submission.proofs) == 1
     assert verify_submission(submission) == ()
 
 
@@ -407,6 +477,17 @@ def test_a_player_that_acts_differently_each_time_is_refused():
     idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
     with pytest.raises(SubmissionError, match="ends differently when it is played again: the actions of 'chance' must"):
         make_submission(play_suite(player, idle), player=player, suite=idle)
+
+
+def test_the_default_name_is_the_last_part_of_a_path(suite):
+    for name, expected in (
+        ("runs/mine", "mine"),
+        ("../runs/" + "x" * 99, "x" * 30 + "…" + "x" * 29),
+        ("bold", "bold"),
+    ):
+        player = made_player(Charge, name)
+        part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
+        assert part.method == Method(expected)
 
 
 def test_matches_that_are_no_submission_are_refused(suite):

@@ -109,9 +109,11 @@ def run(args: argparse.Namespace) -> int:
     check_folder("--replays", replays, args.film, "the films, which --film")
     tournament.check_new_file(args.statistics)
     submit.check(args)
+    _check_outputs(args, replays)
     check_folder("--film", args.film, replays, "the replays, which --replays")
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
+    method = submit.read_method(args, players[0]) if args.submit else None
     names = [player.name for player in players]
     for name in names:
         if names.count(name) > 1:
@@ -129,8 +131,8 @@ def run(args: argparse.Namespace) -> int:
         write_statistics(args.statistics, StatisticsFile(names[0], steps, evaluations=evaluations))
         if not args.json:
             print(f"\nStatistics: {args.statistics}")
-    if args.submit and suite is not None:
-        line = submit.write(args, matches, players[0], suite)
+    if method is not None and suite is not None:
+        line = submit.write(args, matches, players[0], suite, method)
         if not args.json:
             print(f"\n{line}")
     if args.film:
@@ -160,6 +162,16 @@ def format_match(report: Mapping[str, Any], seeds: str) -> str:
             *format_bad_actions(report),
         ]
     )
+
+
+def _check_outputs(args: argparse.Namespace, replays: Path | None) -> None:
+    """Raise ConfigError if options write to the same path, or a file into a folder of films or replays."""
+    files = {"--statistics": args.statistics, "--submit": args.submit}
+    folders = {"--film": args.film, "--replays": replays}
+    tournament.check_outputs({"--out": args.out, **files, **folders})
+    for folder_option, folder in folders.items():
+        for option, file in files.items():
+            check_folder(folder_option, folder, file, f"the file, which {option}")
 
 
 def _check(args: argparse.Namespace) -> None:

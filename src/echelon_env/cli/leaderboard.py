@@ -6,12 +6,12 @@ import argparse
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from echelon_env.cli.arguments import positive
 from echelon_env.cli.tournament import check_different, check_new_file, show_status
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.submission import Submission, SubmissionError, read_submission, verify_submission
+from echelon_env.evaluate.submission.document import printable
 from echelon_env.evaluate.suite import load_suite
 from echelon_env.storage.atomic import write_bytes
 
@@ -28,12 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         nargs="+",
         metavar="NAME",
-        help="the suite's scenarios that count (default: all; if no submission has all, those that all have)",
+        help="the suite's scenarios that count (default: a section for each set that a submission has completed)",
     )
     add(
         "--verify",
         action="store_true",
-        help="replay the proved battles of all submissions first; the exit code is 1 if one is not verified",
+        help="replay the proved battles of all submissions first; those that fail are not ranked, and the exit code "
+        "is 1",
     )
     add("--threads", type=positive, default=1, help="number of threads that step battles (default: %(default)s)")
     add("--json", action="store_true", help="print the leaderboard as JSON")
@@ -51,28 +52,29 @@ def run(args: argparse.Namespace) -> int:
     submissions: dict[str, Submission] = {}
     for file in args.files:
         if file in submissions:
-            raise ConfigError(f"{file} is named twice")
-        submissions[file] = read_submission(file, suite=suite)
-    document = make_leaderboard(submissions, scenarios=args.scenario)
-    if args.verify:
-        document["verified"] = _verify(submissions, args.threads)
+            raise ConfigError(f"{printable(file)} is named twice")
+        try:
+            submissions[file] = read_submission(file, suite=suite)
+        except OSError as error:
+            raise ConfigError(f"{printable(file)}: {error.strerror or error}") from None
+    failures = _verify(submissions, args.threads) if args.verify else None
+    document = make_leaderboard(submissions, scenarios=args.scenario, failures=failures)
     print(json.dumps(document, allow_nan=False) if args.json else format_leaderboard(document))
     if args.out:
         write_bytes(args.out, leaderboard_markdown(document).encode())
-    return FAILED if any(each["failures"] for each in document.get("verified", {}).values()) else 0
+    return FAILED if any((failures or {}).values()) else 0
 
 
-def _verify(submissions: Mapping[str, Submission], num_threads: int) -> dict[str, Any]:
-    """For each file the number of replayed battles, and sentences about failures."""
-    verified: dict[str, Any] = {}
+def _verify(submissions: Mapping[str, Submission], num_threads: int) -> dict[str, tuple[str, ...]]:
+    """For each file sentences about failures."""
+    failures: dict[str, tuple[str, ...]] = {}
     try:
         for file, submission in submissions.items():
-            show_status(f"verifying {file}")
+            show_status(f"verifying {printable(file)}")
             try:
-                failures = list(verify_submission(submission, num_threads=num_threads))
+                failures[file] = verify_submission(submission, num_threads=num_threads)
             except SubmissionError as error:
-                failures = [str(error)]
-            verified[file] = {"battles": len(submission.proofs), "failures": failures}
+                failures[file] = (str(error),)
     finally:
         show_status("")
-    return verified
+    return failures

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from echelon_env.cli.arguments import parse_settings
 from echelon_env.cli.tournament import check_new_file, show_status
-from echelon_env.config.schema import ConfigError, build
-from echelon_env.config.toml_file import parse_value
+from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.submission import Method, make_submission, write_submission
-from echelon_env.evaluate.submission.document import check_text
+from echelon_env.evaluate.submission.document import check_player, default_method
 from echelon_env.evaluate.suite import Suite
 
-_KEYS = "authors, url, decisions and cpu_minutes of the training, hardware, note"
+_KEYS = ("authors", "url", "decisions", "cpu_minutes", "hardware", "note")
+_NUMBERS = {"decisions": "an integer, such as 1e6", "cpu_minutes": "a number"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,15 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="new file (JSON) with a single player's results on the suite, which others verify by replaying drawn "
         "battles; a scripted level also plays against itself",
     )
-    add("--method", metavar="NAME", help="name of the method (default: the player's)")
-    add("--about", action="append", default=[], metavar="KEY=VALUE", help=f"about the method: {_KEYS}")
-    add("--challenge", default="", metavar="TEXT", help="changes the draw: a text from the person who verifies")
+    add("--method", metavar="NAME", help="name of the method (default: the last part of the player's)")
+    add("--about", action="append", default=[], metavar="KEY=VALUE", help=f"about the method: {', '.join(_KEYS)}")
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raise ConfigError or OSError for options that cannot be fulfilled. Call it before any battle is played."""
+    """Raise ConfigError or OSError for options that cannot be fulfilled with any player."""
     if args.submit is None:
-        for option, value in (("--method", args.method), ("--about", args.about), ("--challenge", args.challenge)):
+        for option, value in (("--method", args.method), ("--about", args.about)):
             if value:
                 raise ConfigError(f"{option}: takes --submit FILE, too")
         return
@@ -45,31 +47,52 @@ def check(args: argparse.Namespace) -> None:
         raise ConfigError("--submit: takes --suite, whose battles everyone plays")
     if len(args.players) > 1:
         raise ConfigError("--submit: takes one player")
-    _method(args, "a method", 0)
-    check_text("--challenge", args.challenge)
     check_new_file(args.submit)
 
 
-def write(args: argparse.Namespace, matches: Sequence[Match], player: Player, suite: Suite) -> str:
+def read_method(args: argparse.Namespace, player: Player) -> Method:
+    """The method of the options, for the player. Raises ConfigError. Call it before any battle is played."""
+    try:
+        check_player(player.action_mode, player.identity)
+    except ConfigError as error:
+        raise ConfigError(f"--submit: {player.name}: {error}") from None
+    try:
+        known = default_method(player) if args.method is None else default_method(player, args.method)
+    except ConfigError as error:
+        raise ConfigError(f"--method: {error}") from None
+    about: dict[str, Any] = {}
+    for key, text in parse_settings(args.about, "--about").items():
+        if key == "name":
+            raise ConfigError("--about: expected the name in --method NAME, got 'name'")
+        if key not in _KEYS:
+            raise ConfigError(f"--about: unknown key {key!r}{nearest_name(key, _KEYS)}")
+        about[key] = _number(key, text) if key in _NUMBERS else text
+    try:
+        return dataclasses.replace(known, **about)
+    except ConfigError as error:
+        raise ConfigError(f"--about: {error}") from None
+
+
+def write(args: argparse.Namespace, matches: Sequence[Match], player: Player, suite: Suite, method: Method) -> str:
     """Write the submission of a player's matches on the suite. Returns a line about it. Raises OSError."""
     show_status("recording the proofs of the submission")
-    submission = make_submission(
-        matches,
-        player=player,
-        suite=suite,
-        method=_method(args, player.name, int(player.identity.get("steps", 0))),
-        challenge=args.challenge,
-        num_threads=args.threads,
-    )
-    show_status("")
+    try:
+        submission = make_submission(matches, player=player, suite=suite, method=method, num_threads=args.threads)
+    finally:
+        show_status("")
     write_submission(args.submit, submission)
-    complete = ", ".join(submission.complete) or "no scenario"
-    part = f"; a part of the suite, complete: {complete}" if submission.partial else ""
-    return f"Submission: {args.submit} ({len(submission.proofs)} battles proved{part})"
+    complete = submission.complete
+    part = f"; a part of the suite, complete: {', '.join(complete) or 'no scenario'}"
+    whole = len(complete) == len(suite.scenarios)
+    return f"Submission: {args.submit} ({len(submission.proofs)} battles proved{'' if whole else part})"
 
 
-def _method(args: argparse.Namespace, name: str, decisions: int) -> Method:
-    """The method of the options. Raises ConfigError."""
-    about = {key: parse_value(text) for key, text in parse_settings(args.about, "--about").items()}
-    method: Method = build(Method, {"name": args.method or name, "decisions": decisions, **about}, "about.")
-    return method
+def _number(key: str, text: str) -> Any:
+    """A number such as ``1_000_000`` or ``1e6``, an integer where the method has one. Raises ConfigError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (key == "decisions" and not value.is_integer()):
+        raise ConfigError(f"--about: {key}: expected {_NUMBERS[key]}, got {text!r:.80}")
+    return int(value) if key == "decisions" else value

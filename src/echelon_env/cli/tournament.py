@@ -86,6 +86,16 @@ def check_new_file(path: Path | None) -> None:
         raise FileNotFoundError(errno.ENOENT, "is not a folder, nothing can be written into it", str(path.parent))
 
 
+def check_outputs(outputs: Mapping[str, Path | None]) -> None:
+    """Raise ConfigError if two options, by name, write to the same path. Call it before any battle is played."""
+    owners: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is not None:
+            owner = owners.setdefault(os.path.realpath(path), option)
+            if owner != option:
+                raise ConfigError(f"{option}: expected another path than that of {owner}, got {path}")
+
+
 def check_different(names: Sequence[str]) -> None:
     """Raise ConfigError for a scenario that is named twice."""
     for name in names:

@@ -1,36 +1,55 @@
-"""Leaderboards: a table of methods from the submissions of many.
+"""Leaderboards: tables of methods from the submissions of many.
 
 Submissions are compared on one board if suite, rules and opponents are the same. Several submissions with the same
-method, authors and action mode are training runs of the method.
+method, authors and action mode are training runs of the method. A board has a section for each set of scenarios that
+some submission has completed: its rows are the methods that have completed these.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from echelon_env.evaluate.leaderboard_tables import format_leaderboard, leaderboard_markdown
-from echelon_env.evaluate.matches import Match
-from echelon_env.evaluate.report import aggregate
+from echelon_env.evaluate.matches import LOSS, Match
+from echelon_env.evaluate.report import MIN_MAPS
 from echelon_env.evaluate.stamps import stamp
-from echelon_env.evaluate.statistics import CONFIDENCE, score_interval
+from echelon_env.evaluate.statistics import (
+    CONFIDENCE,
+    interquartile_mean,
+    map_scores,
+    score_interval,
+    stratified_bootstrap,
+)
 from echelon_env.evaluate.submission import Submission, SubmissionError
+from echelon_env.evaluate.submission.document import printable
 
 __all__ = ["format_leaderboard", "leaderboard_markdown", "make_leaderboard"]
 
 FORMAT, VERSION = "echelon-leaderboard", 1
 
-MIN_RUNS = 3
-"""Minimum number of runs for an interval over runs. With fewer the intervals are over maps."""
+MAX_COMMON = 0.5
+"""Largest share of the battles that neither of two submissions has lost, in which all details may be equal."""
+
+MIN_COMMON = 10
+"""Minimum number of such equal battles: fewer may be chance."""
 
 _BEHAVIOUR = ("engine_hash", "opponents_hash")
 
+Submissions = Mapping[str, Submission]
+"""Submissions by the name of their file."""
+
 
 def make_leaderboard(
-    submissions: Mapping[str, Submission], *, scenarios: Sequence[str] | None = None
+    submissions: Submissions,
+    *,
+    scenarios: Sequence[str] | None = None,
+    failures: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Make a document of plain values from submissions, for JSON and for `format_leaderboard`.
 
@@ -39,8 +58,11 @@ def make_leaderboard(
     submissions
         The submissions by the name of their file.
     scenarios
-        The scenarios that count, names of the suites'. By default those of the suite; on a board on which no submission
-        has all of them those that all submissions have.
+        The scenarios that count, names of the suites'. By default every set of scenarios that a submission has
+        completed has a section.
+    failures
+        File -> the sentences of `verify_submission`. A submission with a sentence is not ranked. None if the
+        submissions were not verified.
 
     Returns
     -------
@@ -49,10 +71,9 @@ def make_leaderboard(
     Raises
     ------
     SubmissionError
-        For two submissions with the same results, for two runs of a method with the same weights, and for a scenario
-        that is in none of the suites.
+        For two submissions of mostly the same battles, for two runs of a method with the same weights, and for a
+        scenario that is in none of the suites.
     """
-    _check_different(submissions)
     known = {each.name for submission in submissions.values() for each in submission.suite.scenarios}
     for name in scenarios or ():
         if name not in known:
@@ -61,7 +82,7 @@ def make_leaderboard(
     for file, submission in submissions.items():
         behaviour = (submission.stamp[key] for key in _BEHAVIOUR)
         boards.setdefault((submission.suite.name, submission.suite.hash, *behaviour), {})[file] = submission
-    documents = [_board(of_board, scenarios) for of_board in boards.values()]
+    documents = [_board(of_board, scenarios, failures) for of_board in boards.values()]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -71,15 +92,89 @@ def make_leaderboard(
     }
 
 
-def _check_different(submissions: Mapping[str, Submission]) -> None:
+def _board(
+    submissions: Submissions, scenarios: Sequence[str] | None, failures: Mapping[str, Sequence[str]] | None
+) -> dict[str, Any]:
+    """The board of submissions with the same suite, rules and opponents."""
+    first = next(iter(submissions.values()))
+    suite, behaviour = first.suite, {key: first.stamp[key] for key in _BEHAVIOUR}
+    verified = {file: None if failures is None else not failures[file] for file in submissions}
+    left = {file: each for file, each in submissions.items() if verified[file] is not False}
+    _check_different(left)
+    if scenarios is None:
+        sets = {each.complete: None for each in left.values() if each.complete}
+    else:
+        sets = {tuple(each.name for each in suite.scenarios if each.name in scenarios): None}
+    all_verified = None if failures is None else True
+    sections = [_section(left, counted, all_verified) for counted in sorted(sets, key=len, reverse=True) if counted]
+    ranked = {file for section in sections for row in section["rows"] for file in row["files"]}
+    installed = stamp()
+    return {
+        "suite": {"name": suite.name, "hash": suite.hash},
+        "opponents": list(suite.opponents),
+        "stamp": {"package": first.stamp["package"], **behaviour},
+        "installed": all(installed[key] == value for key, value in behaviour.items()),
+        "sections": [section for section in sections if section["rows"]],
+        "submissions": [_describe(file, each, verified[file]) for file, each in submissions.items() if file in ranked],
+        "not_ranked": [
+            {
+                **_describe(file, each, verified[file]),
+                "failures": list((failures or {}).get(file, [])),
+            }
+            for file, each in submissions.items()
+            if file not in ranked
+        ],
+    }
+
+
+def _describe(file: str, submission: Submission, verified: bool | None) -> dict[str, Any]:
+    """What is said about a submission. `verified` is None if its proofs were not replayed."""
+    return {
+        "file": file,
+        "method": asdict(submission.method),
+        "action_mode": submission.action_mode,
+        "identity": dict(submission.identity),
+        "complete": list(submission.complete),
+        "proofs": len(submission.proofs),
+        "verified": verified,
+        "results_hash": submission.results_hash,
+    }
+
+
+def _check_different(submissions: Submissions) -> None:
+    """Raise SubmissionError for two submissions that are of the same policy, as far as that shows."""
+    details = {file: _details(submission) for file, submission in submissions.items()}
     for (file, one), (other, two) in itertools.combinations(submissions.items(), 2):
+        names = f"{printable(file)} and {printable(other)}"
         if one.results_hash == two.results_hash:
-            raise SubmissionError(f"{file} and {other}: expected different submissions, got the same results twice")
+            raise SubmissionError(f"{names}: expected different submissions, got the same results twice")
+        common = [details[file][key] == details[other][key] for key in details[file].keys() & details[other].keys()]
+        if sum(common) > max(MIN_COMMON - 1, MAX_COMMON * len(common)):
+            raise SubmissionError(
+                f"{names}: expected submissions of different policies, got {sum(common)} equal ones of the "
+                f"{len(common)} battles that neither has lost, at most {MAX_COMMON:.0%} may be equal"
+            )
         weights = one.identity.get("weights_sha256")
         if _method(one) == _method(two) and weights is not None and weights == two.identity.get("weights_sha256"):
             raise SubmissionError(
-                f"{file} and {other}: expected different training runs of {one.method.name!r}, got the same weights"
+                f"{names}: expected different training runs of {one.method.name!r}, got the same weights"
             )
+
+
+def _details(submission: Submission) -> dict[tuple[str, str, int], tuple[Any, ...]]:
+    """The details of the battles that were not lost, which are those that proofs are drawn from."""
+    return {
+        (match.scenario, match.second, battle.number): (
+            battle.outcome,
+            battle.reason,
+            battle.seconds,
+            battle.scores,
+            battle.survivors,
+        )
+        for match in submission.matches
+        for battle in match.battles
+        if battle.outcome != LOSS
+    }
 
 
 def _method(submission: Submission) -> tuple[str, ...]:
@@ -87,58 +182,33 @@ def _method(submission: Submission) -> tuple[str, ...]:
     return submission.method.name, submission.method.authors, submission.action_mode
 
 
-def _board(submissions: Mapping[str, Submission], scenarios: Sequence[str] | None) -> dict[str, Any]:
-    """The board of submissions with the same suite, rules and opponents."""
-    first = next(iter(submissions.values()))
-    suite, behaviour = first.suite, {key: first.stamp[key] for key in _BEHAVIOUR}
-    names = [each.name for each in suite.scenarios]
-    counted = [name for name in names if scenarios is None or name in scenarios]
-    if scenarios is None and all(each.partial for each in submissions.values()):
-        counted = [name for name in names if all(name in each.complete for each in submissions.values())]
-    ranked = {file: each for file, each in submissions.items() if counted and set(counted) <= set(each.complete)}
+def _section(submissions: Submissions, scenarios: tuple[str, ...], verified: bool | None) -> dict[str, Any]:
+    """The methods that have completed the scenarios, ranked."""
     methods: dict[tuple[str, ...], dict[str, Submission]] = {}
-    for file, submission in ranked.items():
-        methods.setdefault(_method(submission), {})[file] = submission
-    rows = [_row(runs, counted) for runs in methods.values()]
-    rows.sort(key=lambda row: (-row["iqm"]["estimate"], -row["mean"]["estimate"], row["method"]))
-    installed = stamp()
+    for file, submission in submissions.items():
+        if set(scenarios) <= set(submission.complete):
+            methods.setdefault(_method(submission), {})[file] = submission
+    rows = [_row(runs, scenarios) for runs in methods.values()]
+    values = {id(row): tuple(round(-row[key]["estimate"], 9) for key in ("iqm", "mean")) for row in rows}
+    rows.sort(key=lambda row: (values[id(row)], row["method"]))
+    better = [sum(other < values[id(row)] for other in values.values()) for row in rows]
     return {
-        "suite": {"name": suite.name, "hash": suite.hash},
-        "scenarios": counted,
-        "opponents": list(suite.opponents),
-        "stamp": {"package": first.stamp["package"], **behaviour},
-        "installed": all(installed[key] == value for key, value in behaviour.items()),
-        "rows": [{"rank": rank, **row} for rank, row in enumerate(rows, start=1)],
-        "not_ranked": [
-            {"file": file, "method": each.method.name, "complete": list(each.complete)}
-            for file, each in submissions.items()
-            if file not in ranked
-        ],
+        "scenarios": list(scenarios),
+        "rows": [{"rank": 1 + number, "verified": verified, **row} for number, row in zip(better, rows, strict=True)],
     }
 
 
-def _row(runs: Mapping[str, Submission], scenarios: Sequence[str]) -> dict[str, Any]:
+def _row(runs: Submissions, scenarios: Sequence[str]) -> dict[str, Any]:
     """A method's results over its runs."""
     first = next(iter(runs.values()))
-    name = first.method.name
-    played = [[match for match in run.matches if match.scenario in scenarios] for run in runs.values()]
-    every = [*itertools.chain(*played)]
-    figures = {key: dict(aggregate(every, name)[key]) for key in ("mean", "iqm")}
-    over = "maps"
-    if len(runs) >= MIN_RUNS:
-        over = "runs"
-        of_runs = [aggregate(matches, name) for matches in played]
-        for key in figures:
-            interval = score_interval({"runs": np.array([each[key]["estimate"] for each in of_runs])})
-            figures[key] = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+    every = [match for run in runs.values() for match in run.matches if match.scenario in scenarios]
     return {
-        "method": name,
+        "method": first.method.name,
         "action_mode": first.action_mode,
         "authors": first.method.authors,
         "url": first.method.url,
-        "runs": len(runs),
-        "interval_over": over,
-        **figures,
+        "files": list(runs),
+        **_figures([*runs.values()], scenarios),
         "wins_against": {
             opponent: _win_rate([match for match in every if match.second == opponent])
             for opponent in first.suite.opponents
@@ -146,21 +216,31 @@ def _row(runs: Mapping[str, Submission], scenarios: Sequence[str]) -> dict[str, 
         "wins_in": {
             scenario: _win_rate([match for match in every if match.scenario == scenario]) for scenario in scenarios
         },
-        "submissions": [
-            {
-                "file": file,
-                "decisions": run.method.decisions,
-                "cpu_minutes": run.method.cpu_minutes,
-                "hardware": run.method.hardware,
-                "note": run.method.note,
-                "identity": dict(run.identity),
-                "challenge": run.challenge,
-                "proofs": len(run.proofs),
-                "results_hash": run.results_hash,
-            }
-            for file, run in runs.items()
-        ],
     }
+
+
+def _figures(runs: Sequence[Submission], scenarios: Sequence[str]) -> dict[str, Any]:
+    """Means over the runs of the mean and of the interquartile mean, with intervals over the maps, which runs share."""
+    seeds = {name: runs[0].suite.scenario(name).seeds for name in scenarios}
+    scores = [{name: _map_scores(run, name) for name in scenarios} for run in runs]
+    mean = score_interval({name: np.mean([run[name] for run in scores], axis=0) for name in scenarios}, maps=seeds)
+    of_runs = [float(interquartile_mean(np.concatenate([*run.values()]))) for run in scores]
+    iqm: dict[str, float | None] = {"estimate": float(np.mean(of_runs)), "low": None, "high": None}
+    if len({seed for each in seeds.values() for seed in each}) >= MIN_MAPS:
+
+        def mean_of_runs(values: NDArray[np.float64], axis: int) -> Any:  # of all runs' maps, run by run
+            return interquartile_mean(values.reshape(*values.shape[:-1], len(runs), -1)).mean(axis=axis)
+
+        strata = {(number, name): run[name] for number, run in enumerate(scores) for name in scenarios}
+        maps = {key: seeds[key[1]] for key in strata}  # so all runs get the same draws of maps
+        iqm |= asdict(stratified_bootstrap(strata, mean_of_runs, maps=maps))
+    return {"mean": asdict(mean), "iqm": iqm, "iqm_of_runs": of_runs}
+
+
+def _map_scores(run: Submission, scenario: str) -> NDArray[np.float64]:
+    """The scores (maps,) of a run in a scenario, means over the opponents."""
+    against = [map_scores(match) for match in run.matches if match.scenario == scenario]
+    return np.asarray(np.mean(against, axis=0))
 
 
 def _win_rate(matches: Sequence[Match]) -> float:

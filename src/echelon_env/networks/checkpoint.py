@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -34,6 +32,7 @@ from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import STREAMS
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
+from echelon_env.storage.reading import read_regular_file
 
 FORMAT = "echelon-checkpoint"
 VERSION = 3
@@ -195,20 +194,11 @@ def read_checked(path: Path, checksum: Mapping[str, Any], limit: int) -> bytes:
 def read_file(path: Path, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes. Raises CheckpointError, with the reason."""
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise CheckpointError(f"{path}: not a regular file")
-            data = file.read(limit + 1)
+        return read_regular_file(path, limit)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
-    if len(data) > limit:
-        raise CheckpointError(f"{path}: larger than the limit of {limit} bytes")
-    return data
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting for the other end of a pipe."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from error
 
 
 def _read_json(path: Path, limit: int) -> dict[str, Any]:

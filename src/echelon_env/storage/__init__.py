@@ -1,1 +1,1 @@
-"""Atomic file writes, and state as plain arrays."""
+"""Atomic file writes, bounded reads, and state as plain arrays."""

@@ -7,19 +7,24 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_env.evaluate.matches import LOSS, Battle, Identity, Match
+from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.stamps import document_hash
 from echelon_env.evaluate.suite import Suite
+from echelon_env.evaluate.tables import shorten
 
 NUM_PROOFS = 32
 """Number of proved battles of a scenario, fewer if the method won or drew fewer."""
 
 MAX_NAME, MAX_TEXT = 60, 1000
 """Most characters of a method's name and of another text."""
+
+_BLANK = "\u115f\u1160\u3164\uffa0"  # letters that are shown as spaces
 
 _URL = re.compile(r"https?://[^\s()<>\[\]\"'`\\|]{1,300}")
 
@@ -60,12 +65,24 @@ class Method:
             value = getattr(self, each.name)
             if isinstance(value, str):
                 check_text(f"method.{each.name}", value, MAX_NAME if each.name == "name" else MAX_TEXT)
-        if not self.name:
-            raise SubmissionError("method.name: expected a name, got ''")
+        if not any(letter.isalnum() and letter not in _BLANK for letter in self.name):
+            raise SubmissionError(f"method.name: expected a name with a letter or digit, got {self.name!a:.80}")
         if self.url and not _URL.fullmatch(self.url):
             raise SubmissionError(
                 f"method.url: expected an address such as https://example.org/x, got {self.url!r:.80}"
             )
+
+
+def default_method(player: Player, name: str | None = None) -> Method:
+    """What is known of a player's method: its name and decisions.
+
+    Without a name it is the last part of the player's, which may be a path. Raises SubmissionError for a name that is
+    not valid.
+    """
+    if name is None:
+        name = shorten(PurePath(player.name).name or player.name, MAX_NAME)
+    steps = player.identity.get("steps", 0)
+    return Method(name, decisions=steps if isinstance(steps, int) else 0)
 
 
 @dataclass(frozen=True)
@@ -80,8 +97,6 @@ class Submission:
     matches: tuple[Match, ...]
     """Scenario by scenario in the suite's order, and in each all of the suite's opponents in its order, on the same
     maps. The first player of each is the method."""
-    challenge: str = ""
-    """A text of someone else that the draw includes."""
     proofs: Mapping[BattleKey, bytes] = field(default_factory=dict)
     """Packed actions of the method's mechs in each of `drawn_battles`, see `pack_actions`."""
 
@@ -97,24 +112,19 @@ class Submission:
         numbers = {match.scenario: len(match.battles) for match in self.matches}
         return tuple(each.name for each in self.suite.scenarios if numbers.get(each.name) == 2 * len(each.seeds))
 
-    @property
-    def partial(self) -> bool:
-        """Whether a part of the suite was not played."""
-        return len(self.complete) < len(self.suite.scenarios)
-
 
 def drawn_battles(submission: Submission) -> tuple[BattleKey, ...]:
     """The battles that are proved: of each scenario up to `NUM_PROOFS` of those that the method did not lose.
 
     Lost battles give no points, so there is nothing to prove. The order of a scenario's battles is that of the SHA-256
-    of the results' hash, the challenge and the battle.
+    of the results' hash and the battle.
     """
     order: dict[str, list[tuple[bytes, BattleKey]]] = {}
     for match in submission.matches:
         for battle in match.battles:
             if battle.outcome != LOSS:
                 key = BattleKey(match.scenario, match.second, battle.number)
-                text = "\n".join([submission.results_hash, submission.challenge, *map(str, key)])
+                text = "\n".join([submission.results_hash, *map(str, key)])
                 order.setdefault(match.scenario, []).append((hashlib.sha256(text.encode()).digest(), key))
     return tuple(key for ordered in order.values() for _, key in sorted(ordered)[:NUM_PROOFS])
 
@@ -152,13 +162,23 @@ def check_text(name: str, value: Any, most: int = MAX_TEXT) -> str:
     return value
 
 
-def check_identity(identity: Any) -> dict[str, str | int]:
+def printable(text: str) -> str:
+    """A text of a stranger, such as the name of a file, with question marks for characters that cannot be printed."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def check_player(action_mode: Any, identity: Any) -> tuple[str, dict[str, str | int]]:
+    """Return a player's action mode and identity. Raises SubmissionError for those that a submission cannot hold."""
+    return check_text("player.action_mode", action_mode, 20), _check_identity(identity)
+
+
+def _check_identity(identity: Any) -> dict[str, str | int]:
     """Return a player's identity. Raises SubmissionError unless it is a few short texts and integers."""
     if not isinstance(identity, Mapping) or len(identity) > 16:
         raise SubmissionError("identity: expected an object of at most 16 entries")
     for key, value in identity.items():
         check_text("identity", key, 60)
-        if not isinstance(value, int):
+        if type(value) is not int:
             check_text(f"identity.{key}", value, 300)
         elif not 0 <= value < 2**63:
             raise SubmissionError(f"identity.{key}: expected an integer from 0 to 2**63 - 1")

@@ -6,9 +6,8 @@
      "method": {"name": TEXT, "authors": TEXT, "url": TEXT, "decisions": N, "cpu_minutes": X, "hardware": TEXT,
                 "note": TEXT},
      "player": {"action_mode": TEXT, "identity": {KEY: TEXT or N}},
-     "suite": {"name": TEXT, "hash": SHA256}, "complete": [SCENARIO, ...], "partial": BOOL,
+     "suite": {"name": TEXT, "hash": SHA256},
      "stamp": {"package": VERSION, "engine_hash": SHA256, "opponents_hash": SHA256, ...},
-     "challenge": TEXT,
      "results_hash": SHA256,
      "results": {SCENARIO: {OPPONENT: {"outcome": [1, 0 or -1, ...], "reason": [TEXT, ...], "decisions": [N, ...],
                                        "scores": [[s, s], ...], "survivors": [[N, N], ...]}}},
@@ -25,6 +24,7 @@ import binascii
 import dataclasses
 import errno
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from typing import Any
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, build
-from echelon_env.engine.state import REASONS
+from echelon_env.engine import state
 from echelon_env.evaluate.matches import SIDES, Battle, Match
 from echelon_env.evaluate.players import baseline
 from echelon_env.evaluate.submission.document import (
@@ -41,15 +41,18 @@ from echelon_env.evaluate.submission.document import (
     Method,
     Submission,
     SubmissionError,
-    check_identity,
+    check_player,
     check_text,
     drawn_battles,
+    printable,
     results_document,
     with_configs,
 )
 from echelon_env.evaluate.submission.proofs import unpack_proofs
 from echelon_env.evaluate.suite import SUITES, Suite, load_suite
+from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.reading import read_regular_file
 
 FORMAT, VERSION = "echelon-submission", 1
 
@@ -62,12 +65,17 @@ MAX_VALUES = 1 << 20
 MAX_SCORE = 1e6
 """Largest score, in s."""
 
+MAX_MESSAGE = 400
+"""Characters of a message about what a file holds."""
+
 _KEYS = (
-    "format", "version", "method", "player", "suite", "complete", "partial", "stamp", "challenge", "results_hash",
-    "results", "proofs",
+    "format", "version", "method", "player", "suite", "stamp", "results_hash", "results", "proofs",
 )  # fmt: skip
 _COLUMNS = ("outcome", "reason", "decisions", "scores", "survivors")
 _HASH = re.compile("[0-9a-f]{64}")
+_REASONS = ZONE_CONTROL, ELIMINATION, TIME_LIMIT = [
+    state.REASONS[reason] for reason in (state.ZONE_CONTROL, state.ELIMINATION, state.TIME_LIMIT)
+]
 
 
 def write_submission(path: str | os.PathLike[str], submission: Submission) -> None:
@@ -104,12 +112,15 @@ def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None)
     OSError
         If the file cannot be read.
     """
-    with open(path, "rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    name = printable(os.fspath(path))
+    try:
+        data = read_regular_file(path, MAX_BYTES)
+    except ValueError as error:
+        raise SubmissionError(f"{name}: {error}") from None
     try:
         return _from_document(_parse(data), suite)
     except ConfigError as error:
-        raise SubmissionError(f"{os.fspath(path)}: {error}") from None
+        raise SubmissionError(f"{name}: {shorten(printable(str(error)), MAX_MESSAGE)}") from None
 
 
 def _dump(value: Any) -> str:
@@ -123,10 +134,7 @@ def _to_document(submission: Submission) -> dict[str, Any]:
         "method": dataclasses.asdict(submission.method),
         "player": {"action_mode": submission.action_mode, "identity": dict(submission.identity)},
         "suite": {"name": submission.suite.name, "hash": submission.suite.hash},
-        "complete": list(submission.complete),
-        "partial": submission.partial,
         "stamp": dict(submission.stamp),
-        "challenge": submission.challenge,
         "results_hash": submission.results_hash,
         "results": results_document(submission),
         "proofs": [
@@ -143,8 +151,6 @@ def _to_document(submission: Submission) -> dict[str, Any]:
 
 def _parse(data: bytes) -> Any:
     """The JSON of a file. Raises SubmissionError."""
-    if len(data) > MAX_BYTES:
-        raise SubmissionError(f"expected at most {MAX_BYTES:,} bytes")
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise SubmissionError(f"expected at most {MAX_VALUES:,} values")
 
@@ -152,17 +158,24 @@ def _parse(data: bytes) -> Any:
         raise SubmissionError(f"expected finite numbers, got {constant}")
 
     try:
-        return json.loads(data, parse_constant=refuse)
+        return json.loads(data.decode(), parse_constant=refuse, object_pairs_hook=_different_keys)
     except (ValueError, RecursionError) as error:
         if isinstance(error, SubmissionError):
             raise
         raise SubmissionError(f"expected JSON: {error!s:.200}") from None
 
 
+def _different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise SubmissionError("expected different keys in each object, got the same twice")
+    return document
+
+
 def _from_document(document: Any, suite: Suite | None) -> Submission:
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise SubmissionError("expected a submission of echelon-env")
-    if document.get("version") != VERSION:
+    if type(document.get("version")) is not int or document["version"] != VERSION:
         raise SubmissionError(f"version {document.get('version')!r:.20} of the format, this release reads {VERSION}")
     _check_keys("the document", document, _KEYS)
     _check_keys("player", document["player"], ("action_mode", "identity"))
@@ -170,24 +183,17 @@ def _from_document(document: Any, suite: Suite | None) -> Submission:
     suite = _read_suite(document["suite"], suite)
     submission = Submission(
         method,
-        check_text("player.action_mode", document["player"]["action_mode"], 20),
-        check_identity(document["player"]["identity"]),
+        *check_player(document["player"]["action_mode"], document["player"]["identity"]),
         suite,
         _read_stamp(document["stamp"]),
         (),
-        check_text("challenge", document["challenge"]),
     )
     submission = dataclasses.replace(submission, matches=_read_results(document["results"], submission))
-    derived = {
-        "results_hash": submission.results_hash,
-        "complete": [*submission.complete],
-        "partial": submission.partial,
-    }
-    for key, expected in derived.items():
-        if document[key] != expected:
-            raise SubmissionError(
-                f"{key}: expected {expected}, which follows from the results, got {document[key]!r:.80}"
-            )
+    if document["results_hash"] != submission.results_hash:
+        raise SubmissionError(
+            f"results_hash: expected {submission.results_hash}, which follows from the results, got "
+            f"{document['results_hash']!r:.80}"
+        )
     proofs = _read_proofs(document["proofs"])
     if tuple(proofs) != drawn_battles(submission):
         raise SubmissionError("proofs: expected those of the battles that the results draw")
@@ -275,7 +281,7 @@ def _read_battles(where: str, document: Any, suite: Suite, scenario: str, config
         own = sizes[number % 2], sizes[1 - number % 2]
         checks = {
             "outcome": _is_integer(outcome, -1, 1),
-            "reason": isinstance(reason, str) and reason in REASONS[1:],
+            "reason": isinstance(reason, str) and reason in _REASONS,
             "decisions": _is_integer(length, 1, config.max_steps),
             "scores": _is_pair(scores) and all(_is_score(score) for score in scores),
             "survivors": _is_pair(survivors) and all(map(_is_integer, survivors, (0, 0), own)),
@@ -284,6 +290,9 @@ def _read_battles(where: str, document: Any, suite: Suite, scenario: str, config
             if not valid:
                 value = row[_COLUMNS.index(column)]
                 raise SubmissionError(f"{where}.{column}: battle {number}: unexpected value {value!r:.80}")
+        problem = _contradiction(row, config)
+        if problem:
+            raise SubmissionError(f"{where}: battle {number}: {problem}")
         battles.append(
             Battle(
                 number=number,
@@ -300,18 +309,40 @@ def _read_battles(where: str, document: Any, suite: Suite, scenario: str, config
     return tuple(battles)
 
 
+def _contradiction(row: tuple[int, str, int, list[float], list[int]], config: BattleConfig) -> str:
+    """What in a battle's columns cannot be by the rules of the game (docs/game.md); empty if nothing."""
+    outcome, reason, length, (own, other), survivors = row
+    to_win, longest = config.zone.score_to_win, length * config.decision_seconds
+    if max(own, other) > longest * (1 + 1e-9):
+        return f"a score is higher than the {longest:g} s of the battle"
+    if (max(own, other) >= to_win) != (reason == ZONE_CONTROL):
+        return f"it ended by {reason}, expected {ZONE_CONTROL} if and only if a score is at least {to_win:g} s"
+    if reason != ZONE_CONTROL and (0 in survivors) != (reason == ELIMINATION):
+        return f"it ended by {reason}, expected {ELIMINATION} if and only if a team has no survivors"
+    if reason == TIME_LIMIT and length != config.max_steps:
+        return f"it ended by {reason} after {length} decisions, expected {config.max_steps}"
+    first, second = survivors if reason == ELIMINATION else (own, other)
+    winner = (first > second) - (first < second)
+    if outcome != winner and not (reason == TIME_LIMIT and winner == 0):  # then the armour decides
+        return f"the outcome is {outcome}, expected {winner}, which follows from the other columns"
+    return ""
+
+
 def _read_proofs(document: Any) -> dict[BattleKey, bytes]:
     """The proofs in the order of the file. Their actions are unpacked when they are verified."""
     if not isinstance(document, list):
         raise SubmissionError("proofs: expected a list")
-    proofs = {}
+    proofs: dict[BattleKey, bytes] = {}
     for number, each in enumerate(document):
         _check_keys(f"proofs.{number}", each, (*BattleKey._fields[:2], "battle", "actions"))
         scenario, opponent, battle, actions = each["scenario"], each["opponent"], each["battle"], each["actions"]
         if not isinstance(scenario, str) or not isinstance(opponent, str) or type(battle) is not int:
             raise SubmissionError(f"proofs.{number}: expected the names of scenario and opponent and a battle's number")
+        key = BattleKey(scenario, opponent, battle)
+        if key in proofs:
+            raise SubmissionError(f"proofs.{number}: expected one proof of each battle, got a second one")
         try:
-            proofs[BattleKey(scenario, opponent, battle)] = base64.b64decode(actions, validate=True)
+            proofs[key] = base64.b64decode(actions, validate=True)
         except (TypeError, ValueError, binascii.Error):
             raise SubmissionError(f"proofs.{number}.actions: expected base64") from None
     return proofs
@@ -328,7 +359,7 @@ def _is_integer(value: Any, low: int, high: int) -> bool:
 
 
 def _is_score(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MAX_SCORE  # a NaN is not
+    return type(value) in (int, float) and 0 <= value <= MAX_SCORE and math.copysign(1, value) > 0  # a NaN is not
 
 
 def _is_pair(value: Any) -> bool:

@@ -32,9 +32,9 @@ from echelon_env.evaluate.submission.document import (
     Method,
     Submission,
     SubmissionError,
-    check_identity,
-    check_text,
+    check_player,
     decisions,
+    default_method,
     drawn_battles,
     with_configs,
 )
@@ -50,7 +50,6 @@ def make_submission(
     player: Player,
     suite: Suite,
     method: Method | None = None,
-    challenge: str = "",
     num_threads: int = 1,
 ) -> Submission:
     """Make a submission from a player's matches on a suite. Plays the drawn battles again, and records them.
@@ -65,9 +64,7 @@ def make_submission(
     suite
         The suite.
     method
-        What is said about the method; by default its name is the player's.
-    challenge
-        A text that changes the draw, such as a word from the person who is to verify the submission.
+        What is said about the method; by default its name is the last part of the player's, which may be a path.
     num_threads
         Number of threads that step the battles, at least 1.
 
@@ -79,19 +76,17 @@ def make_submission(
         For a match that was not played on the suite's maps.
     """
     if method is None:
-        method = Method(player.name, decisions=int(player.identity.get("steps", 0)))
+        method = default_method(player)
     bare = [
         dataclasses.replace(each, first=method.name, classes=({}, {}), identities=(player.identity, {}))
         for each in _ordered(matches, player, suite)
     ]
     submission = Submission(
         method,
-        player.action_mode,
-        check_identity(player.identity),
+        *check_player(player.action_mode, player.identity),
         suite,
         stamp(),
         tuple(bare),
-        check_text("challenge", challenge),
     )
     proofs: dict[BattleKey, bytes] = {}
     drawn = drawn_battles(submission)
