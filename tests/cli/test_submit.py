@@ -78,7 +78,7 @@ def test_a_part_of_a_suite_says_what_is_complete(submit, suite, capsys):
     assert submit("less.json", "--battles", "2").endswith("proved; a part of the suite, complete: no scenario)\n")
     assert leaderboard("part.json", "less.json", "--suite", "small.json", "--scenario", "duel-open") == 0
     printed = capsys.readouterr().out
-    assert "not ranked: less.json: has completed no scenario only" in printed
+    assert "not ranked: less.json: has completed no scenario" in printed
     assert " 1 novice" in printed
     assert "NOT VERIFIED: no proof was replayed" in printed
 

@@ -78,7 +78,8 @@ def _reason(submission: Mapping[str, Any]) -> str:
     if submission["failures"]:
         first, *others = submission["failures"]
         return f"FAILED to verify: {printable(first)}{f' and {len(others)} more' if others else ''}"
-    return f"has completed {', '.join(submission['complete']) or 'no scenario'} only"
+    complete = ", ".join(submission["complete"])
+    return f"has completed {complete} only" if complete else "has completed no scenario"
 
 
 def _title(section: Mapping[str, Any]) -> str:
