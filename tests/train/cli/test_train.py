@@ -179,7 +179,7 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
-    assert "--resume accepts new values of --steps, --max-minutes, --games, --device" in words
+    assert "--resume accepts new values of --steps, --max-minutes, --max-cpu-minutes, --games, --device" in words
 
 
 def test_every_setting_has_a_help_text():
