@@ -24,6 +24,11 @@ def judge(player: Player, suite_name: str, scenarios: Iterable[str]) -> dict[str
             match = play_match(player, baseline(opponent), config, seeds, scenario=name)
             suite.check_match(match)
             outcomes[name][opponent] = "".join(LETTERS[battle.outcome] for battle in match.battles)
+    return judged(suite_name, outcomes)
+
+
+def judged(suite_name: str, outcomes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """What a row says of its battles: the suite whose maps they have, the stamp, and the outcomes by scenario."""
     return {**conditions(suite_name), "package": stamp()["package"], "outcomes": outcomes}
 
 

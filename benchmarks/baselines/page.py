@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from benchmarks.baselines import results
+from benchmarks.baselines import cross, results
 from benchmarks.baselines.judge import current
 from benchmarks.baselines.plan import (
     BUDGETS,
@@ -155,6 +155,21 @@ def missing(rows: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(["Not measured yet:", "", *lines])
 
 
+def cross_table(found: Sequence[Entry]) -> str:
+    """Battles that each policy (rows) won of those against each other one (columns), in per cent."""
+    if not found:
+        return "Not measured yet."
+    head = ["", *(f"`{entry.method}`" for entry in found), "mean score"]
+    lines = [head, ["---"] * len(head)]
+    for entry in found:
+        wins = (
+            f"{100 * entry.wins(other.method).estimate:.0f}" if other.method in entry.opponents else ""
+            for other in found
+        )
+        lines.append([f"`{entry.method}`", *wins, _share(entry.mean)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def readme(rows: Sequence[Mapping[str, Any]]) -> str:
     """The best method of the trainer and the best of the other libraries in the duel, for the first page."""
     found = [entry for entry in entries(rows, "duel") if entry.trained]
@@ -224,8 +239,11 @@ def _panel(axes: Axes, scenario: str, found: Sequence[Entry]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A page whose marked parts are those of the rows. Raises ValueError for an unknown mark."""
+def filled(text: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """A page whose marked parts are those of the rows and of the rows of cross-play.
+
+    Raises ValueError for an unknown mark.
+    """
 
     def part(match: re.Match[str]) -> str:
         parts = {
@@ -234,6 +252,7 @@ def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
             "generalization": lambda: generalization(rows),
         }
         parts |= {name: lambda name=name: table(entries(rows, name)) for name in TABLE}
+        parts |= {f"cross-{name}": lambda name=name: cross_table(entries(pairs, name)) for name in TABLE}
         if match[2] not in parts:
             raise ValueError(f"expected a mark of {', '.join(parts)}, got {match[2]!r}")
         return f"{match[1]}{parts[match[2]]()}\n{match[3]}"
@@ -243,9 +262,9 @@ def filled(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 def main() -> int:
     """Write the page, its picture, and the README."""
-    rows = current(results.read(results.FILE))
+    rows, pairs = (current(results.read(file)) for file in (results.FILE, cross.FILE))
     for path in (PAGE, README):
-        write_bytes(path, filled(path.read_text(encoding="utf-8"), rows).encode())
+        write_bytes(path, filled(path.read_text(encoding="utf-8"), rows, pairs).encode())
     if rows:
         draw(rows).savefig(PICTURE, metadata={"Software": None})
     return 0

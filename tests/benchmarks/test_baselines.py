@@ -1,13 +1,15 @@
 """The table of baselines: its runs, its rows and its page."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from benchmarks.baselines import __main__ as command
-from benchmarks.baselines import judge, ours, page, plan, results, runs
+from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
 from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
-from echelon_env.evaluate import freeze_suite
+from echelon_env.evaluate import baseline, freeze_suite
 
 SCENARIO = "duel-open"
 KEPT = ("decisions", "cpu_minutes", "outcomes", "suite_hash", "engine_hash", "opponents_hash")
@@ -61,6 +63,22 @@ def test_references_are_rows_and_the_plan_says_what_is_missing(small, capsys):
     ]
     with pytest.raises(SystemExit):
         command.main(["--method", "nonsense"])
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_all_missing_rows_are_made_and_a_failure_is_said(small, monkeypatch, code):
+    rows, commands = small / "rows.json", []
+
+    def run_process(arguments):
+        commands.append([str(each) for each in arguments])
+        return subprocess.CompletedProcess(arguments, code if "ppo" in arguments else 0)
+
+    monkeypatch.setattr(command.subprocess, "run", run_process)
+    assert command.main(["--jobs", "2", "--out", str(small), "--rows", str(rows)]) == code
+    started = {(each[each.index("--method") + 1], "--seed" in each) for each in commands}
+    assert started == {(run.method, run.seed is not None) for run in plan.planned()}
+    assert len(commands) == len(started)
+    assert all(each[each.index("--rows") + 1] == str(rows) for each in commands)
 
 
 def test_an_interrupted_run_of_other_libraries_goes_on(small):
@@ -131,13 +149,35 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
 
 
 def test_the_published_page_is_that_of_the_published_rows():
-    rows = judge.current(results.read(results.FILE))
+    rows, pairs = (judge.current(results.read(file)) for file in (results.FILE, cross.FILE))
     assert rows
+    assert pairs
     for path in (page.PAGE, page.README):
         text = path.read_text(encoding="utf-8")
-        assert page.filled(text, rows) == text
+        assert page.filled(text, rows, pairs) == text
     with pytest.raises(ValueError, match="expected a mark of missing"):
-        page.filled("<!-- baselines: nonsense -->\n<!-- end -->", rows)
+        page.filled("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
+
+
+def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
+    monkeypatch.setattr(cross, "load_suite", judge.load_suite)
+    monkeypatch.setattr(cross, "SUITE", "tiny")
+    monkeypatch.setattr(cross, "BUDGETS", plan.BUDGETS)
+    monkeypatch.setattr(cross, "TABLE", (SCENARIO,))
+    monkeypatch.setattr(cross, "REFERENCES", ("idle", "trivial"))
+    monkeypatch.setattr(runs, "player", lambda run, out: baseline("novice"))
+    done = small / f"{SCENARIO}-ppo-1"
+    done.mkdir()
+    (done / runs.FACTS).write_text("{}")
+    assert cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")]) == 0
+    rows = {row["method"]: row for row in results.read(small / "pairs.json")}
+    assert {name: row["seed"] for name, row in rows.items()} == {"idle": None, "trivial": None, "ppo": 1}
+    assert rows["ppo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
+    assert rows["idle"]["outcomes"][SCENARIO] == {"trivial": "LLLL", "ppo": "LLLL"}
+    lines = page.cross_table(page.entries(rows.values(), SCENARIO, "tiny")).splitlines()
+    assert lines[0] == "|  | `ppo` | `trivial` | `idle` | mean score |"
+    assert lines[2].startswith("| `ppo` |  | 100 | 100 | 100.0")
+    assert page.cross_table([]) == "Not measured yet."
 
 
 def test_rows_of_other_rules_are_not_shown():

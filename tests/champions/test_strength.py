@@ -1,54 +1,76 @@
-"""The champions' strength has not moved: wins on fixed maps lie in the interval that their cards imply.
+"""The champions' strength has not moved: battles on the suite's maps end as in their published rows.
 
-If a change of rules, maps or observations makes one of these tests fail, train the champion again, or measure its
-present strength for its card in docs/champions.md.
+By the rules of the rows the outcomes are identical. By other rules the difference, map by map, must be one that chance
+explains: else train the champion again, or measure its present strength for its card (docs/champions.md).
 """
 
+import numpy as np
 import pytest
+from benchmarks.baselines import results
+from benchmarks.baselines.judge import LETTERS, conditions
+from benchmarks.baselines.plan import SUITE, TABLE
 from scipy import stats
 
-from echelon_env import make_config
-from echelon_env.evaluate import baseline, evaluation_seed, named_player, play_match
+from echelon_env.config.opponent import CHAMPION
+from echelon_env.evaluate import baseline, load_suite, named_player, play_match
 
-RATES = {
-    ("duel", "expert"): 0.995,
-    ("duel", "veteran"): 0.975,
-    ("skirmish", "expert"): 0.87,
-    ("skirmish", "veteran"): 0.935,
-    ("battle", "expert"): 0.81,
-    ("battle", "veteran"): 0.955,
+VALUES = {letter: value for value, letter in LETTERS.items()}
+LEAST_P = 0.01
+"""Of the hypothesis that the mean difference of a map's outcomes is 0."""
+
+ROWS = {
+    row["scenario"]: row for row in results.read(results.FILE) if (row["method"], row["suite"]) == (CHAMPION, SUITE)
 }
-"""Win rates of the cards, in 200 battles or more."""
-
-CONFIDENCE = 0.99
 
 
-def check(scenario: str, opponent: str, maps: int, champion: str = "champion") -> None:
-    seeds = [evaluation_seed(27, number) for number in range(maps)]
+def outcomes(scenario: str, opponent: str, maps: int, champion: str = CHAMPION) -> str:
+    suite = load_suite(SUITE)
     players = named_player(champion), baseline(opponent)
-    match = play_match(*players, make_config(scenario), seeds, scenario=scenario)
-    low, high = stats.binom.interval(CONFIDENCE, 2 * maps, RATES[scenario, opponent])
-    print(f"{match.wins} of {2 * maps} battles of {scenario} won against {opponent}, expected {low:.0f} to {high:.0f}")
-    assert low <= match.wins <= high
+    match = play_match(*players, suite.config(scenario), suite.scenario(scenario).seeds[:maps], scenario=scenario)
+    return "".join(LETTERS[battle.outcome] for battle in match.battles)
 
 
-@pytest.mark.parametrize(("scenario", "opponent", "maps"), [("duel", "veteran", 12), ("skirmish", "expert", 8)])
-def test_the_strength_in_a_few_battles(scenario, opponent, maps):
-    check(scenario, opponent, maps)
+def check(scenario: str, opponent: str, maps: int, champion: str = CHAMPION, row: dict | None = None) -> None:
+    row = row or ROWS[scenario]
+    before, now = row["outcomes"][scenario][opponent][: 2 * maps], outcomes(scenario, opponent, maps, champion)
+    print(f"{scenario} v {opponent}: {now.count('W')} of {2 * maps} battles won, {before.count('W')} in the row")
+    if all(row[name] == value for name, value in conditions(SUITE).items()):
+        assert now == before
+    by_map = [np.array([VALUES[each] for each in played]).reshape(-1, 2).mean(axis=1) for played in (now, before)]
+    found = stats.permutation_test(
+        by_map, lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=9_999, rng=1
+    )
+    assert found.pvalue > LEAST_P, f"mean outcome {found.statistic:+.2f} against the row"
+
+
+@pytest.mark.parametrize(("scenario", "maps"), [("duel", 12), ("skirmish", 8)])
+def test_the_strength_in_a_few_battles(scenario, maps):
+    check(scenario, "expert", maps)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("scenario", "maps"), [("duel", 30), ("skirmish", 20), ("battle", 12)])
-def test_the_strength_against_the_expert(scenario, maps):
-    check(scenario, "expert", maps)
+def test_the_strength_against_the_veteran(scenario, maps):
+    check(scenario, "veteran", maps)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scenario", "opponent"), RATES)
-def test_the_strength_in_many_battles(scenario, opponent):
+@pytest.mark.parametrize("opponent", load_suite(SUITE).opponents)
+@pytest.mark.parametrize("scenario", TABLE)
+def test_the_strength_in_all_battles(scenario, opponent):
     check(scenario, opponent, 100)
 
 
-def test_a_weaker_champion_fails():
-    with pytest.raises(AssertionError):
-        check("duel", "veteran", 12, "champion@reaction_delay=1")
+OTHER_RULES = {"engine_hash": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    ("champion", "moved"), [("champion@reaction_delay=1", True), ("champion@aim_error=0.001", False)]
+)
+def test_by_other_rules_a_weaker_champion_fails_and_an_equal_one_passes(champion, moved):
+    row = ROWS["duel"] | OTHER_RULES
+    if moved:
+        with pytest.raises(AssertionError, match="mean outcome -"):
+            check("duel", "veteran", 12, champion, row)
+    else:
+        check("duel", "veteran", 12, champion, row)
