@@ -56,9 +56,9 @@ class Entry:
 
 ENTRIES = (
     Entry(
-        "battle", "champion", "expert", 11, 86.6, Camera(60.5, 54, 29, 2.1),
-        "Seven blue mechs hold the zone against four, but three of their mediums have just overheated and shut down; "
-        "at the end a red heavy is the last mech of twenty.",
+        "battle", "champion", "expert", 3, 59.6, Camera(31, 67, 29, 1.0),
+        "The first clash in the zone: red has just lost both lights, and a blue medium has overheated and shut down. "
+        "The last blue heavy destroys the last red mech, a scout, with 5 of its 200 hit points left.",
     ),
     Entry(
         "company-city", "expert", "expert", 1, 169.6, Camera(92, 78, 44, 0.0),
@@ -66,23 +66,24 @@ ENTRIES = (
         "destroyed behind its own lines.",
     ),
     Entry(
-        "skirmish-jungle", "champion", "expert", 2, 190.6, Camera(60, 55, 28, -2.1),
-        "The policy leads by 34 points while its medium, shut down by heat, is under fire in a clearing; at the end "
-        "the last two mechs destroy each other in the same decision.",
+        "skirmish-jungle", "champion", "expert", 13, 321.6, Camera(41, 48, 16, 1.0),
+        "The last two heavies leave the zone empty for twenty seconds, then meet beside it. Blue's shuts down twice, "
+        "and wins with 29 hit points left.",
     ),
     Entry(
-        "company", "champion", "expert", 0, 149.6, Camera(46.5, 58.5, 46, -2.1, 0.6),
-        "Blue attacks the zone in one block, and red's scouts jam from the side; the lead changes four times.",
+        "company", "champion", "expert", 3, 105.6, Camera(29, 69, 44, -0.5, 0.6),
+        "Red has more of the zone, in which both teams stand until the end. Blue overtakes it ten seconds before the "
+        "time limit, and wins by one point.",
     ),
     Entry(
-        "battle-industry", "champion", "champions/skirmish", 3, 61.6, Camera(31, 66, 30, -1.9, 0.6),
-        "Two trained policies in the smoke before the zone, where blue's heavy has just destroyed a light of its own "
-        "side; the last mech of all is blue's other heavy.",
+        "battle-industry", "champion", "champions/skirmish", 6, 116.6, Camera(41, 42, 27, 1.0),
+        "Two champions overheat alike: three blue mechs and a red medium are shut down at once. Blue's last heavy, "
+        "behind in the score, destroys red's.",
     ),
     Entry(
-        "octet", "champion", "expert", 6, 239.6, Camera(36, 40, 17, -2.1),
-        "The champion's last heavy holds the zone and has 40 of the 45 points that win; red's last heavy comes close "
-        "and destroys it.",
+        "octet", "champion", "expert", 13, 252.6, Camera(63, 37, 18, 1.0),
+        "The champion leads by 36 to 11 points, but its last medium has overheated and shut down in front of red's "
+        "last heavy. The heavy destroys it.",
     ),
     Entry(
         "ambush", "expert", "expert", 0, 67.6, Camera(37, 54.5, 28, 0.0),
@@ -95,29 +96,29 @@ ENTRIES = (
         "seconds, overheats, and is lost.",
     ),
     Entry(
-        "skirmish", "champion", "expert", 1, 85.6, Camera(56.5, 59, 20, 0.0),
-        "A fight at arm's length in the zone: a red medium has lost its legs and fallen, and a blue heavy destroys "
-        "it.",
+        "skirmish", "champion", "expert", 11, 215.6, Camera(56, 51, 19, 2.4),
+        "Three blue mechs hold the zone against five, and destroy all of them within four seconds. Here both heavies "
+        "fall in the same decision.",
     ),
     Entry(
-        "skirmish-open", "expert", "champion", 8, 62.6, Camera(54.5, 25.5, 27, -2.1),
-        "A blue medium is knocked down in the zone in front of three red mechs and destroyed; the policy was behind, "
-        "and wins with its last mech.",
+        "skirmish-open", "expert", "champion", 6, 330.6, Camera(40, 31, 24, 1.0),
+        "Blue's last heavy, with less than 40 of its 200 hit points, holds the zone and has just taken the lead. The "
+        "champion's last medium, unhurt, stands 20 m away and fires 111 shells in the battle without a hit.",
     ),
     Entry(
-        "skirmish-unseen", "champion", "expert", 9, 205.6, Camera(62, 41, 18, 0.6),
-        "One red heavy against a heavy and two mediums that overheat in turn: it destroys all three, the last one at "
-        "37 of 45 points.",
+        "skirmish-unseen", "champion", "expert", 28, 224.6, Camera(58, 39, 17, 1.0),
+        "A blue heavy and a light lose the zone to a heavy and a medium at 39 of the 45 points that win. The red "
+        "heavy is left alone, with 3 of its 200 hit points.",
     ),
     Entry(
-        "skirmish-seen", "champion", "expert", 8, 271.6, Camera(66, 40, 20, 0.6),
-        "The last two heavies: the champion's is knocked down for the second time and loses, with as many points as "
-        "the expert.",
+        "skirmish-seen", "champion", "expert", 5, 61.6, Camera(53, 52, 22, -0.5),
+        "Red leads by seven points and holds the zone, while blue comes from two sides. Blue takes the lead in the "
+        "last decision, in which it destroys the last red mech.",
     ),
     Entry(
-        "trio", "champion", "expert", 4, 275.6, Camera(55, 54, 14, -2.1),
-        "Two heavies destroy each other within one decision, three points before the champion's has won; red is left "
-        "with its scout, which has no gun.",
+        "trio", "champion", "expert", 4, 236.6, Camera(58, 56, 16, -0.5),
+        "A red heavy holds the zone, but has lost its legs and fallen. Blue's last heavy destroys it, and then the "
+        "medium behind it.",
     ),
     Entry(
         "pair-city", "expert", "expert", 1, 190.6, Camera(41.5, 48.5, 18, -2.1),
@@ -125,25 +126,26 @@ ENTRIES = (
         "on for a minute.",
     ),
     Entry(
-        "duel", "champion", "expert", 14, 284.6, Camera(68, 31, 15, -2.1),
-        "The policy has 40 of the 45 points that win, and its last shells are on their way to an expert with almost "
-        "no armour.",
+        "duel", "champion", "expert", 0, 68.6, Camera(40, 56, 14, -0.5),
+        "The champion has fired smoke at the expert in the zone, and shells follow. The expert is destroyed without a "
+        "shot of its own.",
     ),
     Entry(
-        "duel-cover", "expert", "champion", 6, 126.6, Camera(24, 25, 15, 0.5),
-        "A laser and shells across the street: the policy stands in the zone, and the expert comes to take it.",
+        "duel-cover", "expert", "champion", 18, 259.6, Camera(42, 19, 14, -0.5),
+        "The two meet at the zone for the last time, and the expert wins. The champion has fired 113 shells, most "
+        "of them at nothing, with 15 hits.",
     ),
     Entry(
-        "duel-open", "champion", "expert", 13, 67.6, Camera(31.5, 18, 14, 2.1),
-        "An early exchange of a duel on open ground, where both see each other all the time; the policy wins with "
-        "10 of its 150 hit points, behind in the score.",
+        "duel-open", "champion", "expert", 18, 51.6, Camera(29, 17, 15, -2.1),
+        "A duel on open ground, where smoke is banned: the champion has about 30 of its 150 hit points left, the "
+        "expert 110. It hits with 9 of 39 shells, the expert with 21 of 40.",
     ),
 )  # fmt: skip
 
 SIZE, MOVING_SIZE = (960, 540), (640, 360)  # pixels
-MOVING_SCENARIO, MOVING_START, MOVING_FRAMES = "battle", 57.0, 80
+MOVING_SCENARIO, MOVING_START, MOVING_FRAMES = "battle", 50.0, 80
 FRAME_SECONDS = 0.1
-MOVING_CAMERA, MOVING_TURN = Camera(61.5, 52.5, 30, 2.4), -0.008  # rad per frame
+MOVING_CAMERA, MOVING_TURN = Camera(31, 67, 30, 1.3), -0.008  # rad per frame
 
 CHROMIUM_OPTIONS = ("--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader")
 STYLE = """footer, #inspector, .roster:has(:nth-child(15)) .mech { display: none }
