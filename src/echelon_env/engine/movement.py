@@ -90,7 +90,7 @@ def overlaps_in_plane(mech_class: Row, x: float, y: float, other: Row, other_cla
 
 @kernel
 def _count_near(tables: Tables, mechs: Any, near: Any, m: int, dx: float, dy: float) -> int:
-    """Number of the mechs near mech m, or 0 if it can touch none of them on its way by (dx, dy), upwards or downwards."""
+    """Number of the mechs near mech m, or 0 if it can touch none of them on its way by (dx, dy), up or down."""
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     half_length, half_width = mech_class.half_length + abs(dx), mech_class.half_width + abs(dy)
