@@ -130,8 +130,8 @@ class BattleEngine:
         Returns
         -------
         numpy.ndarray
-            (B, M, D) float32: the observations of all battles, in the engine's own buffer, valid until the next call and
-            only to be read: rows of mechs that stay dead are not written again.
+            (B, M, D) float32: the observations of all battles, in the engine's own buffer, valid until the next call.
+            It is only to be read: rows of mechs that stay dead are not written again.
 
         Raises
         ------

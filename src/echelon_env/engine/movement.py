@@ -100,8 +100,8 @@ def _count_near(tables: Tables, mechs: Any, near: Any, m: int, dx: float, dy: fl
         close_x = abs(mech.x - other.x) < half_length + other_class.half_length
         close_y = abs(mech.y - other.y) < half_width + other_class.half_width
         if close_x & close_y:
-            return integer(near[0])
-    return integer(0)
+            return int(near[0])
+    return 0
 
 
 @kernel
