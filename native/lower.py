@@ -121,6 +121,17 @@ def describe(value: Any) -> Any:
     return "float64" if isinstance(value, float) else "bool" if isinstance(value, bool) else "int64"
 
 
+def index_without_wrap() -> None:
+    """Let this process compile indices as they are. Numba adds the length to negative ones, and kernels have none."""
+    import numba
+    from numba.np import arrayobj
+
+    def as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+        return context.cast(builder, index, kind, numba.types.intp)
+
+    arrayobj.fix_integer_index = as_it_is
+
+
 def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
     """The bitcode of a function and of all that it calls, not optimised, and the function's symbol."""
     import numba
@@ -150,6 +161,7 @@ def main(folder: Path, names: list[str]) -> None:
 
     before = {path.relative_to(PACKAGE).as_posix(): _library.file_digest(path) for path in PACKAGE.rglob("*.py")}
     samples = sample_arguments()
+    index_without_wrap()
     functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
     for name in names or ENTRIES:
         arguments = dict(zip(inspect.signature(functions[name]).parameters, samples[name], strict=True))

@@ -24,6 +24,7 @@ from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import begin_battle, step_range
+from echelon_env.engine.voxels import blocks_of
 from echelon_env.engine.workers import Workers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
@@ -130,6 +131,7 @@ class BattleEngine:
         -------
         numpy.ndarray
             (B, M, D) float32: the observations of all battles, in the engine's own buffer, valid until the next call.
+            It is only to be read: rows of mechs that stay dead are not written again.
 
         Raises
         ------
@@ -335,6 +337,7 @@ class BattleEngine:
         check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
+        np.copyto(self.state.blocks, blocks_of(self.state.columns))
         for observer in tuple(self.observers):
             observer.on_change()
 
