@@ -94,7 +94,8 @@ class BattleEngine:
         self.tables: Tables = build_tables(self.config)
         self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
         self.out = allocate_outputs(self.num_battles, self.num_mechs)
-        self._actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
+        self.actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
+        """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
@@ -174,16 +175,23 @@ class BattleEngine:
         NotResetError
             If a battle has never been reset.
         """
-        array = read_actions(actions, self._actions.shape, "actions (battles, mechs, action)")
+        array = read_actions(actions, self.actions.shape, "actions (battles, mechs, action)")
+        np.copyto(self.actions, array)
+        self.advance()
+        return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
+
+    def advance(self) -> None:
+        """Run one decision with the actions in `actions`. The results are in `out`. Raises NotResetError as `step`."""
+        self._check_started()
+        self._bind_kernels()
+        self._workers.for_all(self._step_range, self._ranges)
+        for observer in tuple(self.observers):
+            observer.on_step(self.actions)
+
+    def _check_started(self) -> None:
         if np.count_nonzero(self._started) < self.num_battles:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
-        self._bind_kernels()
-        np.copyto(self._actions, array)
-        self._workers.for_all(self._step_range, self._ranges)
-        for observer in tuple(self.observers):
-            observer.on_step(self._actions)
-        return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
     @property
     def was_reset(self) -> NDArray[np.bool_]:
@@ -393,5 +401,5 @@ class BattleEngine:
             return
         self._begin_battle = begin_battle.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        self._step_range = step_range.bind(self.tables, self.state, self._actions, self.out)
+        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
         self._bound = arrays
