@@ -20,7 +20,7 @@ STATISTIC_NAMES = (
 )  # fmt: skip
 """The fields of STATISTICS in the order in which `_add_statistics` reads them."""
 
-assert STATISTIC_NAMES == tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
+assert tuple(name for name in STATISTICS.names or () if not name.startswith("gap_")) == STATISTIC_NAMES
 
 EPISODE_STATISTICS = ("r", "l", *STATISTIC_NAMES)
 """Names of the entries of the field `statistics` of AGENT: the return, the decisions, the statistics of the battle."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -24,13 +23,10 @@ from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import begin_battle, step_range
-from echelon_env.engine.workers import Workers
+from echelon_env.engine.workers import Workers, shares
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
 from echelon_env.terrain import Terrain, generate
-
-RANGES = 2
-"""Ranges of battles per thread. A thread that is done early takes another range."""
 
 
 class NotResetError(RuntimeError):
@@ -108,9 +104,7 @@ class BattleEngine:
         """Called after every change. Copies and pickles have none."""
         self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
-        ranges = 1 if self.num_threads == 1 else min(RANGES * self.num_threads, self.num_battles)
-        bounds = np.linspace(0, self.num_battles, ranges + 1).astype(int).tolist()
-        self._ranges = [(first, last, False) for first, last in itertools.pairwise(bounds)]
+        self._ranges = [(first, last, False) for first, last in shares(self.num_battles, self.num_threads)]
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
@@ -355,19 +349,21 @@ class BattleEngine:
         self._workers.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # a shallow copy gets its own threads, too
-        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": []}
+        # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
+        return self.__dict__ | {
+            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None), "_cleared": [],
+        }  # fmt: skip
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
         state = self.state
         packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
-        packed_columns = None if packed is None else state.columns
-        for array in (*state, *self.out):
-            if array is not state.voxels and array is not packed_columns:  # these are overwritten completely
-                array[b : b + 1].view(np.uint8).fill(0)
+        for rows in self._cleared:
+            rows[b] = 0
         battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
-        if packed is not None:
+        if packed is None:
+            columns[:] = 0
+        else:
             columns[:], battle["num_hazards"] = packed.columns, packed.num_hazards
             top = 0  # the columns are packed already
         battle["seed"], battle["map_seed"] = seed, terrain.seed
@@ -396,10 +392,14 @@ class BattleEngine:
 
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
-        arrays = self.tables, self.state, self.out
-        if all(bound is array for bound, array in zip(self._bound, arrays, strict=True)):
+        tables, state, out = self._bound
+        if tables is self.tables and state is self.state and out is self.out:
             return
         self._begin_battle = begin_battle.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
-        self._bound = arrays
+        arrays = {**self.state._asdict(), **self.out._asdict()}
+        del arrays["voxels"], arrays["columns"]  # these are overwritten completely
+        # bytes of the arrays that a battle starts with as zeros, a row for each battle
+        self._cleared = [array.view(np.uint8).reshape(self.num_battles, -1) for array in arrays.values()]
+        self._bound = self.tables, self.state, self.out
