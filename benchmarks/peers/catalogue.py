@@ -66,6 +66,6 @@ NOT_MEASURED = {
     "smaclite": "it is on no package index",
     "PufferLib's MOBA": (
         "the packages 2.0.0 to 3.0.0 download raylib from GitHub while they are built, which needs more than a package "
-        "index; 1.0.1 builds and has no MOBA"
+        "index; 1.0.1 and pufferlib-core, which install, have no MOBA"
     ),
 }
