@@ -81,10 +81,12 @@ RULES = (
     _engine("sensors: smoke hides nothing", "sensors", "if clear and not smoke:", "if clear:", "rules/test_smoke"),
     Mutant("masks: any target", "echelon_env/spaces/masks.py", "can.contacts & fires", "fires",
            "tests/spaces/test_masks.py"),
-    Mutant("autoreset: the old battle's reward", "echelon_env/envs/autoreset.py", "rewards[done], components[done]",
-           "_, components[done]", "tests/envs/test_batch.py"),
-    Mutant("autoreset: the same battle again", "echelon_env/envs/autoreset.py", "self._seeds, self._episodes + mask)",
-           "self._seeds, self._episodes)", "tests/envs/test_batch.py"),
+    _engine("agents: a mean over one mech less", "agents", "np.float32(size)", "np.float32(size - 1)",
+            "engine/test_agents"),
+    _engine("agents: the first decision does not count", "agents", "battle.step_count > 0", "battle.step_count > 1",
+            "engine/test_agents"),
+    Mutant("autoreset: the same battle again", "echelon_env/envs/autoreset.py",
+           "self._seeds, self._episodes + self._done)", "self._seeds, self._episodes)", "tests/envs/test_batch.py"),
 )  # fmt: skip
 
 LEARNING = (
