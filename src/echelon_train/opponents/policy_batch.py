@@ -17,6 +17,7 @@ from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.encoders import SetEncoder
+from echelon_train.policy.lstm import lstm_step
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
 from echelon_train.threads import torch_threads
@@ -105,13 +106,9 @@ class _Step(nn.Module):
 
 def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> tuple[Tensor, LstmState]:
     """One step of a single-layer LSTM, written out because `vmap` does not support torch's."""
-    begins = (starts > 0.5).unsqueeze(1)
-    hidden, cell = (each.masked_fill(begins, 0.0) for each in state)
     weight_in, weight_back, bias_in, bias_back = lstm.all_weights[0]
-    gates = functional.linear(features, weight_in, bias_in) + functional.linear(hidden, weight_back, bias_back)
-    let_in, keep, new, let_out = gates.chunk(4, 1)
-    cell = keep.sigmoid() * cell + let_in.sigmoid() * new.tanh()
-    hidden = let_out.sigmoid() * cell.tanh()
+    inputs, begins = functional.linear(features, weight_in, bias_in), (starts > 0.5).unsqueeze(1)
+    hidden, cell = lstm_step(inputs, state, begins, weight_back, bias_back)
     return hidden, (hidden, cell)
 
 
