@@ -13,7 +13,6 @@ from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.buffer import Batch
 from echelon_train.ppo.normalize import ReturnNormalizer
 
-
 Scalar = Any
 """A float, or a tensor ()."""
 
