@@ -74,7 +74,5 @@ def curve(out: Path) -> dict[str, Any]:
     ]
     kept = rates[:: max(1, len(rates) // POINTS)]
     last = {"won at the end, %": rates[-1][1]} if rates else {}
-    return {
-        "minutes": seconds / 60, "decisions": steps, "decisions/s": steps / max(seconds, 1e-9), **last,
-        "won over the minutes, %": kept,
-    }  # fmt: skip
+    rate = {"decisions/s": steps / seconds} if seconds else {}
+    return {"minutes": seconds / 60, "decisions": steps, **rate, **last, "won over the minutes, %": kept}

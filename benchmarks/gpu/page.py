@@ -52,19 +52,22 @@ def shown_run(run: Run) -> str:
         if columns and not entry.error:
             by_columns.setdefault(columns, []).append(entry)
     tables = [
-        as_markdown(Table(run.part, TITLES[run.part], "", columns, {each.name: _row(each, columns) for each in kept}))
+        as_markdown(
+            Table(run.part, TITLES[run.part], "", columns, {_plain(each.name): _row(each, columns) for each in kept})
+        )
         for columns, kept in by_columns.items()
     ]
     failures = [f"- {_plain(each.name)}: {_plain(each.error)}" for each in run.entries if each.error]
     return "\n\n".join([*tables, *(["\n".join(failures)] if failures else []), _machine(run.machine)])
 
 
-def _row(entry: Entry, columns: tuple[str, ...]) -> tuple[float, ...]:
-    return tuple(entry.numbers[name] for name in columns)
+def _row(entry: Entry, columns: tuple[str, ...]) -> tuple[float | str, ...]:
+    numbers = (entry.numbers[name] for name in columns)
+    return tuple(f"{number:.1e}" if 0 < abs(number) < 0.01 else number for number in numbers)
 
 
 def _machine(machine: dict[str, Any]) -> str:
-    return (
+    return _plain(
         f"{machine['gpu']} ({machine['gpu_memory']} GiB), {machine['processor']}, {machine['cores']} cores; torch "
         f"{machine['torch']}, CUDA {machine['cuda']}; {commit_in_words(machine['commit'])}, {machine['date']}."
     )

@@ -70,10 +70,10 @@ class ScriptedRows:
         self.seed = seed
         self.num_threads = check_integer("num_threads", num_threads)
         self._workers = Workers(num_threads)
-        skills, knowledge = np.concatenate([skill.record() for skill in LEVELS.values()]), make_knowledge(config)
+        self._skills, knowledge = np.concatenate([skill.record() for skill in LEVELS.values()]), make_knowledge(config)
         ranges = 1 if num_threads == 1 else RANGES * num_threads
         self._act_rows = [  # a range has scratch memory of its own
-            act_rows.bind(knowledge, skills, allocate_scratch(), np.zeros(1, PLAN)) for _ in range(ranges)
+            act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN)) for _ in range(ranges)
         ]
         self.allocate(0)
 

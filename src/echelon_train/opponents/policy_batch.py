@@ -20,6 +20,7 @@ from echelon_train.policy.encoders import SetEncoder
 from echelon_train.policy.lstm import lstm_step
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
+from echelon_train.ppo.observations import Staging
 from echelon_train.threads import torch_threads
 
 SLOT_COST = 2
@@ -135,6 +136,7 @@ class PolicyBatch:
         self.state = torch.zeros(2, self._rows, network.width, device=device)
         """Hidden and cell state (2, R, units)."""
         self._stacked = StackedPolicies(network, device)
+        self._staging = Staging(device)
         self._slots: list[BattlePolicy] = []
         self._index = torch.zeros(0, 0, dtype=torch.int64)
 
@@ -177,7 +179,10 @@ class PolicyBatch:
         state = torch.nn.functional.pad(self.state, (0, 0, 0, 1))[:, index.to(device)]
         with torch_threads(1):
             acted, after = self._stacked.act(
-                seen[index].to(device), (state[0], state[1]), torch.zeros(index.shape, device=device), noise
+                self._staging.to_device(seen[index]),
+                (state[0], state[1]),
+                torch.zeros(index.shape, device=device),
+                noise,
             )
         rows = index[inside]
         self.state[:, rows.to(device)] = torch.stack(after)[:, inside.to(device)]
