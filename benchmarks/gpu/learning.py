@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.results import Entry
-from benchmarks.gpu.setting import Setting, alternatives
+from benchmarks.gpu.setting import GRACE, Setting, alternatives
 from benchmarks.machine import ROOT, cores
 from echelon_train.runs.folder import METRICS_FILE, read_metrics
 
@@ -35,7 +35,7 @@ def learning(setting: Setting) -> None:
         }
         for name, process in began.items():
             try:
-                code = process.wait(setting.seconds + 60.0)
+                code = process.wait(max(1.0, setting.seconds + GRACE - setting.elapsed))
             except subprocess.TimeoutExpired:
                 process.kill()
                 code = process.wait()

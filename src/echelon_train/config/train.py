@@ -107,7 +107,7 @@ class TrainConfig:
     )
     compile: CompileMode = field(
         default="off",
-        metadata={"help": "compile the network with torch.compile: off, or one of its modes (docs/training.md)"},
+        metadata={"help": "compile the network with torch.compile: off, or one of its modes (docs/gpu.md)"},
     )
     deterministic: bool = field(default=False, metadata={"help": "reproducible results on CUDA, at lower speed"})
     eval_every: int = quantity(200_000, "decisions", 0, 10**15, help="decisions between two evaluations; 0: none")

@@ -177,12 +177,11 @@ class PolicyBatch:
         noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # belongs to the row, whichever slot it is in
         inside = index < self._rows
         state = torch.nn.functional.pad(self.state, (0, 0, 0, 1))[:, index.to(device)]
+        there = self._staging.to_device(seen[index])
+        assert isinstance(there, Tensor)
         with torch_threads(1):
             acted, after = self._stacked.act(
-                self._staging.to_device(seen[index]),
-                (state[0], state[1]),
-                torch.zeros(index.shape, device=device),
-                noise,
+                there, (state[0], state[1]), torch.zeros(index.shape, device=device), noise
             )
         rows = index[inside]
         self.state[:, rows.to(device)] = torch.stack(after)[:, inside.to(device)]
