@@ -76,7 +76,7 @@ class ControlledBattles:
     copy
         False: observations are the engine's buffer, valid until the next call. Only with control ``"all"``.
     num_threads
-        Threads that share a step.
+        Threads that share a step: the battles, and the mechs of scripted policies that are given by name.
     maps
         The maps, see `BattleEngine`.
     seed
@@ -122,7 +122,8 @@ class ControlledBattles:
         seed = check_integer("seed", seed, 0)
         given = {"opponent": opponent, "teammate": teammate}
         self._players = {
-            role: make_policy(role, given[role], seed + i, config) for i, role in enumerate(POLICY_ROLES[control])
+            role: make_policy(role, given[role], seed + i, config, num_threads)
+            for i, role in enumerate(POLICY_ROLES[control])
         }
         self._mixtures = {
             role: policy
@@ -366,10 +367,11 @@ def check_arguments(
         )
 
 
-def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
+def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig, num_threads: int = 1) -> Policy:
     """The policy of a role, from the formats that `ControlledBattles` takes. Raises `ConfigError`, naming the role."""
     if isinstance(policy, (str, Mapping, Opponents)):
-        return opponents.make(Opponents.parse(policy, role).check_playable(role), seed, config)
+        chosen = Opponents.parse(policy, role).check_playable(role)
+        return opponents.make(chosen, seed, config, num_threads=num_threads)
     if not isinstance(policy, type):
         if isinstance(policy, Policy):
             return policy
