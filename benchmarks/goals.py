@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.apis import ENGINE, PARALLEL_ENV, VECTOR_ENV
-from benchmarks.resets import KEPT
+from benchmarks.apis import BATCH_ENV, ENGINE, PARALLEL_ENV, VECTOR_ENV
+from benchmarks.resets import KEPT, POOL_RESET
 from benchmarks.results import Results
+from benchmarks.scaling import LOOPS, OF_ONE
 from benchmarks.startup import ALL, COLD, LIBRARY, WARM
 from benchmarks.tables import Cell, Table
 from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
@@ -38,10 +39,17 @@ def _engine(size: str) -> Measured:
     return lambda results: results.number("apis", "novices", ENGINE, size)
 
 
-def _vector_share(results: Results) -> float | None:
-    engine = results.number("apis", "novices", ENGINE, "10 v 10")
-    vector = results.number("apis", "novices", VECTOR_ENV, "10 v 10")
-    return None if engine is None or vector is None else 100 * vector / engine
+def _share(api: str) -> Measured:
+    def measured(results: Results) -> float | None:
+        engine, other = (results.number("apis", "novices", name, "10 v 10") for name in (ENGINE, api))
+        return None if engine is None or other is None else 100 * other / engine
+
+    return measured
+
+
+def _threads_over_loops(results: Results) -> float | None:
+    threads, loops = (results.number("scaling", "threads", row, "2") for row in (OF_ONE, LOOPS))
+    return None if threads is None or loops is None else 100 * threads / loops
 
 
 def _first_step(cache: str) -> Measured:
@@ -56,14 +64,20 @@ GOALS = (
     Goal("engine, 5 v 5, live agent-steps/s", 500_000, 300_000, _engine("5 v 5")),
     Goal("engine, 10 v 10", 400_000, 250_000, _engine("10 v 10")),
     Goal("engine, 20 v 20", 250_000, 120_000, _engine("20 v 20")),
-    Goal("vector env, 10 v 10, % of the engine", 80, 60, _vector_share),
+    Goal("vector env, 10 v 10, % of the engine", 85, 85, _share(VECTOR_ENV)),
+    Goal("batch env, 10 v 10, % of the engine", 90, 90, _share(BATCH_ENV)),
     Goal(
         "parallel env, one battle of 5 v 5", 150_000, 80_000,
         lambda results: results.number("apis", "novices", PARALLEL_ENV, "5 v 5"),
     ),
     Goal(
-        "two threads over one, x", 1.9, 1.7,
-        lambda results: results.number("scaling", "threads", "of one thread", "2"),
+        "two threads over one, x", 1.9, 1.8,
+        lambda results: results.number("scaling", "threads", OF_ONE, "2"),
+    ),
+    Goal("two threads, % of two calibration loops", 100, 95, _threads_over_loops),
+    Goal(
+        "reset of 20 v 20 on a map of a pool, ms", 0.2, 0.2,
+        lambda results: results.number("resets", "costs", POOL_RESET, "20 v 20"), at_most=True,
     ),
     Goal(
         "with resets from a pool, 10 v 10, %", 95, 90,

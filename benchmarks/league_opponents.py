@@ -7,20 +7,22 @@ different ones, and against a scripted level.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import statistics
 import time
+from collections.abc import Callable
 
 import numpy as np
 from stable_baselines3.common.logger import Logger
 
 from benchmarks.tables import Cell, Table, as_text
 from benchmarks.timing import interleaved, spread_note
-from echelon_env.opponents import PolicyLike
+from echelon_env.config.opponent import Opponents
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_train.config.files import load_run_config
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.runs.building import build_model
-from echelon_train.vec_env import BattleVecEnv
+from echelon_train.runs.building import build_model, make_env
 
 MEMBERS = 1, 2, 4, 8
 SCRIPTED = "novice"
@@ -29,10 +31,11 @@ BEFORE = 100
 
 
 class Collector:
-    """Rollouts against opponents."""
+    """Rollouts against opponents, with the network and the opponents on a device."""
 
-    def __init__(self, members: int, battles: int) -> None:
-        config = load_run_config("skirmish", {"battles": str(battles), "maps": "16"})
+    def __init__(self, members: int, battles: int, device: str = "cpu", threads: int = 1, before: int = BEFORE) -> None:
+        config = load_run_config("skirmish", {"battles": str(battles), "maps": "16", "threads": str(threads)})
+        config = dataclasses.replace(config, opponent=Opponents.parse(SCRIPTED))
         names = [str(number) for number in range(members)]
         drawn = 0
 
@@ -46,20 +49,20 @@ class Collector:
             policy.set_training_mode(False)
             return policy
 
-        opponent: PolicyLike = OpponentPool(config.battle, draw, load) if members else SCRIPTED
-        env = BattleVecEnv(config.battle, battles, opponent=opponent, seed=1, maps=16)
-        self.model = build_model(config, env, "cpu")
+        pool = OpponentPool(config.battle, draw, load, device=device, num_threads=threads) if members else None
+        env = make_env(config, opponent=pool)
+        self.model = build_model(config, env, device)
         self.model.set_logger(Logger(None, []))
         _, self._callback = self.model._setup_learn(2**62, None)
         rng = np.random.default_rng(0)
-        for _ in range(BEFORE):
-            self.model._last_obs, *_ = env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
+        for _ in range(before):
+            self.model._last_obs, *_ = env.step(rng.uniform(-1, 1, (env.num_envs, ACTION_DIM)).astype(np.float32))
 
-    def collect(self) -> float:
-        """Seconds of processor time that a rollout takes."""
-        model, start = self.model, time.process_time()
+    def collect(self, clock: Callable[[], float] = time.process_time) -> float:
+        """Seconds that a rollout takes, by default of processor time."""
+        model, start = self.model, clock()
         model.collect_rollouts(model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps)
-        return time.process_time() - start
+        return clock() - start
 
 
 def measure(battles: int, rounds: int) -> Table:

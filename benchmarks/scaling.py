@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
-from collections.abc import Callable, Mapping
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from benchmarks.machine import cores
+from benchmarks import calibration
+from benchmarks.machine import ROOT, cores
 from benchmarks.recording import BATCH, MAPS, Recording, play, record
-from benchmarks.tables import Table
+from benchmarks.tables import Cell, Table
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import BattleEngine, MapPool, make_config
 
@@ -20,6 +25,8 @@ LARGE_MAP = 140  # m, on which 40 mechs a team find room
 THREADED_BATCH = 64
 PACK = ("heavy", "medium", "medium", "light", "scout")
 RATE, COST = "live agent-steps/s", "us a battle and decision"
+OF_ONE, LOOPS = "of one thread", "calibration loops side by side, of one"
+LOOPS_A_ROUND = 8
 
 Measure = Callable[[], float]
 
@@ -75,13 +82,64 @@ def _sweep(name: str, title: str, rounds: int, recordings: Mapping[str, Recordin
 
 
 def _threads(recording: Recording, rounds: int) -> Table:
+    """The engine's threads, beside processes that share nothing: what a machine's cores can do at once."""
     counts = thread_counts()
-    seconds = interleaved({n: _engine_seconds(recording, n) for n in counts}, max(5, rounds))
-    rates = [recording.agent_steps / statistics.median(seconds[n]) for n in counts]
-    rows = {RATE: tuple(rates), "of one thread": tuple(rate / rates[0] for rate in rates)}
-    note = spread_note(seconds.values())
+    plays: dict[tuple[str, int], Measure] = {(RATE, n): _engine_seconds(recording, n) for n in counts}
+    with contextlib.ExitStack() as stack:
+        loops = [stack.enter_context(_Loop()) for _ in range(max(counts))]
+        plays |= {(LOOPS, n): partial(_side_by_side, loops[:n]) for n in counts}
+        seconds = interleaved(plays, max(5, rounds))
+    medians = {key: statistics.median(values) for key, values in seconds.items()}
+    rates = [recording.agent_steps / medians[RATE, n] for n in counts]
+    rows: dict[str, tuple[Cell, ...]] = {
+        RATE: tuple(rates),
+        OF_ONE: tuple(rate / rates[0] for rate in rates),
+        LOOPS: tuple(n * medians[LOOPS, 1] / medians[LOOPS, n] for n in counts),
+    }
+    notes = "A calibration loop is a process that runs benchmarks/calibration.py.", spread_note(seconds.values())
     title = f"Threads, 10 v 10, {THREADED_BATCH} battles"
-    return Table("threads", title, "threads", tuple(f"{n}" for n in counts), rows, (note,))
+    return Table("threads", title, "threads", tuple(f"{n}" for n in counts), rows, notes)
+
+
+class _Loop(contextlib.AbstractContextManager["_Loop"]):
+    """A process that runs the calibration loop when it is told to."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.scaling"],
+            cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def __exit__(self, *exception: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def start(self) -> None:
+        """Let it run, some times."""
+        assert self._process.stdin is not None
+        print(LOOPS_A_ROUND, file=self._process.stdin, flush=True)
+
+    def seconds(self) -> float:
+        """How long it took."""
+        assert self._process.stdout is not None
+        return float(self._process.stdout.readline())
+
+
+def _side_by_side(loops: Sequence[_Loop]) -> float:
+    """Mean seconds of loops that run at the same time."""
+    for loop in loops:
+        loop.start()
+    return statistics.mean([loop.seconds() for loop in loops])
+
+
+def _run_loops() -> None:
+    """The process of `_Loop`."""
+    work = calibration.make()
+    for line in sys.stdin:
+        start = time.perf_counter()
+        for _ in range(int(line)):
+            work()
+        print(time.perf_counter() - start, flush=True)
 
 
 def _engine_seconds(recording: Recording, threads: int = 1) -> Measure:
@@ -93,3 +151,7 @@ def _play_steps(engine: BattleEngine, recording: Recording) -> float:
     seconds = sum(step for step, _ in play(engine, recording))
     recording.check_end(engine)
     return seconds
+
+
+if __name__ == "__main__":
+    _run_loops()

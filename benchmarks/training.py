@@ -275,15 +275,17 @@ def _iteration(learner: Learner | CleanRL) -> tuple[float, float, float]:
     return collected - start, end - collected, end - start
 
 
-class _Stopwatch:
-    """Time by what it was spent on: each lap is what has passed since the last one."""
+class Stopwatch:
+    """Time by what it was spent on: each lap is what has passed since the last one, on the clock that is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
-        self._last = time.process_time()
+        self._clock = clock
+        self._last = clock()
 
     def lap(self, name: str) -> None:
-        now = time.process_time()
+        """Count the time since the last lap under a name."""
+        now = self._clock()
         self.seconds[name] += now - self._last
         self._last = now
 
@@ -318,9 +320,9 @@ def _parts(learner: Learner, rounds: int) -> Table:
 
 
 @contextmanager
-def _timed(model: Any) -> Iterator[_Stopwatch]:
+def _timed(model: Any) -> Iterator[Stopwatch]:
     """A stopwatch for what a model does meanwhile."""
-    watch, policy = _Stopwatch(), model.policy
+    watch, policy = Stopwatch(), model.policy
     rest, update = f"{COLLECT}: the rest", f"{TRAIN}: the rest"
     run_lstm = policy._process_sequence
 

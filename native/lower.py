@@ -25,6 +25,7 @@ ENTRIES = {
     "begin_battle": "echelon_env.engine.tick",
     "command_and_aim": "echelon_env.engine.tick",
     "find_possibilities": "echelon_env.engine.possibilities",
+    "report_agents": "echelon_env.engine.agents",
     "act_rows": "echelon_env.opponents.scripted",
     "rotate_directions": "echelon_env.opponents.handicap",
     "act_by_network": "echelon_env.networks.forward",
@@ -64,6 +65,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.config.biomes import Biome, register_biome
     from echelon_env.config.catalog import MOUNTS
     from echelon_env.config.skill import LEVELS
+    from echelon_env.engine.agents import AGENT, EPISODE
     from echelon_env.engine.allocation import allocate, allocate_outputs
     from echelon_env.engine.possibilities import allocate_possibilities
     from echelon_env.engine.tables import build_tables
@@ -79,6 +81,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     register_biome(Biome(name="none", brush=lambda plot, rng: None, shares={}, order=1))  # the terrain is not imported
     config = BattleConfig()
     tables, state = build_tables(config), allocate(config, 1, 1)
+    out = allocate_outputs(1, config.num_mechs)
     actions, observations = np.zeros((1, ACTION_DIM), np.float32), np.zeros((1, OBSERVATION_DIM), np.float32)
     skills = np.concatenate([skill.record() for skill in LEVELS.values()])
     number = np.zeros(1, np.int64)
@@ -86,10 +89,11 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     zeros = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(layers).items()}
     network = load_network(layers, zeros)
     return {
-        "step_range": (tables, state, actions[None], allocate_outputs(1, config.num_mechs), 0, 1, False),
+        "step_range": (tables, state, actions[None], out, 0, 1, False),
         "begin_battle": (tables, state, np.zeros((2, 1, 2)), number, 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
+        "report_agents": (state, out, number[None], np.zeros((1, 1), EPISODE), np.zeros((1, 1), AGENT), 1, False),
         "act_rows": (
             *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),
             *(number, observations, np.zeros(1, MEMORY), actions),
@@ -121,6 +125,17 @@ def describe(value: Any) -> Any:
     return "float64" if isinstance(value, float) else "bool" if isinstance(value, bool) else "int64"
 
 
+def index_without_wrap() -> None:
+    """Let this process compile indices as they are. Numba adds the length to negative ones, and kernels have none."""
+    import numba
+    from numba.np import arrayobj
+
+    def as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+        return context.cast(builder, index, kind, numba.types.intp)
+
+    arrayobj.fix_integer_index = as_it_is
+
+
 def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
     """The bitcode of a function and of all that it calls, not optimised, and the function's symbol."""
     import numba
@@ -150,6 +165,7 @@ def main(folder: Path, names: list[str]) -> None:
 
     before = {path.relative_to(PACKAGE).as_posix(): _library.file_digest(path) for path in PACKAGE.rglob("*.py")}
     samples = sample_arguments()
+    index_without_wrap()
     functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
     for name in names or ENTRIES:
         arguments = dict(zip(inspect.signature(functions[name]).parameters, samples[name], strict=True))

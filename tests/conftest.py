@@ -15,3 +15,14 @@ with contextlib.suppress(ImportError):  # the sessions of noxfile.py install pyt
     settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=slow)
     settings.register_profile("fuzz", deadline=None, suppress_health_check=slow, print_blob=True)
     settings.load_profile(os.environ.get("ECHELON_HYPOTHESIS_PROFILE", "tests"))
+
+
+def pytest_collection_modifyitems(items):
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    if marked:
+        import pytest
+        import torch
+
+        if not torch.cuda.is_available():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason="needs a GPU"))

@@ -11,10 +11,11 @@ from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.kernels import Backend, BackendError, backend
 from echelon_env.engine.maps import MapPool
 from echelon_env.engine.possibilities import Possibilities
+from echelon_env.envs.aec import env
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
-from echelon_env.envs.parallel import BattleParallelEnv, env, parallel_env
+from echelon_env.envs.parallel import BattleParallelEnv, parallel_env
 from echelon_env.envs.registration import register_all
 from echelon_env.envs.single import BattleEnv
 from echelon_env.envs.vector import BattleVectorEnv

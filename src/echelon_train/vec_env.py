@@ -63,7 +63,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     seed
         Seed of all random numbers, in `TRAINING_SEEDS`.
     num_threads
-        Threads that step the battles.
+        Threads that step the battles, and share the mechs of an opponent given by name.
     maps
         A number of maps, generated from `seed`; a directory of recipes; or a `MapPool`. None: every battle has a new
         map.
@@ -117,7 +117,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         super().__init__((num_battles + self_play) * self.team_size, space, action_space())
         self._own_rows = num_battles * self.team_size
         self._self_play = self_play
-        self._opponent = make_policy("opponent", opponent, seed, config)
+        self._opponent = make_policy("opponent", opponent, seed, config, num_threads)
         self._other_teams = LearnerOrOpponent(self._opponent, self.num_envs - self._own_rows)
         self.battles = ControlledBattles(
             config,

@@ -17,7 +17,7 @@ from benchmarks.timing import Effort  # noqa: E402
 GOOD = """
 from turns import serve
 print("greetings from a library")
-serve(lambda seconds: (2.0, 10, 40, 30))
+serve(lambda seconds: (2.0, 10, 40, 30), 100, sight_lines=7.5)
 """
 BAD_START = "raise ImportError('no module')"
 BAD_TURN = """
@@ -25,7 +25,7 @@ from turns import serve
 def play(seconds):
     if seconds:
         raise RuntimeError("fell over")
-serve(play)
+serve(play, 100)
 """
 
 
@@ -49,8 +49,9 @@ class TestSection:
     def test_who_answers_is_measured_and_who_does_not_is_listed(self, monkeypatch, tmp_path):
         peers = tuple(Peer(name, name, (), step=f"{name} steps") for name in ("good", "bad_start", "bad_turn"))
         monkeypatch.setattr(section, "PEERS", peers)
-        (table,) = section.peers(Effort(quick=True, rounds=2, decisions=1, peers=tmp_path))
-        assert table.rows == {"good": (15.0, 20.0, 3.0)}
+        table, rules = section.peers(Effort(quick=True, rounds=2, decisions=1, peers=tmp_path))
+        assert table.rows == {"good": (15.0, 20.0, 3.0, 15.0 * 100 / 1e6)}
+        assert rules.rows == {"good": (1, 7.5, 0.0, 100)}
         notes = " ".join(table.notes)
         assert "good steps" in notes
         assert "bad_start (ImportError: no module)" in notes
@@ -63,8 +64,8 @@ class TestSection:
 
         monkeypatch.setattr(section, "python_of", refuse)
         monkeypatch.setattr(section, "PEERS", (Peer("good", "good", (), ("package==1",)),))
-        (table,) = section.peers(Effort(quick=True, rounds=1, decisions=1, peers=tmp_path / "kept"))
-        assert table.rows == {}
+        table, rules = section.peers(Effort(quick=True, rounds=1, decisions=1, peers=tmp_path / "kept"))
+        assert table.rows == rules.rows == {}
         assert "Not measured: good (no package==1 for kept)." in table.notes
 
 
@@ -135,3 +136,16 @@ class TestTurns:
         turns = [play(0.0) for _ in range(4)]
         assert [turn[1:] for turn in turns] == [(1, 2, 2), (1, 2, 2), (1, 1, 1), (1, 2, 2)]
         assert all(turn[0] > 0 for turn in turns)
+
+    def test_floats_are_those_of_an_agent_on_average(self):
+        class Space:
+            def __init__(self, *shape):
+                self.shape = shape
+
+        class Env:
+            possible_agents = ("a", "b")
+
+            def observation_space(self, agent):
+                return {"a": Space(13, 13, 5), "b": Space(5)}[agent]
+
+        assert load_turns().floats_of(Env()) == (845 + 5) / 2

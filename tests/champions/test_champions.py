@@ -83,7 +83,7 @@ def test_every_environment_takes_it():
     battles = ControlledBattles("skirmish", 2, opponent="champion")
     battles.reset([1, 2])
     battles.step(np.zeros((2, 5, ACTION_DIM), np.float32))
-    assert np.abs(battles._actions[:, 5:]).max(axis=(1, 2)).all()
+    assert np.abs(battles.engine.actions[:, 5:]).max(axis=(1, 2)).all()
     lessons = echelon_env.CurriculumEnv(["duel-open", "trio"], opponent="champion")
     lessons.reset(seed=1)
     lessons.step(zeros)

@@ -39,7 +39,7 @@ from oracles.situations import (
     set_voxels,
 )
 from oracles.stirring import kill_some, shoot_around, stir
-from oracles.world import load
+from oracles.world import blocks_of, load
 
 BATTLES = 2
 DECISIONS = 25
@@ -300,11 +300,12 @@ def check_ranges(engine, before, battle):
 
 
 def check_terrain(engine, battle):
-    """Columns match the voxels; no voxel without hit points is left."""
+    """Columns match the voxels, and blocks the columns; no voxel without hit points is left."""
     state, materials = engine.state, engine.config.catalog.materials
     columns = columns_of(state.voxels[battle], materials)
     for name in ("opaque", "solid", "hazard"):
         np.testing.assert_array_equal(state.columns[name][battle], columns[name], err_msg=name)
+    np.testing.assert_array_equal(state.blocks[battle], blocks_of(columns))
     assert state.battles["num_hazards"][battle] == count_bits(columns["hazard"])
     hit_points = np.array([material.hit_points for material in materials])[state.voxels[battle]]
     assert (state.voxel_damage[battle] <= np.maximum(hit_points - 1, 0)).all()

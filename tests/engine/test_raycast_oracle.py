@@ -17,10 +17,12 @@ from echelon_env.engine.raycast import (
 )
 from echelon_env.engine.state import COLUMN
 from echelon_env.engine.tables import build_tables
+from echelon_env.engine.voxels import blocks_of as blocks_in_python
+from echelon_env.engine.voxels import pack_blocks
 from oracles import raycast as oracle
 from oracles.configs import small_config
 from oracles.situations import columns_of, rough_voxels
-from oracles.world import material_mask
+from oracles.world import blocks_of, material_mask
 
 SIZE, HEIGHT = 20, 8
 RULES = build_tables(small_config()).rules
@@ -28,11 +30,11 @@ RULES["map_size"], RULES["map_height"] = SIZE, HEIGHT
 
 
 @entry_point
-def _look(columns, by_sight, starts, ends, clear):
+def _look(columns, blocks, by_sight, starts, ends, clear):
     for i in range(starts.shape[0]):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
         x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
-        clear[i] = line_is_clear(columns, by_sight, x0, y0, z0, x1, y1, z1)
+        clear[i] = line_is_clear(columns, blocks, by_sight, x0, y0, z0, x1, y1, z1)
 
 
 @entry_point
@@ -51,9 +53,18 @@ def _surfaces(columns, out):
                 out[iy, ix, level] = surface_below(np.int64(columns[iy, ix].solid), level)
 
 
+@entry_point
+def _pack(columns, blocks):
+    pack_blocks(columns, blocks)
+
+
 def sees(columns, starts, ends, by_sight=True):
-    clear = np.zeros(len(starts), np.bool_)
-    _look(columns, by_sight, starts, ends, clear)
+    """Whether the lines are clear. The blocks, with which the kernel skips columns, change nothing."""
+    clear, plain = np.zeros(len(starts), np.bool_), np.zeros(len(starts), np.bool_)
+    _look(columns, blocks_of(columns), by_sight, starts, ends, clear)
+    full = np.full_like(blocks_of(columns), 2**32 - 1)  # every block may block: all columns are looked at
+    _look(columns, full, by_sight, starts, ends, plain)
+    np.testing.assert_array_equal(clear, plain)
     return clear
 
 
@@ -221,3 +232,13 @@ def test_the_highest_bit_of_a_column_blocks():
     columns["opaque"][5, 5] = 2**31
     starts, ends = np.array([[2.5, 5.5, 31.5], [2.5, 5.5, 30.5]]), np.array([[8.5, 5.5, 31.5], [8.5, 5.5, 30.5]])
     assert sees(columns, starts, ends).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("size", [20, 21, 23])
+def test_blocks_collect_the_bits_of_their_columns(size):
+    rng = np.random.default_rng(4)
+    columns = columns_of(rough_voxels(rng, size, HEIGHT, 0.12))
+    packed = np.zeros_like(blocks_of(columns))
+    _pack(columns, packed)
+    np.testing.assert_array_equal(packed, blocks_of(columns))
+    np.testing.assert_array_equal(blocks_in_python(np.stack([columns, columns])), [packed, packed])

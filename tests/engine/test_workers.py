@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine
-from echelon_env.engine.workers import Workers
+from echelon_env.engine.workers import Workers, shares
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -144,3 +144,14 @@ def test_copies_have_their_own_threads(renew):
     twin.close()
     workers.for_all(done.append, [(3,)])
     assert done[-1] == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("count", [1, 2, 5, 64, 1000])
+def test_shares_cover_all_items_and_get_smaller(count, threads):
+    ranges = shares(count, threads)
+    assert [i for first, last in ranges for i in range(first, last)] == list(range(count))
+    sizes = [last - first for first, last in ranges]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] <= max(1, count / (2 * threads)) or threads == 1
+    assert sizes[-1] == 1 or threads == 1

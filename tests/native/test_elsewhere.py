@@ -52,7 +52,7 @@ def network_arguments(engine):
     return (
         *(*prepare_network(network, engine.config), SAMPLED),
         *(engine.out.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
-        *(np.zeros(rows, np.int64), engine._actions[0]),
+        *(np.zeros(rows, np.int64), engine.actions[0]),
         *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_)),
     )
 
@@ -72,10 +72,10 @@ def prepare(engine, levels, base):
     job = {"base": base}
     engine._begin_battle = capture
     engine.reset([SEED])
-    observations, actions = engine.out.observations[0], engine._actions[0]
+    observations, actions = engine.out.observations[0], engine.actions[0]
     for array in engine.out:
         image.place(array, np.zeros_like(array))
-    step = engine.tables, engine.state, engine._actions, engine.out, 0, 1
+    step = engine.tables, engine.state, engine.actions, engine.out, 0, 1
     job["begin"].append(call("step_range", *step, True))
     if levels is None:
         act = call("act_by_network", *network_arguments(engine))
@@ -111,7 +111,7 @@ def play(engine, levels):
     while not engine.battle_over[0]:
         if levels is None:
             act_by_network(*arguments)
-            engine.step(engine._actions.copy())
+            engine.step(engine.actions.copy())
         else:
             engine.step(players.act(engine.out.observations[0].copy(), levels)[None])
         read()

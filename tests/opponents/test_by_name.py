@@ -64,4 +64,4 @@ def test_policies_come_from_the_installed_packages(monkeypatch):
     battles = ControlledBattles("duel", 2, opponent="policy:abc")
     battles.reset([1, 2])
     battles.step(np.zeros((2, 1, ACTION_DIM), np.float32))
-    assert battles._actions[:, 1] == pytest.approx(0.3)
+    assert battles.engine.actions[:, 1] == pytest.approx(0.3)

@@ -1,19 +1,22 @@
 """The contract of every player of the package: levels, mixtures and handicaps."""
 
 import copy
+import functools
 import os
 import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from echelon_env import make_config, opponents
+from echelon_env.config.schema import ConfigError
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
-from echelon_env.opponents import LEVELS, Policy
+from echelon_env.opponents import LEVELS, Policy, scripted
 from opponents.contests import recorded, think
 
 SKIRMISH = make_config("skirmish")
@@ -26,7 +29,7 @@ PLAYERS = {level: {"opponent": level} for level in LEVELS} | {
 @pytest.fixture(params=PLAYERS)
 def make(request):
     """A factory of equal players."""
-    return lambda seed=3: opponents.make(**PLAYERS[request.param], seed=seed, config=SKIRMISH)
+    return lambda seed=3, **others: opponents.make(**PLAYERS[request.param], seed=seed, config=SKIRMISH, **others)
 
 
 @pytest.fixture(scope="module")
@@ -217,3 +220,42 @@ def test_without_the_jit_actions_have_the_same_bytes(seen, tmp_path):
         for name, given in PLAYERS.items():
             compiled = think(opponents.make(**given, seed=3, config=SKIRMISH), some)
             assert compiled.tobytes() == interpreted[name].tobytes(), name
+
+
+def test_actions_and_state_do_not_depend_on_the_number_of_threads(make, seen, monkeypatch):
+    monkeypatch.setattr(scripted, "LEAST_ROWS", 3)  # so that few rows are shared, too
+    one, many = make(), [make(num_threads=threads) for threads in (2, 3, 16)]
+    mask = np.arange(seen.shape[1]) % 3 == 0
+    for now, rows in enumerate(seen[:60]):
+        expected = one.act(rows)
+        for player in many:
+            assert player.act(rows).tobytes() == expected.tobytes()
+        if now == 30:
+            for player in (one, *many):
+                player.reset(mask)
+    state = {name: array.tobytes() for name, array in one.state_arrays().items()}
+    for player in (*many, pickle.loads(pickle.dumps(many[0])), copy.deepcopy(many[1])):
+        assert {name: array.tobytes() for name, array in player.state_arrays().items()} == state
+
+
+def test_several_threads_take_part(seen, monkeypatch):
+    monkeypatch.setattr(scripted, "LEAST_ROWS", 1)
+    player = opponents.make("expert", config=SKIRMISH, num_threads=2)
+    threads, both = set(), threading.Barrier(2, timeout=30)
+    kernels = player._rows._act_rows
+
+    def watch(kernel, *arrays):
+        if threading.get_ident() not in threads:
+            threads.add(threading.get_ident())
+            both.wait()  # each thread has one range before any has two
+        kernel(*arrays)
+
+    player._rows._act_rows = [functools.partial(watch, kernel) for kernel in kernels]
+    player.act(seen[0])
+    assert len(threads) == 2
+
+
+@pytest.mark.parametrize("threads", [0, 1.5, "2"])
+def test_numbers_of_threads_are_checked(threads):
+    with pytest.raises(ConfigError, match="num_threads: expected"):
+        opponents.make("expert", config=SKIRMISH, num_threads=threads)

@@ -15,6 +15,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.geometry import wrap_angle
 from echelon_env.engine.state import NO_MECH, State
 from oracles.situations import columns_of
+from oracles.world import blocks_of
 
 BACKWARD = ("facing_x", "facing_y", "vx", "vy", "hurt_x", "hurt_y")
 
@@ -44,6 +45,7 @@ def half_turn(state: State, config: BattleConfig) -> State:
         getattr(turned, name)[:] = getattr(turned, name)[:, :, ::-1, ::-1]
     for battle, voxels in enumerate(turned.voxels):
         turned.columns[battle] = columns_of(voxels, config.catalog.materials)
+        turned.blocks[battle] = blocks_of(turned.columns[battle])
     return turned
 
 

@@ -29,7 +29,7 @@ from echelon_env.engine.state import COLUMN, State
 from echelon_env.layout.actions import ACTION_DIM, Action
 from oracles.movement import highest_floor, is_free
 from oracles.stirring import stir
-from oracles.world import Mech, World, load, material_mask
+from oracles.world import Mech, World, blocks_of, load, material_mask
 
 Random = np.random.Generator
 
@@ -68,10 +68,11 @@ def count_bits(words: NDArray[np.uint32]) -> int:
 
 
 def set_voxels(state: State, battle: int, voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> None:
-    """Write undamaged voxels (Z, Y, X) and their columns."""
+    """Write undamaged voxels (Z, Y, X), their columns and blocks."""
     state.voxels[battle] = voxels
     state.voxel_damage[battle] = 0
     state.columns[battle] = columns_of(voxels, materials)
+    state.blocks[battle] = blocks_of(state.columns[battle])
     state.battles["num_hazards"][battle] = count_bits(state.columns["hazard"][battle])
 
 

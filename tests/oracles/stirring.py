@@ -11,7 +11,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS, WRECK
 from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, NO_MECH, State
 from oracles.movement import overlap
-from oracles.world import load
+from oracles.world import blocks_of, load
 
 Random = np.random.Generator
 
@@ -140,3 +140,4 @@ def kill_some(state: State, battle: int, config: BattleConfig, rng: Random, coun
         state.columns["opaque"][battle, y, x] |= 1 << z
         state.battles["num_hazards"][battle] -= state.columns["hazard"][battle, y, x] >> z & 1
         state.columns["hazard"][battle, y, x] &= 2**32 - 1 - (1 << z)
+        state.blocks[battle] = blocks_of(state.columns[battle])

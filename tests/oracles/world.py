@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MATERIALS, MOUNTS, Material, MechClass, Weapon
-from echelon_env.engine.state import BY_DISTANCE, NO_MECH, SILENT, STATISTICS, State
+from echelon_env.engine.state import BLOCK, BLOCK_SIDE, BY_DISTANCE, NO_MECH, SILENT, STATISTICS, State
 from echelon_env.layout.actions import COMM_DIM
 from echelon_env.layout.observations import INTEL_ROWS
 
@@ -250,6 +250,19 @@ class World:
     def doubt(self, value: float, bound: float) -> None:
         """Count a comparison of two numbers that rounding may reverse."""
         self.cases[GRAZING] += abs(value - bound) < 1e-9
+
+
+def blocks_of(columns: NDArray[Any]) -> NDArray[Any]:
+    """The blocks (Y', X') BLOCK of columns (Y, X) COLUMN."""
+    side = int(BLOCK_SIDE)
+    blocks = np.zeros([-(-length // side) for length in columns.shape], BLOCK)
+    for y in range(side):
+        for x in range(side):
+            part = columns[y::side, x::side]
+            covered = blocks[: part.shape[0], : part.shape[1]]
+            covered["obstacle"] |= part["opaque"] | part["solid"]
+            covered["hazard"] |= part["hazard"]
+    return blocks
 
 
 def material_mask(

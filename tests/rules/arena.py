@@ -18,6 +18,7 @@ from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, Catalog
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH
+from echelon_env.engine.voxels import blocks_of
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import STREAMS
 
@@ -123,6 +124,7 @@ class Arena:
         hazard = np.array([m.speed_factor != 1 or m.heat != 0 or m.damage != 0 for m in materials])[voxels]
         for name, mask in (("solid", solid), ("opaque", opaque), ("hazard", hazard)):
             columns[name] = (mask * bits).sum(axis=0)
+        self.state.blocks[:] = blocks_of(self.state.columns)
         self.state.battles["num_hazards"][0] = hazard.sum()
 
     def material(self, x: int, y: int, z: int) -> str:

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from turns import one_core, parallel_play, serve
+from turns import floats_of, one_core, parallel_play, serve
 
 one_core()
 import numpy as np  # noqa: E402
@@ -47,4 +47,10 @@ def arrays_play(env):
 
 map_size, api = int(sys.argv[1]), sys.argv[2]
 battle = battle_v4.parallel_env(map_size=map_size, max_cycles=MAX_CYCLES)
-serve(arrays_play(battle.unwrapped) if api == "arrays" else parallel_play(battle, ACTIONS))
+if api == "arrays":
+    world, teams = battle.unwrapped.env, battle.unwrapped.handles
+    # views, and the features beside them, which PettingZoo's environment leaves out
+    sizes = [np.prod(world.get_view_space(team)) + np.prod(world.get_feature_space(team)) for team in teams]
+    serve(arrays_play(battle.unwrapped), float(np.mean(sizes)))
+else:
+    serve(parallel_play(battle, ACTIONS), floats_of(battle))

@@ -15,18 +15,27 @@ def one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def serve(play) -> None:
-    """Answer turns until standard input ends.
+def serve(play, floats: float, sight_lines: float = 0.0, projectiles: float = 0.0) -> None:
+    """Answer turns until standard input ends; the first answer is what a step has.
 
     ``play(seconds)`` steps for about that long and returns the seconds that its steps took, environment steps, agent
-    steps as its authors count them, and those of live agents.
+    steps as its authors count them, and those of live agents. `floats` are the numbers of an agent's observation. In a
+    step of one environment `sight_lines` are lines tested for what blocks them, `projectiles` those that are moved.
     """
     play(0.0)
-    print(json.dumps({"ready": True}), flush=True)
+    print(json.dumps({"floats": floats, "sight_lines": sight_lines, "projectiles": projectiles}), flush=True)
     for line in sys.stdin:
         seconds, steps, agent_steps, live_steps = play(float(line))
         answer = {"seconds": seconds, "steps": steps, "agent_steps": agent_steps, "live_steps": live_steps}
         print(json.dumps(answer), flush=True)
+
+
+def floats_of(env) -> float:
+    """Numbers in an agent's observation of a PettingZoo parallel environment, on average."""
+    import numpy as np
+
+    sizes = [np.prod(env.observation_space(agent).shape) for agent in env.possible_agents]
+    return float(np.mean(sizes))
 
 
 def parallel_play(env, actions: int, seed: int = 0):

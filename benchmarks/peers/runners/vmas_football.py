@@ -20,6 +20,7 @@ env = make_env(
 generator = torch.Generator().manual_seed(0)
 actions = [[2 * torch.rand((num_envs, 2), generator=generator) - 1 for _ in env.agents] for _ in range(10)]
 since = EPISODE
+floats = sum(seen.shape[-1] for seen in env.reset()) / len(env.agents)
 
 
 def play(seconds: float):
@@ -38,4 +39,4 @@ def play(seconds: float):
     return busy, steps, steps * len(env.agents), steps * len(env.agents)
 
 
-serve(play)
+serve(play, floats)

@@ -12,6 +12,8 @@ from echelon_env.config.catalog import MOUNTS, Weapon, flight_ticks
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import (
     BATTLE,
+    BLOCK,
+    BLOCK_SIDE,
     BURST,
     CLOUD,
     COLUMN,
@@ -26,7 +28,7 @@ from echelon_env.engine.state import (
     Outputs,
     State,
 )
-from echelon_env.layout.observations import EGO_SIDE, OBSERVATION_DIM
+from echelon_env.layout.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS, OBSERVATION_DIM
 
 MAX_RECORDS = 1_000_000
 """Largest allowed capacity for projectiles, for smoke clouds, and for events of a decision."""
@@ -119,7 +121,7 @@ def _memory() -> float:
 
 def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
     mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
-    weapons, projectiles = len(config.catalog.weapons), max_projectiles(config)
+    weapons, projectiles, blocks = len(config.catalog.weapons), max_projectiles(config), -(-size // int(BLOCK_SIDE))
     return State(
         mechs=np.zeros((num_battles, mechs), MECH),
         teams=np.zeros((num_battles, 2), TEAM),
@@ -137,7 +139,9 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
         move_order=np.zeros((num_battles, mechs), np.int16),
         near=np.zeros((num_battles, mechs, mechs), np.int16),
         walks=np.zeros((num_battles, mechs), WALK),
-        ego=np.zeros((num_battles, 5, EGO_SIDE**2), np.uint32),
+        blocks=np.zeros((num_battles, blocks, blocks), BLOCK),
+        ego=np.zeros((num_battles, 3, EGO_SIDE**2), np.uint32),
+        ranks=np.zeros((num_battles, 2, max(CONTACT_ROWS, INTEL_ROWS)), np.float64),
         pending=np.zeros((num_battles, mechs, 4), np.float64),
         visible=np.zeros((num_battles, mechs, mechs), np.int8),
         blockers=np.zeros((num_battles, mechs, mechs, 2), np.int16),

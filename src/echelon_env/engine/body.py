@@ -61,7 +61,8 @@ def _update_stability(state: State, b: int, m: int, rules: Row) -> None:
     """One tick of a mech's stability: it recovers while the mech stands, else the time until it rises runs down."""
     mech = state.mechs[b, m]
     if mech.fallen == 0:
-        mech.stability = min(rules.max_stability, mech.stability + recovery(rules, mech))
+        if mech.stability != rules.max_stability:
+            mech.stability = min(rules.max_stability, mech.stability + recovery(rules, mech))
         return
     mech.fallen -= 1
     if mech.fallen == 0:

@@ -19,12 +19,13 @@ DISPLAYS = BY_DAMAGE + 1
 @kernel
 def clean(mech: Row, action: Any) -> None:
     """Clip an action to its bounds in place. Set non-finite entries to 0 and count them."""
+    bad = 0
     for i in range(action.shape[0]):
-        if math.isfinite(action[i]):
-            action[i] = clip(action[i], ACTION_LOW, ACTION_HIGH)
-        else:
-            action[i] = 0.0
-            mech.bad_actions += 1
+        value = action[i]
+        finite = math.isfinite(value)
+        action[i] = clip(value, ACTION_LOW, ACTION_HIGH) if finite else 0.0
+        bad += not finite
+    mech.bad_actions += bad
 
 
 @kernel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -24,13 +23,11 @@ from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import begin_battle, step_range
-from echelon_env.engine.workers import Workers
+from echelon_env.engine.voxels import blocks_of
+from echelon_env.engine.workers import Workers, shares
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
 from echelon_env.terrain import Terrain, generate
-
-RANGES = 2
-"""Ranges of battles per thread. A thread that is done early takes another range."""
 
 
 class NotResetError(RuntimeError):
@@ -94,7 +91,8 @@ class BattleEngine:
         self.tables: Tables = build_tables(self.config)
         self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
         self.out = allocate_outputs(self.num_battles, self.num_mechs)
-        self._actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
+        self.actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
+        """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
@@ -107,9 +105,7 @@ class BattleEngine:
         """Called after every change. Copies and pickles have none."""
         self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
-        ranges = 1 if self.num_threads == 1 else min(RANGES * self.num_threads, self.num_battles)
-        bounds = np.linspace(0, self.num_battles, ranges + 1).astype(int).tolist()
-        self._ranges = [(first, last, False) for first, last in itertools.pairwise(bounds)]
+        self._ranges = [(first, last, False) for first, last in shares(self.num_battles, self.num_threads)]
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
@@ -130,6 +126,7 @@ class BattleEngine:
         -------
         numpy.ndarray
             (B, M, D) float32: the observations of all battles, in the engine's own buffer, valid until the next call.
+            It is only to be read: rows of mechs that stay dead are not written again.
 
         Raises
         ------
@@ -174,16 +171,23 @@ class BattleEngine:
         NotResetError
             If a battle has never been reset.
         """
-        array = read_actions(actions, self._actions.shape, "actions (battles, mechs, action)")
+        array = read_actions(actions, self.actions.shape, "actions (battles, mechs, action)")
+        np.copyto(self.actions, array)
+        self.advance()
+        return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
+
+    def advance(self) -> None:
+        """Run one decision with the actions in `actions`. The results are in `out`. Raises NotResetError as `step`."""
+        self._check_started()
+        self._bind_kernels()
+        self._workers.for_all(self._step_range, self._ranges)
+        for observer in tuple(self.observers):
+            observer.on_step(self.actions)
+
+    def _check_started(self) -> None:
         if np.count_nonzero(self._started) < self.num_battles:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
-        self._bind_kernels()
-        np.copyto(self._actions, array)
-        self._workers.for_all(self._step_range, self._ranges)
-        for observer in tuple(self.observers):
-            observer.on_step(self._actions)
-        return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
     @property
     def was_reset(self) -> NDArray[np.bool_]:
@@ -335,6 +339,7 @@ class BattleEngine:
         check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
+        np.copyto(self.state.blocks, blocks_of(self.state.columns))
         for observer in tuple(self.observers):
             observer.on_change()
 
@@ -347,19 +352,21 @@ class BattleEngine:
         self._workers.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # a shallow copy gets its own threads, too
-        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": []}
+        # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
+        return self.__dict__ | {
+            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None), "_cleared": [],
+        }  # fmt: skip
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
         state = self.state
         packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
-        packed_columns = None if packed is None else state.columns
-        for array in (*state, *self.out):
-            if array is not state.voxels and array is not packed_columns:  # these are overwritten completely
-                array[b : b + 1].view(np.uint8).fill(0)
+        for rows in self._cleared:
+            rows[b] = 0
         battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
-        if packed is not None:
+        if packed is None:
+            columns[:] = 0
+        else:
             columns[:], battle["num_hazards"] = packed.columns, packed.num_hazards
             top = 0  # the columns are packed already
         battle["seed"], battle["map_seed"] = seed, terrain.seed
@@ -388,10 +395,14 @@ class BattleEngine:
 
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
-        arrays = self.tables, self.state, self.out
-        if all(bound is array for bound, array in zip(self._bound, arrays, strict=True)):
+        tables, state, out = self._bound
+        if tables is self.tables and state is self.state and out is self.out:
             return
         self._begin_battle = begin_battle.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        self._step_range = step_range.bind(self.tables, self.state, self._actions, self.out)
-        self._bound = arrays
+        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
+        arrays = {**self.state._asdict(), **self.out._asdict()}
+        del arrays["voxels"], arrays["columns"]  # these are overwritten completely
+        # bytes of the arrays that a battle starts with as zeros, a row for each battle
+        self._cleared = [array.view(np.uint8).reshape(self.num_battles, -1) for array in arrays.values()]
+        self._bound = self.tables, self.state, self.out

@@ -8,14 +8,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from echelon_env.engine.bits import bit_length
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip
 from echelon_env.engine.hazards import ground_harm
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import surface_below
-from echelon_env.engine.state import EGO_HAZARD, EGO_INSIDE, EGO_SOLID, EGO_X, EGO_Y, State
+from echelon_env.engine.state import EGO_AT, EGO_INSIDE, EGO_SOLID, State
 from echelon_env.engine.tables import Tables
 from echelon_env.layout.observations import STREAMS, EgoCell
+
+BELOW_ONE = 1.0 - 2.0**-53
+"""The largest float below 1; times a size, the largest below the size."""
 
 EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
 
@@ -31,23 +36,23 @@ def obstacle_top(solid: int, level: int) -> int:
 @kernel
 def _project(grid: Any, mech: Row, cell: float, size: int, ego: Any) -> None:
     """Find the column of each grid cell, `cell` metres wide. Cells off the map get the nearest column."""
-    x, y, step_x, step_y = mech.x, mech.y, cell * mech.facing_x, cell * mech.facing_y
+    x0, y0, step_x, step_y = mech.x, mech.y, cell * mech.facing_x, cell * mech.facing_y
+    below, width = size * BELOW_ONE, np.int32(size)
     for k in range(grid.shape[1]):
-        ix = math.floor(x + grid[0, k] * step_x - grid[1, k] * step_y)
-        iy = math.floor(y + grid[0, k] * step_y + grid[1, k] * step_x)
-        ego[EGO_X, k] = min(max(ix, 0), size - 1)
-        ego[EGO_Y, k] = min(max(iy, 0), size - 1)
-        ego[EGO_INSIDE, k] = (ix >= 0) & (ix < size) & (iy >= 0) & (iy < size)
+        x = x0 + grid[0, k] * step_x - grid[1, k] * step_y
+        y = y0 + grid[0, k] * step_y + grid[1, k] * step_x
+        inside_x, inside_y = min(max(x, 0.0), below), min(max(y, 0.0), below)
+        ego[EGO_AT, k] = np.int32(inside_y) * width + np.int32(inside_x)
+        ego[EGO_INSIDE, k] = (x == inside_x) & (y == inside_y)
 
 
 @kernel
 def _gather(columns: Any, ego: Any) -> int:
     """Look up the columns. Return the heights, as bits, at which any of them is hazardous."""
-    hazardous = 0
+    hazardous, flat = 0, columns.flat
     for k in range(ego.shape[1]):
-        column = columns[integer(ego[EGO_Y, k]), integer(ego[EGO_X, k])]
+        column = flat[integer(ego[EGO_AT, k])]
         ego[EGO_SOLID, k] = column.solid
-        ego[EGO_HAZARD, k] = column.hazard
         hazardous |= integer(column.hazard)
     return hazardous
 
@@ -65,13 +70,13 @@ def _write_obstacles(rules: Row, feet: float, head: float, ego: Any, row: Any) -
 def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """Write the terrain around a mech: rows from behind to ahead, columns from right to left."""
     rules, mech, columns, ego = tables.rules[0], state.mechs[b, m], state.columns[b], state.ego[b]
-    head = mech.z + tables.classes[mech.mech_class].height
-    _project(tables.ego_grid, mech, rules.terrain_cell, integer(rules.map_size), ego)
+    size, head = integer(rules.map_size), mech.z + tables.classes[mech.mech_class].height
+    _project(tables.ego_grid, mech, rules.terrain_cell, size, ego)
     hazardous = _gather(columns, ego)
     _write_obstacles(rules, mech.z, head, ego, row)
     if hazardous:
         for k in range(ego.shape[1]):
-            if ego[EGO_HAZARD, k] and ego[EGO_INSIDE, k]:
-                ix, iy = integer(ego[EGO_X, k]), integer(ego[EGO_Y, k])
-                harm = ground_harm(tables, state.voxels[b], columns[iy, ix], ix, iy, mech.z, head)
+            at = integer(ego[EGO_AT, k])
+            if columns.flat[at].hazard and ego[EGO_INSIDE, k]:
+                harm = ground_harm(tables, state.voxels[b], columns.flat[at], at % size, at // size, mech.z, head)
                 row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.HAZARD] = harm

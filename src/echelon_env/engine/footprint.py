@@ -24,8 +24,8 @@ def body_mask(mech_class: Row, z: float) -> int:
 def covers_same_cells(mech_class: Row, mech: Row, x: float, y: float) -> bool:
     """Whether a mech at (x, y) would cover the same cells as it does now."""
     return bool(
-        covered_cells(x, mech_class.half_length) == covered_cells(mech.x, mech_class.half_length)
-        and covered_cells(y, mech_class.half_width) == covered_cells(mech.y, mech_class.half_width)
+        (x == mech.x or covered_cells(x, mech_class.half_length) == covered_cells(mech.x, mech_class.half_length))
+        and (y == mech.y or covered_cells(y, mech_class.half_width) == covered_cells(mech.y, mech_class.half_width))
     )
 
 

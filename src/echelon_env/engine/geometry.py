@@ -54,13 +54,8 @@ def cosine_sine(angle: float) -> tuple[float, float]:
     x = (angle - quadrant * HALF_PI_HIGH) - quadrant * HALF_PI_LOW
     sine, cosine = _sine_polynomial(x), _cosine_polynomial(x)
     remainder = int(quadrant) & 3
-    if remainder == 0:
-        return cosine, sine
-    if remainder == 1:
-        return -sine, cosine
-    if remainder == 2:
-        return -cosine, -sine
-    return sine, -cosine
+    along, across = (sine, cosine) if remainder & 1 else (cosine, sine)
+    return -along if (remainder + 1) & 2 else along, -across if remainder & 2 else across
 
 
 @kernel

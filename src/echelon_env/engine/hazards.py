@@ -13,6 +13,7 @@ from echelon_env.engine.events import record
 from echelon_env.engine.footprint import body_mask, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
 from echelon_env.engine.kernels import Row, integer, kernel
+from echelon_env.engine.raycast import height_mask, surface_below
 from echelon_env.engine.state import BODY, HAZARD, NO_MECH, State
 from echelon_env.engine.tables import Tables
 
@@ -50,16 +51,14 @@ def ground_harm(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet
 
     `feet` and `head` are the heights of the mech's feet and head.
     """
-    solid, bits = np.int64(column.solid), np.int64(column.hazard)
-    ground = 0
-    for iz in range(min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1)):
-        if (solid >> iz) & 1:
-            ground = iz + 1
+    ground = surface_below(integer(column.solid), min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1))
+    top = max(ground, min(MAX_HEIGHT, math.ceil(head - CONTACT_TOLERANCE)))
+    bits = integer(column.hazard) & height_mask(ground, top - 1)
     burn, cooling = 0.0, 0.0
-    for iz in range(ground, min(MAX_HEIGHT, math.ceil(head - CONTACT_TOLERANCE))):
-        if (bits >> iz) & 1:
-            harm = tables.materials[voxels[iz, iy, ix]].harm
-            burn, cooling = max(burn, harm), min(cooling, harm)
+    while bits:
+        harm = tables.materials[voxels[bit_length(bits & -bits) - 1, iy, ix]].harm
+        burn, cooling = max(burn, harm), min(cooling, harm)
+        bits &= bits - 1
     return burn if burn > 0.0 else cooling
 
 

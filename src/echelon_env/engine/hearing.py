@@ -7,7 +7,6 @@ import math
 from echelon_env.engine.geometry import log1p
 from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import squared_distance
 
 AHEAD, LEFT, BEHIND, RIGHT = range(4)
 
@@ -25,14 +24,13 @@ def quadrant(mech: Row, dx: float, dy: float) -> int:
 
 
 @kernel
-def hear(tables: Tables, mech: Row, other: Row, in_sight: bool) -> None:
-    """Add an enemy's noise to the sounds that a mech hears."""
+def hear(tables: Tables, mech: Row, other: Row, away: float, in_sight: bool) -> None:
+    """Add the noise of an enemy, whose squared distance is `away` m2, to the sounds that a mech hears."""
     rules = tables.rules[0]
-    distance_squared = squared_distance(tables, mech, other)
-    if mech.shutdown or distance_squared > rules.hearing_range**2:
+    if mech.shutdown or away > rules.hearing_range**2:
         return
     speed = math.sqrt(other.vx**2 + other.vy**2)
-    noise = speed * tables.classes[other.mech_class].noise / (1.0 + distance_squared)
+    noise = speed * tables.classes[other.mech_class].noise / (1.0 + away)
     if not in_sight:
         noise *= rules.muffled
     mech.sounds[quadrant(mech, other.x - mech.x, other.y - mech.y)] += noise

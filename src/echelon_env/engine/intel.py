@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from echelon_env.config.battle import PACK
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.state import NO_MECH, UNSEEN, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height
+
+PACK_SIZE = len(PACK)
 
 
 @kernel
@@ -30,17 +33,22 @@ def _age_sighting(rules: Row, sighting: Row, other: Row) -> None:
 def remember_all(tables: Tables, state: State, b: int) -> None:
     """Update what a battle's packs remember, from what their mechs see and have painted."""
     mechs, visible, sightings = state.mechs[b], state.visible[b], state.sightings[b]
+    num_blue = integer(tables.rules[0].num_blue)
+    blue_packs = (num_blue + PACK_SIZE - 1) // PACK_SIZE
     for pack in range(sightings.shape[0]):
-        for o in range(mechs.shape[0]):
+        first, stop = (num_blue, mechs.shape[0]) if pack < blue_packs else (0, num_blue)
+        for o in range(first, stop):
             sightings[pack, o].seen = is_painted(state, b, pack, o)
     for m in range(mechs.shape[0]):
         if not mechs[m].alive:
             continue
-        for o in range(mechs.shape[0]):
-            if visible[m, o] != UNSEEN:
-                sightings[mechs[m].pack, o].seen = 1
+        pack = integer(mechs[m].pack)
+        first, stop = (num_blue, mechs.shape[0]) if m < num_blue else (0, num_blue)
+        for o in range(first, stop):
+            sightings[pack, o].seen |= visible[m, o] != UNSEEN
     for pack in range(sightings.shape[0]):
-        for o in range(mechs.shape[0]):
+        first, stop = (num_blue, mechs.shape[0]) if pack < blue_packs else (0, num_blue)
+        for o in range(first, stop):
             sighting, other = sightings[pack, o], mechs[o]
             if sighting.seen and other.alive:
                 _update_sighting(tables, sighting, other)
@@ -67,7 +75,7 @@ def _is_listed(mech: Row, o: int) -> bool:
 @kernel
 def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
     """Fill mech m's intel rows with remembered enemies that are in no contact row, nearest sighting first."""
-    mech, sightings = state.mechs[b, m], state.sightings[b, state.mechs[b, m].pack]
+    mech, sightings, distances = state.mechs[b, m], state.sightings[b, state.mechs[b, m].pack], state.ranks[b, 0]
     intel = mech.intel
     intel[:] = NO_MECH
     if not mech.alive:
@@ -76,18 +84,18 @@ def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
     first, stop = places_of(tables.rules[0], state.battles[b], state.order.shape[1], 1 - mech.team)
     for place in range(first, stop):
         o = integer(state.order[b, place])
-        if not sightings[o].known or _is_listed(mech, o):
+        if not sightings[o].known or (state.visible[b, m, o] != UNSEEN and _is_listed(mech, o)):
             continue
         distance = squared_distance_to_sighting(tables, mech, sightings[o])
-        row = count
-        while row > 0 and squared_distance_to_sighting(tables, mech, sightings[intel[row - 1]]) > distance:
-            row -= 1
-        if row >= intel.shape[0]:
+        if count < intel.shape[0]:
+            count += 1
+        elif distances[count - 1] <= distance:
             continue
-        for later in range(min(count, intel.shape[0] - 1), row, -1):
-            intel[later] = intel[later - 1]
-        intel[row] = o
-        count = min(count + 1, intel.shape[0])
+        row = count - 1
+        while row > 0 and distances[row - 1] > distance:
+            distances[row], intel[row] = distances[row - 1], intel[row - 1]
+            row -= 1
+        distances[row], intel[row] = distance, o
 
 
 @kernel

@@ -12,7 +12,7 @@ from echelon_env.engine.footprint import body_mask, covers_same_cells, solid_und
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import ceiling_above, surface_below
-from echelon_env.engine.state import State
+from echelon_env.engine.state import BLOCK_BITS, State
 from echelon_env.engine.tables import Tables
 
 
@@ -23,12 +23,24 @@ def _add_near(near: Any, o: int) -> None:
 
 
 @kernel
+def _is_harmless(blocks: Any, size: int, mech: Row, reach_x: float, reach_y: float) -> bool:
+    """Whether no block within reach of a mech's centre has a hazardous voxel."""
+    last_x, last_y = math.floor(min(size - 1.0, mech.x + reach_x)), math.floor(min(size - 1.0, mech.y + reach_y))
+    hazard = 0
+    for by in range(math.floor(max(0.0, mech.y - reach_y)) >> BLOCK_BITS, (last_y >> BLOCK_BITS) + 1):
+        for bx in range(math.floor(max(0.0, mech.x - reach_x)) >> BLOCK_BITS, (last_x >> BLOCK_BITS) + 1):
+            hazard |= integer(blocks[by, bx].hazard)
+    return hazard == 0
+
+
+@kernel
 def list_near(tables: Tables, state: State, b: int) -> None:
     """Mark the stored ground as out of date, and list the mechs that each living mech may touch in this decision.
 
-    All mechs are inside the map; movement keeps them there.
+    Note also which mechs have no hazard in reach. All mechs are inside the map; movement keeps them there.
     """
     rules, mechs, walks, near = tables.rules[0], state.mechs[b], state.walks[b], state.near[b]
+    size, changes = integer(rules.map_size), integer(state.battles[b].terrain_changes)
     for m in range(mechs.shape[0]):
         mech, walk = mechs[m], walks[m]
         effort = math.sqrt(mech.throttle * mech.throttle + mech.strafe * mech.strafe)
@@ -41,14 +53,15 @@ def list_near(tables: Tables, state: State, b: int) -> None:
             continue
         mech_class = tables.classes[mech.mech_class]
         half_length, half_width = mech_class.half_length + walks[m].reach, mech_class.half_width + walks[m].reach
+        walks[m].harmless = changes + 1 if _is_harmless(state.blocks[b], size, mech, half_length, half_width) else 0
         for o in range(m + 1, mechs.shape[0]):
             other = mechs[o]
+            if not other.alive:
+                continue
             other_class = tables.classes[other.mech_class]
-            if (
-                abs(mech.x - other.x) < half_length + other_class.half_length + walks[o].reach
-                and abs(mech.y - other.y) < half_width + other_class.half_width + walks[o].reach
-                and other.alive
-            ):
+            close_x = abs(mech.x - other.x) < half_length + other_class.half_length + walks[o].reach
+            close_y = abs(mech.y - other.y) < half_width + other_class.half_width + walks[o].reach
+            if close_x & close_y:
                 _add_near(near[m], o)
                 _add_near(near[o], m)
 
@@ -76,10 +89,26 @@ def overlaps_in_plane(mech_class: Row, x: float, y: float, other: Row, other_cla
 
 
 @kernel
-def hits_mech(tables: Tables, mechs: Any, near: Any, mech: Row, x: float, y: float, z: float) -> bool:
-    """Whether a mech, with its feet at (x, y, z), would overlap one of the living mechs near it."""
+def _count_near(tables: Tables, mechs: Any, near: Any, m: int, dx: float, dy: float) -> int:
+    """Number of the mechs near mech m, or 0 if it can touch none of them on its way by (dx, dy), up or down."""
+    mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
+    half_length, half_width = mech_class.half_length + abs(dx), mech_class.half_width + abs(dy)
     for i in range(1, near[0] + 1):
+        other = mechs[near[i]]
+        other_class = tables.classes[other.mech_class]
+        close_x = abs(mech.x - other.x) < half_length + other_class.half_length
+        close_y = abs(mech.y - other.y) < half_width + other_class.half_width
+        if close_x & close_y:
+            return int(near[0])
+    return 0
+
+
+@kernel
+def hits_mech(tables: Tables, mechs: Any, near: Any, count: int, mech: Row, x: float, y: float, z: float) -> bool:
+    """Whether a mech, with its feet at (x, y, z), would overlap one of the `count` mechs near it, if alive."""
+    mech_class = tables.classes[mech.mech_class]
+    for i in range(1, count + 1):
         other = mechs[near[i]]
         if not other.alive:
             continue
@@ -95,7 +124,7 @@ def hits_mech(tables: Tables, mechs: Any, near: Any, mech: Row, x: float, y: flo
 
 @kernel
 def _try_step_up(
-    tables: Tables, mechs: Any, near: Any, m: int, x: float, y: float, here: int, there: int
+    tables: Tables, mechs: Any, near: Any, count: int, m: int, x: float, y: float, here: int, there: int
 ) -> bool:  # fmt: skip
     """Lift a standing mech by one voxel onto (x, y) if there is room; return whether it was lifted.
 
@@ -108,8 +137,8 @@ def _try_step_up(
         not mech.on_ground
         or z + mech_class.height > tables.rules[0].map_height
         or (here | there) & body_mask(mech_class, z)
-        or hits_mech(tables, mechs, near, mech, mech.x, mech.y, z)
-        or hits_mech(tables, mechs, near, mech, x, y, z)
+        or hits_mech(tables, mechs, near, count, mech, mech.x, mech.y, z)
+        or hits_mech(tables, mechs, near, count, mech, x, y, z)
     ):
         return False
     mech.x, mech.y, mech.z = x, y, z
@@ -125,11 +154,13 @@ def _stop(position: float, moved: float, face: float) -> float:
 
 
 @kernel
-def _stop_at_mechs(tables: Tables, mechs: Any, near: Any, m: int, x: float, y: float) -> tuple[float, float]:
-    """Where mech m stops on its way to (x, y), along one axis, when it touches another mech."""
+def _stop_at_mechs(
+    tables: Tables, mechs: Any, near: Any, count: int, m: int, x: float, y: float
+) -> tuple[float, float]:  # fmt: skip
+    """Where mech m stops on its way to (x, y), along one axis, when it touches one of the `count` mechs near it."""
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
-    for i in range(1, near[0] + 1):
+    for i in range(1, count + 1):
         other = mechs[near[i]]
         if not other.alive:
             continue
@@ -159,11 +190,12 @@ def _terrain_face(position: float, moved: float, half: float) -> float:
 
 @kernel
 def move_along(
-    tables: Tables, columns: Any, mechs: Any, near: Any, m: int, dx: float, dy: float, here: int
+    tables: Tables, columns: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int
 ) -> int:  # fmt: skip
     """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge allow.
 
-    `here` are the solid heights under it, see `solid_under`; returns those at its new position.
+    `here` are the solid heights under it, see `solid_under`; returns those at its new position. `count`: see
+    `_count_near`.
     """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
@@ -174,14 +206,14 @@ def move_along(
         return here
     there = here if covers_same_cells(mech_class, mech, x, y) else solid_under(columns, mech_class, x, y)
     if there & body_mask(mech_class, mech.z):
-        if _try_step_up(tables, mechs, near, m, x, y, here, there):
+        if _try_step_up(tables, mechs, near, count, m, x, y, here, there):
             return there
         if x != mech.x:
             x = _stop(mech.x, x, _terrain_face(mech.x, x, mech_class.half_length))
         else:
             y = _stop(mech.y, y, _terrain_face(mech.y, y, mech_class.half_width))
         there = solid_under(columns, mech_class, x, y)
-    free_x, free_y = _stop_at_mechs(tables, mechs, near, m, x, y)
+    free_x, free_y = _stop_at_mechs(tables, mechs, near, count, m, x, y)
     if free_x != x or free_y != y:
         there = solid_under(columns, mech_class, free_x, free_y)
     mech.x, mech.y = free_x, free_y
@@ -189,8 +221,8 @@ def move_along(
 
 
 @kernel
-def move_vertically(tables: Tables, mechs: Any, near: Any, m: int, here: int) -> None:
-    """Apply gravity and jets to mech m. It falls or rises up to the nearest solid height of `here` or mech."""
+def move_vertically(tables: Tables, mechs: Any, near: Any, count: int, m: int, here: int) -> None:
+    """Apply gravity and jets to mech m. It falls or rises up to the nearest solid height of `here` or mech near it."""
     rules, mech = tables.rules[0], mechs[m]
     mech_class = tables.classes[mech.mech_class]
     thrust = mech.jet * mech_class.jet_acceleration if in_control(mech) else 0.0
@@ -203,7 +235,7 @@ def move_vertically(tables: Tables, mechs: Any, near: Any, m: int, here: int) ->
         limit = float(ceiling) - mech_class.height
     else:
         limit = float(surface_below(here, min(MAX_HEIGHT, math.floor(mech.z + CONTACT_TOLERANCE))))
-    for i in range(1, near[0] + 1):
+    for i in range(1, count + 1):
         other = mechs[near[i]]
         if not other.alive:
             continue
@@ -233,6 +265,7 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     walk = state.walks[b, m]
     survey(state.battles[b], columns, mech_class, mech, walk)
     here = integer(walk.solid)
+    dx, dy = 0.0, 0.0
     if in_control(mech):
         if mech.turn != 0.0:
             mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)
@@ -242,13 +275,17 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
             reach *= rules.legged_speed
         dx = reach * (mech.throttle * mech.facing_x - mech.strafe * mech.facing_y)
         dy = reach * (mech.throttle * mech.facing_y + mech.strafe * mech.facing_x)
-        here = move_along(tables, columns, mechs, near, m, dx, 0.0, here)
-        here = move_along(tables, columns, mechs, near, m, 0.0, dy, here)
-        if not covers_same_cells(mech_class, mech, x, y):
-            walk.surveyed = 0
         if mech.jet > 0.0 and mech_class.jet_acceleration > 0.0:
             add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
-    move_vertically(tables, mechs, near, m, here)
+    count = _count_near(tables, mechs, near, m, dx, dy)
+    if dx != 0.0 or dy != 0.0:
+        here = move_along(tables, columns, mechs, near, count, m, dx, 0.0, here)
+        here = move_along(tables, columns, mechs, near, count, m, 0.0, dy, here)
+        if walk.harmless == walk.surveyed:
+            walk.solid = here
+        elif not covers_same_cells(mech_class, mech, x, y):
+            walk.surveyed = 0
+    move_vertically(tables, mechs, near, count, m, here)
     mech.vx = (mech.x - x) / rules.dt
     mech.vy = (mech.y - y) / rules.dt
 

@@ -8,12 +8,11 @@ from typing import Any
 from echelon_env.engine.body import radiation
 from echelon_env.engine.ego_map import EGO_MAP_AT, write_ego_map
 from echelon_env.engine.geometry import clip, unit_in_plane
-from echelon_env.engine.intel import squared_distance_to_sighting
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import centre_height, squared_distance
+from echelon_env.engine.targeting import centre_height
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
 from echelon_env.layout.observations import (
@@ -151,7 +150,7 @@ def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> N
 def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """The visible enemies, in the order of the contact table."""
     rules, battle, mechs = tables.rules[0], state.battles[b], state.mechs[b]
-    mech = mechs[m]
+    mech, z = mechs[m], centre_height(tables, mechs[m])
     for slot in range(mech.contacts.shape[0]):
         o = integer(mech.contacts[slot])
         if o == NO_MECH:
@@ -159,15 +158,15 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
         other = mechs[o]
         other_class = tables.classes[other.mech_class]
         at = CONTACTS_AT + slot * CONTACT_WIDTH
+        dx, dy, dz = other.x - mech.x, other.y - mech.y, centre_height(tables, other) - z
+        distance, (east, north) = math.sqrt(dx * dx + dy * dy + dz * dz), unit_in_plane(dx, dy)
+        forward, left = forward_left(mech, east, north)
         row[CONTACTS_MASK_AT + slot] = 1.0
-        distance = math.sqrt(squared_distance(tables, mech, other))
-        dx, dy = unit_in_plane(other.x - mech.x, other.y - mech.y)
-        forward, left = forward_left(mech, dx, dy)
         row[at + Contact.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
         row[at + Contact.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
         row[at + Contact.DISTANCE] = min(1.0, distance / rules.map_diagonal)
         row[at + Contact.RANGE] = min(1.0, distance / rules.range_scale)
-        row[at + Contact.ELEVATION] = (centre_height(tables, other) - centre_height(tables, mech)) / rules.map_height
+        row[at + Contact.ELEVATION] = dz / rules.map_height
         row[at + Contact.LINE_OF_SIGHT] = state.visible[b, m, o] == IN_SIGHT
         forward, left = forward_left(mech, other.vx - mech.vx, other.vy - mech.vy)
         row[at + Contact.VELOCITY_FORWARD] = clip(0.5 * forward / rules.speed_scale, -1.0, 1.0)
@@ -189,17 +188,18 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
 
 
 @kernel
-def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int, row: Any) -> None:
+def _write_mate(tables: Tables, state: State, b: int, m: int, z: float, o: int, slot: int, row: Any) -> None:
     rules, battle, mech, other = tables.rules[0], state.battles[b], state.mechs[b, m], state.mechs[b, o]
     other_class = tables.classes[other.mech_class]
     at = SQUAD_AT + slot * SQUAD_WIDTH
+    dx, dy, dz = other.x - mech.x, other.y - mech.y, centre_height(tables, other) - z
+    distance, (east, north) = math.sqrt(dx * dx + dy * dy + dz * dz), unit_in_plane(dx, dy)
+    forward, left = forward_left(mech, east, north)
     row[SQUAD_MASK_AT + slot] = 1.0
-    dx, dy = unit_in_plane(other.x - mech.x, other.y - mech.y)
-    forward, left = forward_left(mech, dx, dy)
     row[at + Squad.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
     row[at + Squad.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
-    row[at + Squad.DISTANCE] = min(1.0, math.sqrt(squared_distance(tables, mech, other)) / rules.map_diagonal)
-    row[at + Squad.ELEVATION] = (centre_height(tables, other) - centre_height(tables, mech)) / rules.map_height
+    row[at + Squad.DISTANCE] = min(1.0, distance / rules.map_diagonal)
+    row[at + Squad.ELEVATION] = dz / rules.map_height
     row[at + Squad.ARMOUR] = other.armour / other_class.armour
     row[at + Squad.HEAT] = other.heat / other_class.heat_capacity
     row[at + Squad.SHUTDOWN] = other.shutdown
@@ -213,13 +213,13 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
 @kernel
 def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """Living team-mates: those of the own pack, then those of the other packs, each in roster order."""
-    slot = 0
+    slot, z = 0, centre_height(tables, state.mechs[b, m])
     for i in range(tables.mates.shape[1]):
         o = integer(tables.mates[m, i])
         if o == NO_MECH or slot == SQUAD_ROWS:
             return
         if state.mechs[b, o].alive:
-            _write_mate(tables, state, b, m, o, slot, row)
+            _write_mate(tables, state, b, m, z, o, slot, row)
             slot += 1
 
 
@@ -227,22 +227,21 @@ def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 def write_intel(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """Enemies that the pack remembers and that are in no contact row."""
     rules, mech = tables.rules[0], state.mechs[b, m]
-    pack = integer(mech.pack)
+    pack, z = integer(mech.pack), centre_height(tables, mech)
     for slot in range(mech.intel.shape[0]):
         o = integer(mech.intel[slot])
         if o == NO_MECH:
             return
         sighting, other_class = state.sightings[b, pack, o], tables.classes[state.mechs[b, o].mech_class]
         at = INTEL_AT + slot * INTEL_WIDTH
+        dx, dy, dz = sighting.x - mech.x, sighting.y - mech.y, sighting.z - z
+        distance, (east, north) = math.sqrt(dx * dx + dy * dy + dz * dz), unit_in_plane(dx, dy)
+        forward, left = forward_left(mech, east, north)
         row[INTEL_MASK_AT + slot] = 1.0
-        dx, dy = unit_in_plane(sighting.x - mech.x, sighting.y - mech.y)
-        forward, left = forward_left(mech, dx, dy)
         row[at + Intel.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
         row[at + Intel.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
-        row[at + Intel.DISTANCE] = min(
-            1.0, math.sqrt(squared_distance_to_sighting(tables, mech, sighting)) / rules.map_diagonal
-        )
-        row[at + Intel.ELEVATION] = (sighting.z - centre_height(tables, mech)) / rules.map_height
+        row[at + Intel.DISTANCE] = min(1.0, distance / rules.map_diagonal)
+        row[at + Intel.ELEVATION] = dz / rules.map_height
         forward, left = forward_left(mech, sighting.vx, sighting.vy)
         row[at + Intel.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
         row[at + Intel.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
@@ -289,10 +288,16 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
-    """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective."""
+    """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective.
+
+    The row of a mech that was already dead, whose entry ALIVE is 0, holds nothing else.
+    """
     for m in range(state.mechs.shape[1]):
         row = observations[m]
-        row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0
+        if state.mechs[b, m].alive:
+            row[:EGO_MAP_AT] = 0.0
+        elif row[SELF_AT + Self.ALIVE] != 0.0:
+            row[:] = 0.0
         write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:
             write_self(tables, state, b, m, row)

@@ -27,4 +27,5 @@ def age_paint(state: State, b: int) -> None:
     paint = state.paint[b]
     for pack in range(paint.shape[0]):
         for m in range(paint.shape[1]):
-            paint[pack, m].ticks = max(0, paint[pack, m].ticks - 1)
+            if paint[pack, m].ticks > 0:
+                paint[pack, m].ticks -= 1

@@ -37,6 +37,11 @@ def enters_box(
 ) -> float:  # fmt: skip
     """Parameter in [0, 1] at which the segment from (x, y, z) by (dx, dy, dz) enters a mech's box, or NEVER."""
     mech_class = tables.classes[mech.mech_class]
+    if (
+        abs(x + 0.5 * dx - mech.x) > 0.5 * abs(dx) + mech_class.half_length + CONTACT_TOLERANCE
+        or abs(y + 0.5 * dy - mech.y) > 0.5 * abs(dy) + mech_class.half_width + CONTACT_TOLERANCE
+    ):
+        return NEVER  # not even near: without a division
     in_x, out_x = _slab(x, dx, mech.x - mech_class.half_length, mech.x + mech_class.half_length)
     in_y, out_y = _slab(y, dy, mech.y - mech_class.half_width, mech.y + mech_class.half_width)
     in_z, out_z = _slab(z, dz, mech.z, mech.z + mech_class.height)
@@ -85,11 +90,12 @@ def burst(
 def try_interception(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     """Let the nearest ready anti-missile system in reach fire; return whether it shot the projectile down."""
     rules, battle, mechs, order = tables.rules[0], state.battles[b], state.mechs[b], state.order[b]
-    team = mechs[projectile.target].team
+    team = integer(mechs[projectile.target].team)
     nearest, least = NO_MECH, rules.anti_missile_range**2
-    for place in range(order.shape[0]):
+    first, stop = places_of(rules, battle, order.shape[0], team)
+    for place in range(first, stop):
         mech = mechs[order[place]]
-        if mech.team != team or not mech.alive or mech.shutdown or mech.anti_missile_cooldown > 0:
+        if not mech.alive or mech.shutdown or mech.anti_missile_cooldown > 0:
             continue
         if not tables.classes[mech.mech_class].anti_missile:
             continue

@@ -11,6 +11,7 @@ from typing import Any
 
 from echelon_env.engine.bits import bit_length
 from echelon_env.engine.kernels import Row, integer, kernel
+from echelon_env.engine.state import BLOCK_BITS, BLOCK_SIDE
 
 NEVER = 2.0
 """Parameter of a crossing beyond the segment. Parameters on the segment are 0 to 1."""
@@ -97,14 +98,15 @@ def _blocks(
 
 @kernel
 def blocking_column(
-    columns: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+    columns: Any, blocks: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> tuple[int, int]:
     """A column with a voxel that blocks sight (or movement) on the segment between two points inside the map.
 
     Returns its indices (iy, ix), or (-1, -1) if the line is clear. The voxels that contain the two points do not count.
 
-    The loop visits the layers of columns across the longer axis. Fixed-point numbers bound the columns that the segment
-    may cross in a layer; these are looked up without a branch. Only columns that may block are tested exactly.
+    The loop visits the layers of columns across the longer axis, as many at a time as lie in one row of blocks.
+    Fixed-point numbers bound the columns that the segment may cross in a layer. Layers are looked at only where one of
+    their blocks may block, again without a branch, and only columns that may block are tested exactly.
     """
     along_x = abs(x1 - x0) >= abs(y1 - y0)
     if along_x:
@@ -119,33 +121,51 @@ def blocking_column(
     step = integer(slope * ONE)
     entry = integer((side - slope * (start - layer if forward > 0 else layer + 1 - start)) * ONE)
     low, high = entry + min(0, step) - SLACK, entry + max(0, step) + SLACK
-    for _ in range(abs(last - layer) + 1):
-        here, there = max(least, low >> 32), min(most, high >> 32)
+    left = abs(last - layer) + 1
+    while left > 0:
+        at = layer & (BLOCK_SIDE - 1)
+        count = min(left, BLOCK_SIDE - at if forward > 0 else at + 1)
+        left -= count
+        further = (count - 1) * step
+        first = max(least, (low + min(0, further)) >> 32) >> BLOCK_BITS
+        stop = min(most, (high + max(0, further)) >> 32) >> BLOCK_BITS
+        row = layer >> BLOCK_BITS
         if along_x:
-            bits = _blocking(columns[here, layer], by_sight) | _blocking(columns[there, layer], by_sight)
+            bits = integer(blocks[first, row].obstacle) | integer(blocks[stop, row].obstacle)
         else:
-            bits = _blocking(columns[layer, here], by_sight) | _blocking(columns[layer, there], by_sight)
-        if bits & heights or there - here > 1:
-            for across in range(here, there + 1):
-                ix, iy = (layer, across) if along_x else (across, layer)
-                bits = _blocking(columns[iy, ix], by_sight) & heights
-                if bits and _blocks(bits, ix, iy, x0, y0, z0, x1, y1, z1):
-                    return iy, ix
-        layer += forward
-        low += step
-        high += step
+            bits = integer(blocks[row, first].obstacle) | integer(blocks[row, stop].obstacle)
+        if bits & heights == 0 and stop - first <= 1:
+            layer += forward * count
+            low += further + step
+            high += further + step
+            continue
+        for _ in range(count):
+            here, there = max(least, low >> 32), min(most, high >> 32)
+            if along_x:
+                bits = _blocking(columns[here, layer], by_sight) | _blocking(columns[there, layer], by_sight)
+            else:
+                bits = _blocking(columns[layer, here], by_sight) | _blocking(columns[layer, there], by_sight)
+            if bits & heights or there - here > 1:
+                for across in range(here, there + 1):
+                    ix, iy = (layer, across) if along_x else (across, layer)
+                    bits = _blocking(columns[iy, ix], by_sight) & heights
+                    if bits and _blocks(bits, ix, iy, x0, y0, z0, x1, y1, z1):
+                        return iy, ix
+            layer += forward
+            low += step
+            high += step
     return -1, -1
 
 
 @kernel
 def line_is_clear(
-    columns: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+    columns: Any, blocks: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> bool:
     """Whether no voxel blocks sight (or movement) on the segment between two points inside the map.
 
     The voxels that contain the two points do not count.
     """
-    return blocking_column(columns, by_sight, x0, y0, z0, x1, y1, z1)[0] < 0
+    return blocking_column(columns, blocks, by_sight, x0, y0, z0, x1, y1, z1)[0] < 0
 
 
 @kernel

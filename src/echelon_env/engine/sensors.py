@@ -15,10 +15,12 @@ from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_
 
 
 @kernel
-def perceives(tables: Tables, state: State, b: int, m: int, o: int, smoke: bool, clear: bool) -> int:
+def perceives(
+    tables: Tables, state: State, b: int, m: int, o: int, away: float, smoke: bool, clear: bool
+) -> int:  # fmt: skip
     """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT.
 
-    `smoke`: smoke lies on the line between them. `clear`: no terrain does.
+    `away`: the squared distance in m2 between them. `smoke`: smoke lies on the line. `clear`: no terrain does.
     """
     rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:
@@ -31,7 +33,7 @@ def perceives(tables: Tables, state: State, b: int, m: int, o: int, smoke: bool,
         return UNSEEN
     radar = rules.radar_range * tables.classes[mech.mech_class].radar_factor * mech.quality
     if (
-        squared_distance(tables, mech, other) <= radar**2
+        away <= radar**2
         or other.heat > rules.bloom_heat * tables.classes[other.mech_class].heat_capacity
         or radiation(other) != SILENT
     ):
@@ -60,10 +62,11 @@ def update_visibility(tables: Tables, state: State, b: int) -> None:
                 continue
             smoke = smoke_between(tables, state, b, m, o)
             clear = terrain_is_clear(tables, state, b, m, o)
-            visible[m, o] = perceives(tables, state, b, m, o, smoke, clear)
-            visible[o, m] = perceives(tables, state, b, o, m, smoke, clear)
-            hear(tables, mechs[m], mechs[o], clear and not smoke)
-            hear(tables, mechs[o], mechs[m], clear and not smoke)
+            away = squared_distance(tables, mechs[m], mechs[o])
+            visible[m, o] = perceives(tables, state, b, m, o, away, smoke, clear)
+            visible[o, m] = perceives(tables, state, b, o, m, away, smoke, clear)
+            hear(tables, mechs[m], mechs[o], away, clear and not smoke)
+            hear(tables, mechs[o], mechs[m], away, clear and not smoke)
     for m in range(mechs.shape[0]):
         scale_sounds(tables.rules[0], mechs[m])
 
@@ -82,23 +85,23 @@ def danger(tables: Tables, mech: Row, other: Row) -> float:
 
 
 @kernel
-def comes_before(tables: Tables, mech: Row, other: Row, listed: Row) -> bool:
-    """Whether an enemy precedes another in a mech's contact table, in the order that its display selects."""
+def rank(tables: Tables, mech: Row, other: Row) -> float:
+    """An enemy's place in a mech's contact table, in the order that its display selects: low values come first."""
     if mech.display == BY_DANGER:
-        first, second = danger(tables, mech, other), danger(tables, mech, listed)
-        if first != second:
-            return bool(first > second)
-    elif mech.display == BY_DAMAGE:
-        first = other.armour / tables.classes[other.mech_class].armour
-        second = listed.armour / tables.classes[listed.mech_class].armour
-        if first != second:
-            return bool(first < second)
-    return bool(squared_distance(tables, mech, other) < squared_distance(tables, mech, listed))
+        return -danger(tables, mech, other)
+    if mech.display == BY_DAMAGE:
+        return float(other.armour / tables.classes[other.mech_class].armour)
+    return 0.0
 
 
 @kernel
-def list_contacts(tables: Tables, battle: Row, mechs: Any, order: Any, visible: Any, m: int) -> None:
-    """Fill mech m's contact rows with visible enemies in the order of its display, up to its suite's slots."""
+def list_contacts(
+    tables: Tables, battle: Row, mechs: Any, order: Any, visible: Any, ranks: Any, m: int
+) -> None:  # fmt: skip
+    """Fill mech m's contact rows with visible enemies in the order of its display, up to its suite's slots.
+
+    Enemies of the same rank are in the order of their distance, those at the same distance in that of their places.
+    """
     mech = mechs[m]
     contacts = mech.contacts
     contacts[:] = NO_MECH
@@ -111,14 +114,17 @@ def list_contacts(tables: Tables, battle: Row, mechs: Any, order: Any, visible: 
         o = integer(order[place])
         if visible[m, o] == UNSEEN:
             continue
+        first_rank, distance = rank(tables, mech, mechs[o]), squared_distance(tables, mech, mechs[o])
         row = count
-        while row > 0 and comes_before(tables, mech, mechs[o], mechs[contacts[row - 1]]):
+        while row > 0 and (
+            first_rank < ranks[0, row - 1] or (first_rank == ranks[0, row - 1] and distance < ranks[1, row - 1])
+        ):
             row -= 1
-        if row >= slots:
-            continue
-        for later in range(min(count, slots - 1), row, -1):
-            contacts[later] = contacts[later - 1]
-        contacts[row] = o
+            if row + 1 < slots:
+                ranks[0, row + 1], ranks[1, row + 1] = ranks[0, row], ranks[1, row]
+                contacts[row + 1] = contacts[row]
+        if row < slots:
+            ranks[0, row], ranks[1, row], contacts[row] = first_rank, distance, o
         count = min(count + 1, slots)
 
 
@@ -126,4 +132,4 @@ def list_contacts(tables: Tables, battle: Row, mechs: Any, order: Any, visible: 
 def list_all_contacts(tables: Tables, state: State, b: int) -> None:
     """Fill the contact rows of a battle's mechs."""
     for m in range(state.mechs.shape[1]):
-        list_contacts(tables, state.battles[b], state.mechs[b], state.order[b], state.visible[b], m)
+        list_contacts(tables, state.battles[b], state.mechs[b], state.order[b], state.visible[b], state.ranks[b], m)

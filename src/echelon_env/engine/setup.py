@@ -1,4 +1,4 @@
-"""The start of a battle: voxels are packed into columns and mechs are placed."""
+"""The start of a battle: voxels are packed into columns and blocks, and mechs are placed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.reward import potential
 from echelon_env.engine.state import BLUE, NO_MECH, State
 from echelon_env.engine.tables import Tables
+from echelon_env.engine.voxels import pack_blocks
 from echelon_env.layout.observations import MAP_SIDE, MapCell
 
 PACK_SIZE = len(PACK)
@@ -124,6 +125,7 @@ def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int,
     """
     battle = state.battles[b]
     fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
+    pack_blocks(state.columns[b], state.blocks[b])
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team

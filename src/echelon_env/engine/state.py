@@ -68,7 +68,7 @@ EVENT_KINDS = tuple(EVENT_MEANINGS)
 ) = map(integer, range(len(EVENT_KINDS)))  # fmt: skip
 
 # Values of each cell of an ego map (second axis of `ego`).
-EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD = range(5)
+EGO_AT, EGO_INSIDE, EGO_SOLID = range(3)
 
 # Pending effects on a mech in a tick (last axis of `pending`).
 BODY, LEGS, HEAT, STABILITY = range(4)
@@ -156,6 +156,7 @@ WALK = record_dtype(
         ("solid", "u4"),  # heights, as bits, at which columns under its footprint are solid
         ("hazard", "u4"),  # and at which they are hazardous
         ("surveyed", "i4"),  # terrain_changes + 1 of the battle at the lookup; 0: not looked up yet
+        ("harmless", "i4"),  # terrain_changes + 1 of the battle when no column in its reach was hazardous; else 0
     ]
 )
 
@@ -295,6 +296,17 @@ COLUMN = record_dtype(
     ]
 )
 
+BLOCK = record_dtype(
+    [
+        ("obstacle", "u4"),  # bit z: a voxel at height z blocks sight or movement
+        ("hazard", "u4"),  # bit z: a voxel at height z slows, heats, cools or burns
+    ]
+)
+
+BLOCK_BITS = integer(2)
+BLOCK_SIDE = integer(1 << 2)
+"""Columns along each side of a block."""
+
 
 class State(NamedTuple):
     """Arrays of B battles with M mechs each. Kernels read and write them."""
@@ -322,14 +334,17 @@ class State(NamedTuple):
     walks: NDArray[Any]  # (B, M) WALK: the ground under a mech and how far it may walk
     near: NDArray[np.int16]  # (B, M, M) number of mechs that each may touch in this decision, then their indices
     pending: NDArray[np.float64]  # (B, M, 4) BODY, LEGS, HEAT, STABILITY pending for each mech in a tick
-    ego: NDArray[np.uint32]  # (B, 5, cells) EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD of an ego map's cells
+    blocks: NDArray[Any]  # (B, ceil(Y / 4), ceil(X / 4)) BLOCK: the bits that any of a block's columns has
+    ego: NDArray[np.uint32]  # (B, 3, cells) EGO_AT (flat index of the column), EGO_INSIDE, EGO_SOLID of an ego map
+    ranks: NDArray[np.float64]  # (B, 2, rows) what a table that is being sorted is sorted by, first and second
     blockers: NDArray[np.int16]  # (B, M, M, 2) column (iy, ix) that last blocked the line between two mechs
 
 
-SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers")
-"""Arrays of the state that every decision writes before it reads them, with two exceptions. `list_near` initializes
-`walks` and `near`; no kernel may survey the ground before. Exceptions: `pending` is all zeros between decisions, and
-`blockers` holds columns that are only guesses and are tested again each time."""
+SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "ranks", "blockers")
+"""Arrays of the state that every decision writes before it reads them, with three exceptions. `list_near` initializes
+`walks` and `near`; no kernel may survey the ground before. Exceptions: `pending` is all zeros between decisions,
+`blocks` follows from `columns` (`voxels.blocks_of`), and `blockers` holds columns that are only guesses and are tested
+again each time."""
 
 
 class Outputs(NamedTuple):

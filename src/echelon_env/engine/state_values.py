@@ -25,6 +25,10 @@ def check_values(config: BattleConfig, tables: Tables, arrays: Mapping[str, NDAr
                 f"state of the battles: {name}.{field}: expected values from {low} to {high}, "
                 f"got {values.min()} to {values.max()}"
             )
+    guided = np.flatnonzero(tables.weapons["guided"])
+    homing = np.isin(arrays["projectiles"]["weapon"], guided)
+    if (arrays["projectiles"]["target"][homing] == NO_MECH).any():
+        raise ValueError("state of the battles: projectiles.target: expected a mech for every guided projectile")
     for name, array in arrays.items():
         fields = {"": array} if array.dtype.names is None else {field: array[field] for field in array.dtype.names}
         for field, values in fields.items():
@@ -52,7 +56,7 @@ def _limits(
         ("projectiles", "owner"): (0, mechs - 1),
         ("projectiles", "target"): (NO_MECH, mechs - 1),
         ("projectiles", "weapon"): (0, max(0, len(tables.weapons) - 1)),
-        ("paint", "painter"): (NO_MECH, mechs - 1),
+        ("paint", "painter"): (0, mechs - 1),
         ("battles", "num_projectiles"): (0, arrays["projectiles"].shape[1]),
         ("battles", "num_clouds"): (0, arrays["clouds"].shape[1]),
         ("battles", "num_bursts"): (0, 0),

@@ -55,7 +55,7 @@ def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bo
     iy, ix = integer(blocker[0]), integer(blocker[1])
     if blocks(columns[iy, ix], ix, iy, True, one.x, one.y, z0, two.x, two.y, z1):
         return False
-    iy, ix = blocking_column(columns, True, one.x, one.y, z0, two.x, two.y, z1)
+    iy, ix = blocking_column(columns, state.blocks[b], True, one.x, one.y, z0, two.x, two.y, z1)
     if iy < 0:
         return True
     blocker[0], blocker[1] = iy, ix

@@ -1,4 +1,4 @@
-"""Changes of the terrain. Every write to a voxel also updates its column and the number of hazards."""
+"""Changes of the terrain. Every write to a voxel also updates its column, its block and the number of hazards."""
 
 from __future__ import annotations
 
@@ -6,13 +6,45 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from echelon_env.config.catalog import AIR, DEBRIS
 from echelon_env.engine import rng
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import flat_index
-from echelon_env.engine.state import State
+from echelon_env.engine.state import BLOCK, BLOCK_BITS, BLOCK_SIDE, State
 from echelon_env.engine.tables import Tables
+
+
+@kernel
+def _pack_block(columns: Any, blocks: Any, by: int, bx: int) -> None:
+    obstacle, hazard = 0, 0
+    for iy in range(by * BLOCK_SIDE, min(columns.shape[0], (by + 1) * BLOCK_SIDE)):
+        for ix in range(bx * BLOCK_SIDE, min(columns.shape[1], (bx + 1) * BLOCK_SIDE)):
+            obstacle |= integer(columns[iy, ix].opaque) | integer(columns[iy, ix].solid)
+            hazard |= integer(columns[iy, ix].hazard)
+    blocks[by, bx].obstacle, blocks[by, bx].hazard = obstacle, hazard
+
+
+@kernel
+def pack_blocks(columns: Any, blocks: Any) -> None:
+    """Collect the bits of columns (Y, X) in blocks, see `State.blocks`."""
+    for by in range(blocks.shape[0]):
+        for bx in range(blocks.shape[1]):
+            _pack_block(columns, blocks, by, bx)
+
+
+def blocks_of(columns: NDArray[Any]) -> NDArray[Any]:
+    """The blocks of columns (B, Y, X), as `pack_blocks` collects them, in Python; a new array."""
+    side = int(BLOCK_SIDE)
+    missing = -columns.shape[1] % side
+    whole = np.pad(columns, ((0, 0), (0, missing), (0, missing)))
+    count = whole.shape[1] // side
+    blocks = np.zeros((len(columns), count, count), BLOCK)
+    bits = {"obstacle": whole["opaque"] | whole["solid"], "hazard": whole["hazard"]}
+    for name, of in bits.items():
+        blocks[name] = np.bitwise_or.reduce(of.reshape(-1, count, side, count, side), axis=(2, 4))
+    return blocks
 
 
 @kernel
@@ -33,6 +65,7 @@ def set_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, c
     column.opaque = _with_bit(column.opaque, iz, material.blocks_sight)
     column.solid = _with_bit(column.solid, iz, material.blocks_movement)
     column.hazard = _with_bit(column.hazard, iz, material.hazard)
+    _pack_block(state.columns[b], state.blocks[b], iy >> BLOCK_BITS, ix >> BLOCK_BITS)
 
 
 @kernel

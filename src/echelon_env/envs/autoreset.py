@@ -11,10 +11,11 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, check_integer, check_seed, nearest_name
+from echelon_env.engine.agents import Agents
 from echelon_env.engine.maps import map_seed
 from echelon_env.engine.rng import episode_seed
 from echelon_env.envs.controlled import ControlledBattles
-from echelon_env.envs.infos import Report, agent_names, batch_infos, numbers_of, objects, read_events
+from echelon_env.envs.infos import Report, agent_names, batch_infos, objects, read_events
 from echelon_env.spaces.agent import AgentSpaces, pick
 
 Floats = NDArray[np.float32]
@@ -97,10 +98,9 @@ class AutoresetBattles:
         self._all = np.ones(count, np.bool_)
         self._seeds: list[int] | None = None
         self._episodes = np.zeros(count, np.int64)
-        self._agent_teams = battles.teams[:, :agents]
-        self._present = np.zeros((count, agents), np.bool_)
+        self._agents = Agents(battles.rows, agents)
         self._done = np.ones(count, np.bool_)
-        self._returns, self._lengths = np.zeros((count, agents)), np.zeros((count, agents), np.int64)
+        self._any_done = True
 
     @property
     def was_reset(self) -> bool:
@@ -148,44 +148,33 @@ class AutoresetBattles:
             last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
         ]
         episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
-        observations = self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
-        return observations, self._report(mask, self._components())
+        self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
+        return self.battles.observations, self._report(mask, counts=False)
 
     def step(self, actions: Floats) -> Step:
         """Take a decision in every battle, with the mechs' actions (B, n, A).
 
         Raises ResetNeeded before the first reset and, without autoreset, while a sub-environment is done.
         """
-        done, any_done = self._done, np.count_nonzero(self._done) > 0
-        if any_done and (not self.was_reset or self.mode == AutoresetMode.DISABLED):
+        if self._any_done and (not self.was_reset or self.mode == AutoresetMode.DISABLED):
             raise ResetNeeded(
-                f"no battle in progress in sub-environments {np.flatnonzero(done).tolist()}: call reset() first"
+                f"no battle in progress in sub-environments {np.flatnonzero(self._done).tolist()}: call reset() first"
             )
-        observations, rewards, terminated, truncated = self.battles.step(actions)
-        components = self._components()
-        if self._single_agent:
-            rewards = np.cumsum(components, axis=-1)[..., -1]  # the same order of summation as `sum` over the infos
-            terminated, truncated = terminated[:, :1], truncated[:, :1]  # equal for all mechs of a team
-        self._truncate(terminated, truncated)
-        self._lengths += self._present
-        if any_done:
-            rewards[done], components[done], terminated[done], truncated[done] = 0.0, 0.0, False, False
-            observations = self._start_next(done)
-        self._returns += rewards
-        ended = terminated | truncated
-        if np.count_nonzero(ended):
-            self._present = self._present & ~ended
-            self._done = np.logical_not(self._present.any(axis=1))
-        report = self._report(self._all, components)
-        if self.mode != AutoresetMode.SAME_STEP or not np.count_nonzero(self._done):
-            return Step(observations, rewards, terminated, truncated, report, None)
-        done = self._done
-        final = FinalStep(
-            observations if self.battles.copy else observations.copy(), report.copied()._replace(valid=done)
-        )
-        observations = self._start_next(done)
-        report = self._report(self._all, self._components())
-        return Step(observations, rewards, terminated, truncated, report, final)
+        self.battles.advance(actions)
+        if self._any_done:
+            self._start_next()
+        report = self._report(self._all, counts=True)
+        agents = report.agents
+        rewards, terminated, truncated = (agents[name].copy() for name in ("reward", "terminated", "truncated"))
+        if np.count_nonzero(terminated) or np.count_nonzero(truncated):
+            self._done = np.logical_not(self._agents.episodes["present"].any(axis=1))
+            self._any_done = bool(self._done.any())
+        final = None
+        if self._any_done and self.mode == AutoresetMode.SAME_STEP:
+            final = FinalStep(np.array(self.battles.observations), report._replace(valid=self._done))
+            self._start_next()
+            report = self._report(self._all, counts=False)
+        return Step(self.battles.observations, rewards, terminated, truncated, report, final)
 
     def global_state(self, team: int) -> Floats:
         """(B, S) float32, see `BattleEngine.global_state`. Raises ResetNeeded before the first reset, ValueError."""
@@ -200,7 +189,7 @@ class AutoresetBattles:
     def action_masks(self) -> NDArray[np.int8]:
         """Masks of the agents' actions: (B, a, mechs of an agent * K) int8, see `AgentSpaces.masks`."""
         masks = self.battles.rows_of(self._spaces.masks(self.engine))
-        return masks.reshape(*self._present.shape, -1)
+        return masks.reshape(*self._agents.episodes.shape, -1)
 
     def close(self) -> None:
         """Stop the engine's threads."""
@@ -213,14 +202,14 @@ class AutoresetBattles:
         episodes: NDArray[np.int64],
         restart: Flags | None = None,
         map_seeds: Sequence[int | None] | None = None,
-    ) -> Floats:
+    ) -> None:
         """Start battles where `mask` (B,) is set.
 
         `episodes` (B,) counts the battles since the seed was given. `restart` (B,) marks sub-environments with a new
         seed. `map_seeds` are those of the maps, or None where they follow from the seeds.
         """
         given = list(zip(mask.tolist(), seeds, episodes.tolist(), map_seeds or [None] * len(mask), strict=True))
-        observations = self.battles.reset(
+        self.battles.start(
             [episode_seed(seed, k) if starts else 0 for starts, seed, k, _ in given],
             mask,
             map_seeds=[
@@ -230,56 +219,26 @@ class AutoresetBattles:
             restart=restart,
         )
         self._seeds, self._episodes = seeds, episodes
-        self._present, self._done = self._present | mask[:, None], self._done & ~mask
-        self._returns[mask], self._lengths[mask] = 0.0, 0
-        return observations
+        self._agents.start(mask)
+        self._done = self._done & ~mask
+        self._any_done = bool(self._done.any())
 
-    def _start_next(self, mask: Flags) -> Floats:
+    def _start_next(self) -> None:
+        """Start the next battles of the sub-environments that are done."""
         assert self._seeds is not None
-        return self._start(mask, self._seeds, self._episodes + mask)
+        self._start(self._done, self._seeds, self._episodes + self._done)
 
-    def _truncate(self, terminated: Flags, truncated: Flags) -> None:
-        """Truncate the remaining agents after `max_cycles` decisions."""
-        if self.max_cycles is not None:
-            reached = self.engine.state.battles["step_count"] >= self.max_cycles
-            truncated |= reached[:, None] & self._present & ~terminated
-
-    def _components(self) -> Floats:
-        components: Floats = self.battles.reward_components
-        if not self._single_agent:
-            return components
-        sums: Floats = np.einsum("bnk->bk", components)[:, None]  # four times as fast as `mean` for few mechs
-        return sums / np.float32(components.shape[1])
-
-    def _report(self, valid: Flags, components: Floats) -> Report:
-        battles, state = self.battles, self.engine.state
-        alive, bad_actions = battles.alive, battles.bad_actions
-        if self._single_agent:
-            alive, bad_actions = alive.sum(axis=1, keepdims=True), bad_actions.sum(axis=1, keepdims=True)
+    def _report(self, valid: Flags, counts: bool) -> Report:
+        """A report; with `counts` after a decision, which the agents' episodes count."""
         events = None
         if self._has_events:
-            events = tuple(read_events(self.engine, b, self.names) for b in range(battles.num_battles))
+            events = tuple(read_events(self.engine, b, self.names) for b in range(self.battles.num_battles))
         return Report(
             valid=valid,
-            present=self._present,
-            alive=alive,
-            bad_actions=bad_actions,
-            components=components,
-            agent_teams=self._agent_teams,
-            teams=state.teams,
-            battles=state.battles,
-            statistics=self._statistics(),
+            agents=self._agents.report(self.engine.state, self.engine.out, self.max_cycles, counts),
             masks=self._spaces.split_masks(self.action_masks()) if self._spaces.masked else None,
             events=events,
         )
-
-    def _statistics(self) -> NDArray[np.float64]:
-        """(B, a, S): the statistics of the agents' episodes so far, sums over their mechs."""
-        statistics = numbers_of(self.battles.rows_of(self.engine.state.statistics))
-        if self._single_agent:
-            statistics = statistics.sum(axis=1, keepdims=True)
-        statistics[..., 0], statistics[..., 1] = self._returns, self._lengths
-        return statistics
 
 
 def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:

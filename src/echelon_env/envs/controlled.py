@@ -76,7 +76,7 @@ class ControlledBattles:
     copy
         False: observations are the engine's buffer, valid until the next call. Only with control ``"all"``.
     num_threads
-        Threads that share a step.
+        Threads that share a step: the battles, and the mechs of scripted policies that are given by name.
     maps
         The maps, see `BattleEngine`.
     seed
@@ -122,7 +122,8 @@ class ControlledBattles:
         seed = check_integer("seed", seed, 0)
         given = {"opponent": opponent, "teammate": teammate}
         self._players = {
-            role: make_policy(role, given[role], seed + i, config) for i, role in enumerate(POLICY_ROLES[control])
+            role: make_policy(role, given[role], seed + i, config, num_threads)
+            for i, role in enumerate(POLICY_ROLES[control])
         }
         self._mixtures = {
             role: policy
@@ -130,7 +131,6 @@ class ControlledBattles:
             if isinstance(policy, Mixture) and policy is not given[role]
         }
         self._pilot = check_integer("pilot", pilot, 0)
-        self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
         self._side = _check_sides(side, num_battles)
         self._own, self._others = self._assign_rows(self._side)
         self.num_controlled = self._own.numbers.shape[1]
@@ -150,6 +150,18 @@ class ControlledBattles:
 
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
+        self.start(seeds, mask, side, map_seeds, restart)
+        return self.observations
+
+    def start(
+        self,
+        seeds: ArrayLike,
+        mask: NDArray[np.bool_] | None = None,
+        side: ArrayLike | None = None,
+        map_seeds: ArrayLike | None = None,
+        restart: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Start new battles as `reset` does, and return nothing."""
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
         sides, shares = self._side, (self._own, self._others)
         if side is not None:
@@ -163,7 +175,6 @@ class ControlledBattles:
             policy.reset(np.repeat(chosen, rows))
             if restart is not None and role in self._mixtures:
                 self._mixtures[role].restart(np.repeat(chosen & restart, rows))
-        return self.observations
 
     def step(
         self, actions: NDArray[np.float32]
@@ -173,15 +184,17 @@ class ControlledBattles:
         Returns the learner's observations (B, n, D) float32, rewards (B, n) float32, terminated and truncated (B, n)
         bool. Raises ValueError for actions of another shape.
         """
-        if self.control == "all":
-            _, rewards, terminated, truncated = self.engine.step(actions)
-            return self.observations, rewards.copy(), terminated.copy(), truncated.copy()
         shape = (self.num_battles, self.num_controlled, self.engine.action_dim)
-        self._actions[self._own.index] = read_actions(actions, shape, "actions (battles, mechs, action)")
+        self.advance(read_actions(actions, shape, "actions (battles, mechs, action)"))
+        out = self.engine.out
+        return self.observations, self.rows_of(out.rewards), self.rows_of(out.terminated), self.rows_of(out.truncated)
+
+    def advance(self, actions: NDArray[np.float32]) -> None:
+        """Take a decision as `step` does, with actions (B, n, A) float32 that have been checked. Returns nothing."""
+        self.engine.actions[self._own.index] = actions
         for role, policy in self._players.items():
             self._act(role, policy)
-        _, rewards, terminated, truncated = self.engine.step(self._actions)
-        return self.observations, self.rows_of(rewards), self.rows_of(terminated), self.rows_of(truncated)
+        self.engine.advance()
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -299,7 +312,7 @@ class ControlledBattles:
         actions = policy.act(observations.reshape(-1, observations.shape[-1]))
         shape = (rows.numbers.size, self.engine.action_dim)
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
-        self._actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
+        self.engine.actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
 
     def _assign_rows(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
         """The rows of the learner and of each policy, for the learner's team in each battle."""
@@ -354,10 +367,11 @@ def check_arguments(
         )
 
 
-def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
+def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig, num_threads: int = 1) -> Policy:
     """The policy of a role, from the formats that `ControlledBattles` takes. Raises `ConfigError`, naming the role."""
     if isinstance(policy, (str, Mapping, Opponents)):
-        return opponents.make(Opponents.parse(policy, role).check_playable(role), seed, config)
+        chosen = Opponents.parse(policy, role).check_playable(role)
+        return opponents.make(chosen, seed, config, num_threads=num_threads)
     if not isinstance(policy, type):
         if isinstance(policy, Policy):
             return policy

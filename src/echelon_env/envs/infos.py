@@ -31,15 +31,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig
+from echelon_env.engine.agents import AGENT, EPISODE_STATISTICS, STATISTIC_NAMES
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import DRAW, EVENT_KINDS, NO_MECH, REASONS, STATISTICS
+from echelon_env.engine.state import EVENT_KINDS, NO_MECH, REASONS
 from echelon_env.spaces.agent import pick
 
-STATISTIC_NAMES = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
-"""Statistics of a mech's battle: the fields of STATISTICS without its padding."""
-
-EPISODE_STATISTICS = ("r", "l", *STATISTIC_NAMES)
-"""Names of the entries of ``episode_statistics``."""
+__all__ = [
+    "EPISODE_STATISTICS",
+    "INFO_NAMES",
+    "STATISTIC_NAMES",
+    "Event",
+    "Report",
+    "agent_infos",
+    "agent_names",
+    "batch_infos",
+    "objects",
+    "read_events",
+]
 
 INFO_NAMES = {"reward_components": REWARD_COMPONENTS, "episode_statistics": EPISODE_STATISTICS}
 """The part of the environments' metadata that names the entries of vectors in infos."""
@@ -64,43 +72,12 @@ class Event(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Data for the infos of B battles with `a` agents of n mechs each. Valid until the environment's next call."""
+    """Data for the infos of B battles with `a` agents each. Its arrays are new."""
 
     valid: NDArray[np.bool_]  # (B,) battles that the report covers
-    present: NDArray[np.bool_]  # (B, a) agents that continue
-    alive: NDArray[Any]  # (B, a) bool, or the number of the agent's living mechs
-    bad_actions: NDArray[np.int32]  # (B, a)
-    components: NDArray[np.float32]  # (B, a, K)
-    agent_teams: NDArray[np.int64]  # (B, a)
-    teams: NDArray[Any]  # (B, 2) TEAM
-    battles: NDArray[Any]  # (B,) BATTLE
-    statistics: NDArray[np.float64]  # (B, a, S), see EPISODE_STATISTICS
+    agents: NDArray[Any]  # (B, a) AGENT
     masks: Any  # arrays (B, a, choices) int8, see AgentSpaces.split_masks; None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
-
-    def copied(self) -> Report:
-        """A copy that stays valid after the next call."""
-        return self._replace(teams=self.teams.copy(), battles=self.battles.copy())
-
-
-_FLOATS = sum(STATISTICS[name].kind == "f" for name in STATISTIC_NAMES)
-_GROUPED = np.dtype(
-    {
-        "names": ["floats", "integers"],
-        "formats": [("f8", _FLOATS), ("i4", len(STATISTIC_NAMES) - _FLOATS)],
-        "offsets": [0, 8 * _FLOATS],
-        "itemsize": STATISTICS.itemsize,
-    }
-)
-"""STATISTICS, whose floats come first, with two fields: to convert each one takes five times as long."""
-
-
-def numbers_of(records: NDArray[Any]) -> NDArray[np.float64]:
-    """Records (...) STATISTICS as an array (..., S), with zeros for the return and the number of decisions."""
-    grouped = np.ascontiguousarray(records).view(_GROUPED)
-    statistics = np.zeros((*records.shape, len(EPISODE_STATISTICS)))
-    statistics[..., 2 : 2 + _FLOATS], statistics[..., 2 + _FLOATS :] = grouped["floats"], grouped["integers"]
-    return statistics
 
 
 def agent_names(config: BattleConfig) -> list[str]:
@@ -128,25 +105,24 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
     )
 
 
-def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
-    """Infos of the given agents of battle 0."""
-    alive, bad_actions, agent_teams = (
-        report.alive[0].tolist(),
-        report.bad_actions[0].tolist(),
-        report.agent_teams[0].tolist(),
-    )
-    components, statistics, zones = report.components[0].copy(), report.statistics[0], _zones(report)
-    map_seed = report.battles["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
-    over = report.battles["over"][0]
-    outcomes = _outcomes(report)[0].tolist() if over else [0] * len(alive)
-    reason = REASONS[report.battles["reason"][0]] if over else ""
+_ZONE = "own_share", "enemy_share", "own_score", "enemy_score"
+_SCALARS = AGENT[["alive", "bad_actions", *_ZONE, "outcome"]]
+"""Fields of AGENT that become Python's numbers: to convert each one takes five times as long."""
+
+
+def agent_infos(report: Report, agents: Collection[int], single_agent: bool = False) -> list[dict[str, Any]]:
+    """Infos of the given agents of battle 0; `single_agent` as in `batch_infos`."""
+    records = report.agents[0]
+    components, statistics, scalars = records["components"], records["statistics"], records.view(_SCALARS).tolist()
+    map_seed = records["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
+    reason = _reason(records["reason"][0])
     infos: list[dict[str, Any]] = []
     for agent in agents:
-        own_share, enemy_share, own_score, enemy_score = zones[agent_teams[agent]]
+        alive, bad_actions, own_share, enemy_share, own_score, enemy_score, outcome = scalars[agent]
         infos.append(
             {
-                "alive": alive[agent],
-                "bad_actions": bad_actions[agent],
+                "alive": alive if single_agent else alive != 0,
+                "bad_actions": bad_actions,
                 "reward_components": components[agent],
                 "own_share": own_share,
                 "enemy_share": enemy_share,
@@ -154,7 +130,7 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
                 "enemy_score": enemy_score,
                 "episode_statistics": statistics[agent],
                 "map_seed": map_seed,
-                "outcome": outcomes[agent],
+                "outcome": outcome,
                 "reason": reason,
             }
         )
@@ -167,13 +143,9 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
     return infos
 
 
-def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """(own share, enemy share, own score, enemy score) for blue and for red in battle 0."""
-    (blue_share, red_share), (blue_score, red_score) = (
-        report.teams["share"][0].tolist(),
-        report.teams["score"][0].tolist(),
-    )
-    return (blue_share, red_share, blue_score, red_score), (red_share, blue_share, red_score, blue_score)
+def _reason(code: int) -> str:
+    """The name of a reason of AGENT; empty until the battle is over."""
+    return REASONS[code] if code else ""
 
 
 def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
@@ -194,42 +166,39 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
         ``reward_components`` and ``episode_statistics`` have a last axis. ``map_seed`` is (B,). ``reason`` and
         ``events`` are object arrays (B,).
     """
-
-    def of_agents(array: NDArray[Any]) -> NDArray[Any]:
-        return array[:, 0] if single_agent else array
-
-    valid = of_agents(np.repeat(report.valid[:, None], report.alive.shape[1], axis=1))
-    infos: dict[str, Any] = {}
-
-    def put(name: str, value: Any, where: NDArray[np.bool_]) -> None:
-        infos[name], infos[f"_{name}"] = value, where
-
-    put("alive", of_agents(report.alive), valid)
-    put("bad_actions", of_agents(report.bad_actions), valid)
-    put("reward_components", of_agents(report.components).copy(), valid)
-    battle = np.arange(len(report.valid))[:, None]
-    for name, team in (("own", report.agent_teams), ("enemy", 1 - report.agent_teams)):
-        put(f"{name}_share", of_agents(report.teams["share"][battle, team]), valid)
-        put(f"{name}_score", of_agents(report.teams["score"][battle, team]), valid)
-    if not single_agent:
-        put("present", report.present.copy(), valid)
-    if report.masks is not None:
-        masks = pick(report.masks, np.s_[:, 0]) if single_agent else report.masks
-        if single_agent and isinstance(masks, tuple):
-            masks = objects([pick(masks, b) for b in range(len(report.valid))])
-        put("action_mask", masks, valid)
+    battles, records = report.agents[:, 0], report.agents
+    valid, masks = report.valid.copy(), report.masks
+    if single_agent:
+        records, covered = battles, valid
+        if masks is not None:
+            masks = pick(masks, np.s_[:, 0])
+            masks = objects([pick(masks, b) for b in range(len(valid))]) if isinstance(masks, tuple) else masks
+    else:
+        covered = np.repeat(valid[:, None], records.shape[1], axis=1)
+    reasons = battles["reason"]
+    reason = np.full(len(valid), "", object)
+    for b in np.flatnonzero(reasons).tolist():
+        reason[b] = _reason(reasons[b])
+    outcome = records["outcome"]
+    if np.count_nonzero(valid) < len(valid):
+        reason[~valid], outcome[~valid] = None, 0
+    of_agents = {
+        "alive": records["alive"] if single_agent else records["alive"] != 0,
+        "bad_actions": records["bad_actions"] if single_agent else records["bad_actions"].astype(np.int32),
+        "reward_components": records["components"],
+        **{name: records[name] for name in _ZONE},
+        **({} if single_agent else {"present": records["present"]}),
+        **({} if masks is None else {"action_mask": masks}),
+        "episode_statistics": records["statistics"],
+        "outcome": outcome,
+    }
+    of_battles = {"map_seed": battles["map_seed"], "reason": reason}
     if report.events is not None:
-        put("events", objects(report.events), report.valid.copy())
-    over = (report.battles["over"] != 0) & report.valid
-    reasons = [REASONS[reason] if o else "" for reason, o in zip(report.battles["reason"], over.tolist(), strict=True)]
-    put("episode_statistics", of_agents(report.statistics), valid)
-    put("map_seed", report.battles["map_seed"].copy(), report.valid.copy())
-    put("outcome", of_agents(_outcomes(report) * over[:, None]), valid)
-    put(
-        "reason",
-        objects([text if v else None for text, v in zip(reasons, report.valid.tolist(), strict=True)]),
-        report.valid.copy(),
-    )
+        of_battles["events"] = objects(report.events)
+    infos: dict[str, Any] = {}
+    for values, where in ((of_agents, covered), (of_battles, valid)):
+        for name, value in values.items():
+            infos[name], infos[f"_{name}"] = value, where
     return infos
 
 
@@ -239,9 +208,3 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
     for index, value in enumerate(values):
         array[index] = value
     return array
-
-
-def _outcomes(report: Report) -> NDArray[np.int64]:
-    """(B, a): 1 for a win, 0 for a draw, -1 for a loss of the agents' teams."""
-    winners = report.battles["winner"][:, None]
-    return np.where(winners == DRAW, 0, np.where(winners == report.agent_teams, 1, -1))

@@ -1,4 +1,4 @@
-"""PettingZoo's APIs: the parallel environment, and its AEC version by PettingZoo's `parallel_to_aec`."""
+"""PettingZoo's parallel API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pettingzoo
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
-from pettingzoo.utils import parallel_to_aec, wrappers
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
@@ -279,12 +278,3 @@ class Arguments(Overrides, total=False):
 def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Unpack[Arguments]) -> BattleParallelEnv:
     """Make PettingZoo's parallel environment of a battle. The parameters are those of `BattleParallelEnv`."""
     return BattleParallelEnv(scenario, **kwargs)
-
-
-def env(scenario: ScenarioLike = "battle", **kwargs: Unpack[Arguments]) -> Any:
-    """Make PettingZoo's AEC environment of a battle: `parallel_env`, converted and wrapped to enforce the call order.
-
-    ``env(...).unwrapped`` is the `BattleParallelEnv` with `explain_action`, `describe_observation`, `describe_action`
-    and `action_masks`. These refer to the state after the last decision of all agents.
-    """
-    return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(scenario, **kwargs)))

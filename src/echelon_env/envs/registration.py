@@ -24,4 +24,4 @@ def register_all() -> None:
         if hasattr(pettingzoo, "register"):
             kwargs = {"scenario": scenario}
             pettingzoo.register("parallel", name, "echelon_env.envs.parallel:parallel_env", kwargs=kwargs)
-            pettingzoo.register("aec", name, "echelon_env.envs.parallel:env", kwargs=kwargs)
+            pettingzoo.register("aec", name, "echelon_env.envs.aec:env", kwargs=kwargs)

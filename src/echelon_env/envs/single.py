@@ -170,7 +170,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         vectors, report = self._battles.reset(seed, self.np_random, options)
         self._screen.show()
-        return self._observation(vectors, report), agent_infos(report, [0])[0]
+        return self._observation(vectors, report), agent_infos(report, [0], single_agent=True)[0]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a decision.
@@ -186,7 +186,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
             float(step.rewards[0, 0]),
             bool(step.terminated[0, 0]),
             bool(step.truncated[0, 0]),
-            agent_infos(step.report, [0])[0],
+            agent_infos(step.report, [0], single_agent=True)[0],
         )
 
     def state(self) -> NDArray[np.float32]:

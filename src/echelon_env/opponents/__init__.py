@@ -18,6 +18,7 @@ def make(
     reaction_delay: float | None = None,
     aim_error: float | None = None,
     fire_rate: float | None = None,
+    num_threads: int = 1,
 ) -> Policy:
     """The policy of a named opponent, for any number of mechs.
 
@@ -38,6 +39,8 @@ def make(
         Standard deviation of the error in the observed directions of enemies, radians from 0 to pi.
     fire_rate
         Rate of fire as a share of its weapons' maximum, from 0 to 1.
+    num_threads
+        Threads that share the mechs of scripted levels. Actions do not depend on it.
 
     Returns
     -------
@@ -50,7 +53,8 @@ def make(
     ValueError
         For an unknown name, with the nearest valid one, for invalid weights, for a number out of its range, for
         ``self`` and ``auto``, which are for training, for a policy that cannot be loaded (all `ConfigError`), for a
-        seed that is not an integer in [0, 2**64), and for an invalid configuration (`ConfigError`).
+        seed that is not an integer in [0, 2**64), and for an invalid configuration or number of threads
+        (`ConfigError`).
 
     >>> make("novice", seed=1)
     Scripted('novice', seed=1)
@@ -62,10 +66,11 @@ def make(
     rules = make_config(config)
     named = Opponents.parse(opponent).check_playable()
     if named.single:
-        policy = policy_of(named.single, seed, rules)
+        policy = policy_of(named.single, seed, rules, num_threads)
     else:
-        others = {str(each): policy_of(each, seed, rules) for each in named.members if str(each) not in LEVELS}
-        policy = Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others)
+        further = [each for each in named.members if str(each) not in LEVELS]
+        others = {str(each): policy_of(each, seed, rules, num_threads) for each in further}
+        policy = Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others, num_threads)
     handicaps = {"reaction_delay": reaction_delay, "aim_error": aim_error, "fire_rate": fire_rate}
     given = {name: number for name, number in handicaps.items() if number is not None}
     return Handicap(policy, rules, seed, **given) if given else policy

@@ -13,8 +13,8 @@ from echelon_env.opponents.policy import Policy
 from echelon_env.opponents.scripted import Scripted
 
 
-def policy_of(opponent: Opponent, seed: int, config: BattleConfig) -> Policy:
-    """The policy of an opponent, for any number of mechs.
+def policy_of(opponent: Opponent, seed: int, config: BattleConfig, num_threads: int = 1) -> Policy:
+    """The policy of an opponent, for any number of mechs. Threads share the mechs of a scripted level.
 
     ``policy:PATH`` is the policy of the player that the installed packages make of a checkpoint, see
     `plugins.checkpoint_player`; it samples its actions. ``champion`` is that of the battle's champion.
@@ -25,7 +25,7 @@ def policy_of(opponent: Opponent, seed: int, config: BattleConfig) -> Policy:
     if opponent.name == CHAMPION:
         policy: Policy = champion_player(champion_of(config)).policy(config, seed)
     elif opponent.path is None:
-        policy = Scripted(opponent.name, seed, config)
+        policy = Scripted(opponent.name, seed, config, num_threads)
     else:
         policy = plugins.checkpoint_player(opponent.path, seed).policy(config, seed)
     if opponent.handicap == HandicapConfig():

@@ -43,12 +43,14 @@ class Mixture:
         The battle's configuration.
     others
         Further policies by name, such as handicapped levels; each serves this mixture only.
+    num_threads
+        Threads that share the mechs of the levels. Actions do not depend on it.
 
     Raises
     ------
     ValueError
         For an unknown name, with the nearest valid one, for weights that are not finite, negative or all zero, and
-        for a seed that is not an integer in [0, 2**64).
+        for a seed that is not an integer in [0, 2**64) and an invalid number of threads.
 
     >>> mixture = Mixture({"novice": 3, "expert": 1}, 0, BattleConfig())
     >>> mixture.weights = {"novice": 1, "expert": 1}
@@ -60,12 +62,13 @@ class Mixture:
         seed: int,
         config: BattleConfig,
         others: Mapping[str, Policy] = MappingProxyType({}),
+        num_threads: int = 1,
     ) -> None:
         self._others = dict(others)
         self._names = (*LEVELS, *self._others)
         self.weights = weights
         self.seed = check_seed(seed)
-        self._rows = ScriptedRows(self.seed, config)
+        self._rows = ScriptedRows(self.seed, config, num_threads)
         self._allocate(0)
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.config.schema import check_integer, check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.kernels import entry_point
+from echelon_env.engine.workers import Workers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
 from echelon_env.opponents.decision import decide
@@ -21,6 +23,12 @@ from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 
 Floats = NDArray[np.float32]
+
+RANGES = 2
+"""Ranges of rows per thread. A thread that is done early takes another range."""
+
+LEAST_ROWS = 16
+"""Rows of the smallest range that a thread takes: fewer cost less than starting a thread does."""
 
 
 @entry_point
@@ -49,12 +57,24 @@ class ScriptedRows:
         Seed of their random choices.
     config
         The battle's configuration.
+    num_threads
+        Threads that share the rows. Actions do not depend on it.
+
+    Raises
+    ------
+    ConfigError
+        If `num_threads` is not an integer of at least 1.
     """
 
-    def __init__(self, seed: int, config: BattleConfig) -> None:
+    def __init__(self, seed: int, config: BattleConfig, num_threads: int = 1) -> None:
         self.seed = seed
-        self._skills = np.concatenate([skill.record() for skill in LEVELS.values()])
-        self._act_rows = act_rows.bind(make_knowledge(config), self._skills, allocate_scratch(), np.zeros(1, PLAN))
+        self.num_threads = check_integer("num_threads", num_threads)
+        self._workers = Workers(num_threads)
+        self._skills, knowledge = np.concatenate([skill.record() for skill in LEVELS.values()]), make_knowledge(config)
+        ranges = 1 if num_threads == 1 else RANGES * num_threads
+        self._act_rows = [  # a range has scratch memory of its own
+            act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN)) for _ in range(ranges)
+        ]
         self.allocate(0)
 
     def __len__(self) -> int:
@@ -76,7 +96,14 @@ class ScriptedRows:
         if not rows.flags.writeable:
             rows = rows.copy()  # for Numba a read-only array has another type
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
-        self._act_rows(levels, rows, self._memories, actions)
+        arrays = levels, rows, self._memories, actions
+        count = min(len(self._act_rows), len(rows) // LEAST_ROWS)
+        if count < 2:
+            self._act_rows[0](*arrays)
+            return actions
+        bounds = itertools.pairwise(np.linspace(0, len(rows), count + 1).astype(int).tolist())
+        shares = [(number, *(array[first:last] for array in arrays)) for number, (first, last) in enumerate(bounds)]
+        self._workers.for_all(lambda number, *share: self._act_rows[number](*share), shares)
         return actions
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
@@ -105,19 +132,22 @@ class Scripted:
         Seed of its random choices.
     config
         The battle's configuration.
+    num_threads
+        Threads that share the mechs. Actions do not depend on it.
 
     Raises
     ------
     ValueError
-        For an unknown level, with the nearest valid name, and for a seed that is not an integer in [0, 2**64).
+        For an unknown level, with the nearest valid name, for a seed that is not an integer in [0, 2**64), and for
+        an invalid number of threads.
     """
 
-    def __init__(self, level: str, seed: int, config: BattleConfig) -> None:
+    def __init__(self, level: str, seed: int, config: BattleConfig, num_threads: int = 1) -> None:
         if not isinstance(level, str) or level not in LEVELS:
             raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), LEVELS)}")
         self.level = level
         self.seed = check_seed(seed)
-        self._rows = ScriptedRows(self.seed, config)
+        self._rows = ScriptedRows(self.seed, config, num_threads)
 
     def __repr__(self) -> str:
         return f"Scripted({self.level!r}, seed={self.seed})"

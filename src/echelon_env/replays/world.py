@@ -50,11 +50,11 @@ class World:
     ) -> None:
         can = allocate_possibilities(1, engine.num_mechs)
         self._engine = engine
-        self._arrays = {**engine.state._asdict(), **engine.out._asdict(), "actions": engine._actions}
+        self._arrays = {**engine.state._asdict(), **engine.out._asdict(), "actions": engine.actions}
         self._arrays |= {f"can_{name}": array for name, array in can._asdict().items()}
         self._changing = [*self._arrays.values(), *changing]
         self._calls: dict[str, Call] = {
-            "step": ("step_range", engine.tables, engine.state, engine._actions, engine.out, 0, 1, False),
+            "step": ("step_range", engine.tables, engine.state, engine.actions, engine.out, 0, 1, False),
             "possibilities": ("find_possibilities", engine.tables, engine.state, can),
             **(calls or {}),
         }

@@ -12,10 +12,15 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_train.config.schedules import Schedule
+
+CompileMode = Literal["off", "default", "reduce-overhead"]
+"""How torch.compile compiles a policy: not at all, or a mode of it; ``reduce-overhead`` records CUDA graphs."""
+
+COMPILE_MODES: tuple[CompileMode, ...] = get_args(CompileMode)
 
 
 def schedule(value: str | float | None, low: float, high: float, *, help: str) -> Any:

@@ -18,12 +18,12 @@ from echelon_env.evaluate.seeds import evaluation_seed, validation_seed
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.eval_seeds import EvalSeeds
 from echelon_train.config.league import LeagueConfig, OpponentMixture
-from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.ppo import CompileMode, PPOConfig
 from echelon_train.config.schedules import RewardSchedules
 
 _MIXTURE = "league.mixture."
 CHANGEABLE = (
-    "steps", "max_minutes", "max_cpu_minutes", "max_battles", "device", "threads", "torch_threads", "maps",
+    "steps", "max_minutes", "max_cpu_minutes", "max_battles", "device", "threads", "torch_threads", "compile", "maps",
     "league.path",
     *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
@@ -95,7 +95,7 @@ class TrainConfig:
     processes: int = quantity(
         1, "processes", 1, 1024, help="processes on this machine that train together, each with --battles of its own"
     )
-    threads: int = quantity(1, "threads", 1, 1024, help="threads that step the battles")
+    threads: int = quantity(1, "threads", 1, 1024, help="threads that step the battles and scripted opponents")
     maps: int | str = field(
         default=1500,
         metadata={"help": "number of training maps, a directory of recipes, or 0: a new map for every battle"},
@@ -104,6 +104,10 @@ class TrainConfig:
     device: str = field(default="auto", metadata={"help": "device of the network: auto, cpu, cuda or cuda:N"})
     torch_threads: int = quantity(
         1, "threads", 1, 1024, help="threads of torch on the CPU; more than 1 is slow on busy machines"
+    )
+    compile: CompileMode = field(
+        default="off",
+        metadata={"help": "compile the network with torch.compile: off, or one of its modes (docs/gpu.md)"},
     )
     deterministic: bool = field(default=False, metadata={"help": "reproducible results on CUDA, at lower speed"})
     eval_every: int = quantity(200_000, "decisions", 0, 10**15, help="decisions between two evaluations; 0: none")

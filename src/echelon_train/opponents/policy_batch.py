@@ -17,8 +17,10 @@ from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.encoders import SetEncoder
+from echelon_train.policy.lstm import lstm_step
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
+from echelon_train.ppo.observations import Staging
 from echelon_train.threads import torch_threads
 
 SLOT_COST = 2
@@ -105,13 +107,9 @@ class _Step(nn.Module):
 
 def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> tuple[Tensor, LstmState]:
     """One step of a single-layer LSTM, written out because `vmap` does not support torch's."""
-    begins = (starts > 0.5).unsqueeze(1)
-    hidden, cell = (each.masked_fill(begins, 0.0) for each in state)
     weight_in, weight_back, bias_in, bias_back = lstm.all_weights[0]
-    gates = functional.linear(features, weight_in, bias_in) + functional.linear(hidden, weight_back, bias_back)
-    let_in, keep, new, let_out = gates.chunk(4, 1)
-    cell = keep.sigmoid() * cell + let_in.sigmoid() * new.tanh()
-    hidden = let_out.sigmoid() * cell.tanh()
+    inputs, begins = functional.linear(features, weight_in, bias_in), (starts > 0.5).unsqueeze(1)
+    hidden, cell = lstm_step(inputs, state, begins, weight_back, bias_back)
     return hidden, (hidden, cell)
 
 
@@ -138,6 +136,7 @@ class PolicyBatch:
         self.state = torch.zeros(2, self._rows, network.width, device=device)
         """Hidden and cell state (2, R, units)."""
         self._stacked = StackedPolicies(network, device)
+        self._staging = Staging(device)
         self._slots: list[BattlePolicy] = []
         self._index = torch.zeros(0, 0, dtype=torch.int64)
 
@@ -178,9 +177,11 @@ class PolicyBatch:
         noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # belongs to the row, whichever slot it is in
         inside = index < self._rows
         state = torch.nn.functional.pad(self.state, (0, 0, 0, 1))[:, index.to(device)]
+        there = self._staging.to_device(seen[index])
+        assert isinstance(there, Tensor)
         with torch_threads(1):
             acted, after = self._stacked.act(
-                seen[index].to(device), (state[0], state[1]), torch.zeros(index.shape, device=device), noise
+                there, (state[0], state[1]), torch.zeros(index.shape, device=device), noise
             )
         rows = index[inside]
         self.state[:, rows.to(device)] = torch.stack(after)[:, inside.to(device)]

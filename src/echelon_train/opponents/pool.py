@@ -57,6 +57,8 @@ class OpponentPool:
         Device of the policies.
     cache
         Largest number of policies kept in memory while they play no battle: the last used.
+    num_threads
+        Threads that share the mechs of scripted levels.
 
     Raises
     ------
@@ -75,10 +77,11 @@ class OpponentPool:
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: int = 16,
+        num_threads: int = 1,
     ) -> None:
         self._config, self._draw, self._load, self._player = config, draw, load, player
         self._team = len(config.red) if team_size is None else team_size
-        self._rows = ScriptedRows(check_seed(seed), config)
+        self._rows = ScriptedRows(check_seed(seed), config, num_threads)
         self._device = torch.device(device)
         self._cache = check_integer("cache", cache, 0)
         self._policies: OrderedDict[str, BattlePolicy] = OrderedDict()  # in the order in which they were last needed
@@ -98,6 +101,7 @@ class OpponentPool:
             seed=self._rows.seed,
             device=self._device,
             cache=self._cache,
+            num_threads=self._rows.num_threads,
         )
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 
 import torch
@@ -12,6 +11,7 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import CLASS_NAMES, OBSERVATION_DIM, STREAMS, Self, class_columns
 from echelon_env.networks.possible import TOLERANCE, Limit, mask_needs
+from echelon_train.policy.tables import device_table
 
 _CLASSES = class_columns(Self)
 _COOLDOWNS = slice(Self.COOLDOWN_PRIMARY, Self.COOLDOWN_PRIMARY + len(MOUNTS))
@@ -19,10 +19,9 @@ _WEAPONS = slice(Self.HAS_PRIMARY, Self.HAS_PRIMARY + len(MOUNTS))
 _TARGETS = slice(STREAMS["contacts_mask"].start, STREAMS["contacts_mask"].start + TARGET_CHOICES)
 
 
-@functools.cache
+@device_table
 def _needs(off: frozenset[str], device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # tables made in inference mode could not be used in training
-        return torch.tensor(mask_needs(off), device=device)
+    return torch.tensor(mask_needs(off), device=device)
 
 
 def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] = ()) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from echelon_env.layout.actions import BLOCKS, TARGET_CHOICES, Action
 from echelon_env.networks.possible import BY_KIND, MASKS, NUMBERS, OPTION_STARTS, OPTIONS, SIZES, SWITCHES
 from echelon_env.networks.weights import PARAMETERS
 from echelon_train.policy.raw_actions import RAW_COLUMNS, raw_tables
+from echelon_train.policy.tables import device_table
 
 _CHOICES = BY_KIND["choice"]
 
@@ -43,7 +43,7 @@ class _Tables:
     blocks: Tensor  # (RAW_DIM, len(BLOCKS)) float32: 1 where a column, ordered by kind, belongs to a block
 
 
-@functools.cache
+@device_table
 def _tables(device: torch.device) -> _Tables:
     options = [
         OPTION_STARTS[block.name] + option if option < block.choices else SWITCHES + OPTIONS
@@ -51,11 +51,17 @@ def _tables(device: torch.device) -> _Tables:
         for block in _CHOICES
     ]
     names = [block.name for blocks in BY_KIND.values() for block in blocks for _ in RAW_COLUMNS[block.name]]
-    with torch.inference_mode(False):  # tables made in inference mode could not be used in training
-        return _Tables(
-            options=torch.tensor(options, device=device),
-            blocks=torch.tensor([[float(name == block.name) for block in BLOCKS] for name in names], device=device),
-        )
+    return _Tables(
+        options=torch.tensor(options, device=device),
+        blocks=torch.tensor([[float(name == block.name) for block in BLOCKS] for name in names], device=device),
+    )
+
+
+@device_table
+def _logistic_mixture(device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Weights and scales, (3, 1, 1) each, of the mixture in `_mean_log_slope`."""
+    weights, scales = torch.tensor([_LOGISTIC_WEIGHTS, _LOGISTIC_SCALES], device=device, dtype=dtype)
+    return weights.view(-1, 1, 1), scales.view(-1, 1, 1)
 
 
 def parameter_bias(initial_std: float, min_std: float, max_std: float) -> Tensor:
@@ -137,30 +143,30 @@ class HybridDistribution:
         # Options before choices: a softmax over a short last axis is slow.
         self._choices = functional.log_softmax(self._by_option(logits, impossible), 1)
 
-    @torch.no_grad()
     def sample(self, noise: Tensor) -> Tensor:
         """Raw actions (R, RAW_DIM) from standard normal numbers (R, RAW_DIM), the only source of randomness.
 
         Discrete columns are sampled by inverting their distribution function at the normal one of their noise.
         """
-        normal, *rest = self._by_kind(noise)
-        below_one = 1.0 - torch.finfo(noise.dtype).eps
-        on, chosen = (torch.special.ndtr(each).clamp(max=below_one) for each in rest)
-        numbers = torch.where(self._free, torch.addcmul(self._mean, self._log_std.exp(), normal), 0.0)
-        cumulative = functional.threshold(self._likely().exp(), _LEAST_PROBABILITY, 0.0).cumsum(1)
-        passed = cumulative <= (chosen * cumulative[:, -1]).unsqueeze(1)
-        return self._in_order(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
+        with torch.no_grad():  # not a decorator: torch.compile cannot call decorated methods
+            normal, *rest = self._by_kind(noise)
+            below_one = 1.0 - torch.finfo(noise.dtype).eps
+            on, chosen = (torch.special.ndtr(each).clamp(max=below_one) for each in rest)
+            numbers = torch.where(self._free, torch.addcmul(self._mean, self._log_std.exp(), normal), 0.0)
+            cumulative = functional.threshold(self._likely().exp(), _LEAST_PROBABILITY, 0.0).cumsum(1)
+            passed = cumulative <= (chosen * cumulative[:, -1]).unsqueeze(1)
+            return self._in_order(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
 
-    @torch.no_grad()
     def mode(self) -> Tensor:
         """The most probable raw actions (R, RAW_DIM): most probable before tanh; after it, the numbers' medians."""
-        return self._in_order(self._mean, self._switches > 0.0, self._choices.argmax(1))
+        with torch.no_grad():
+            return self._in_order(self._mean, self._switches > 0.0, self._choices.argmax(1))
 
-    @torch.no_grad()
     def mixed(self, noise: Tensor) -> Tensor:
         """Raw actions (R, RAW_DIM) with numbers as in `mode`, and switches and choices as in `sample`."""
-        _, switches, choices = self._by_kind(self.sample(noise))
-        return self._in_order(self._mean, switches, choices)
+        with torch.no_grad():
+            _, switches, choices = self._by_kind(self.sample(noise))
+            return self._in_order(self._mean, switches, choices)
 
     def log_prob(self, raw: Tensor) -> Tensor:
         """Log-probabilities (R,) of raw actions (R, RAW_DIM): the sum of `block_log_probs`."""
@@ -250,8 +256,8 @@ def _mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
     The idea is that of Monahan & Stefanski, "Normal scale mixture approximations to F*(z) and computation of the
     logistic-normal integral" (1992); the weights and scales are a minimax fit to this function itself.
     """
-    weights = mean.new_tensor(_LOGISTIC_WEIGHTS).view(-1, 1, 1)
-    variances = mean.new_tensor(_LOGISTIC_SCALES).view(-1, 1, 1).square()
+    weights, scales = _logistic_mixture(mean.device, mean.dtype)
+    variances = scales.square()
     # sqrt(2) times the standard deviations of the widened Gaussians; then E|x| for each of them, x ~ N(mean, .).
     widths = torch.sqrt(2.0 * std.square() + 2.0 * variances)
     ratio = mean / widths

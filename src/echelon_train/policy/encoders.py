@@ -59,11 +59,13 @@ class SetEncoder(nn.Module):
         owner, number = filled.nonzero(as_tuple=True)
         return self._pool(self._embed(table[owner, number], context, owner), owner, filled)
 
-    def _embed(self, rows: Tensor, context: Tensor | None, owner: Tensor) -> Tensor:
+    def _embed(self, rows: Tensor, context: Tensor | None, owner: Tensor | None = None) -> Tensor:
+        """Embed the rows (n, row_width) of the sets `owner` (n,), or all rows (R, rows, row_width)."""
         hidden = self.first(rows)
         if self.context is not None:
             assert context is not None
-            hidden = hidden + self.context(context)[owner]
+            own = self.context(context)
+            hidden = hidden + (own.unsqueeze(1) if owner is None else own[owner])
         embedded: Tensor = self.layers(hidden)
         return embedded
 
@@ -76,8 +78,7 @@ class SetEncoder(nn.Module):
         """
         first = filled.shape[1] if first is None else first
         if self.dense:
-            every = torch.arange(len(table), device=table.device)[:, None].expand(filled.shape)
-            rows = torch.where(filled.unsqueeze(2), self._embed(table, context, every), 0.0)
+            rows = torch.where(filled.unsqueeze(2), self._embed(table, context), 0.0)
             count = filled.sum(1, keepdim=True)
             mean = rows.sum(1) / count.clamp_min(1)
             return torch.cat([rows.amax(1), mean, count.to(rows.dtype).log1p()], 1), rows[:, :first]

@@ -6,7 +6,6 @@ has it. It is stored because a float32 action at -1 or 1 does not determine the 
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.networks.possible import BY_KIND
+from echelon_train.policy.tables import device_table
 
 RAW_WIDTHS = [1 if block.kind == "choice" else len(block.entries) for block in BLOCKS]
 """Columns of each block in a raw action."""
@@ -43,7 +43,7 @@ class _Tables:
     is_number: Tensor  # (ACTION_DIM,) bool
 
 
-@functools.cache
+@device_table
 def raw_tables(device: torch.device) -> _Tables:
     """The index tables of raw actions on a device."""
     by_kind = [column for blocks in BY_KIND.values() for block in blocks for column in RAW_COLUMNS[block.name]]
@@ -53,15 +53,14 @@ def raw_tables(device: torch.device) -> _Tables:
             column.append(RAW_COLUMNS[block.name][0 if block.kind == "choice" else i])
             value.append(float(i + block.optional if block.kind == "choice" else 1))
             is_number.append(block.kind == "numbers")
-    with torch.inference_mode(False):  # tables made in inference mode could not be used in training
-        places = torch.tensor(by_kind, device=device)
-        return _Tables(
-            by_kind=places,
-            in_order=places.argsort(),
-            column=torch.tensor(column, device=device),
-            value=torch.tensor(value, device=device),
-            is_number=torch.tensor(is_number, device=device),
-        )
+    places = torch.tensor(by_kind, device=device)
+    return _Tables(
+        by_kind=places,
+        in_order=places.argsort(),
+        column=torch.tensor(column, device=device),
+        value=torch.tensor(value, device=device),
+        is_number=torch.tensor(is_number, device=device),
+    )
 
 
 def environment_actions(raw: Tensor) -> Tensor:

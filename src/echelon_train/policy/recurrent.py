@@ -20,8 +20,9 @@ from echelon_env.networks.possible import action_limits
 from echelon_env.networks.weights import PARAMETERS
 from echelon_train.policy.action_masks import action_masks
 from echelon_train.policy.distributions import TARGET_LOGITS, HybridDistribution, parameter_bias
-from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder, select_rows
+from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, select_rows
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
+from echelon_train.policy.lstm import run_dense
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import ActionEvaluation, LstmState, Observations, SequencePolicy, Sequences
@@ -61,6 +62,7 @@ class BattlePolicy(SequencePolicy):
     """
 
     action_limits: Tensor
+    can_be_dense = True
 
     def __init__(
         self,
@@ -135,21 +137,31 @@ class BattlePolicy(SequencePolicy):
 
         Actions and log-probabilities of dead mechs are zero.
         """
-        mask = self.actor_mask(obs)
-        active = None if mask is None else mask.nonzero().flatten()
-        starts = episode_starts if active is None else Sequences(1, len(episode_starts), episode_starts, None)
+        rows = len(episode_starts)
+        # a death must not shift other rows' noise
+        noise = None if deterministic else torch.randn(rows, RAW_DIM, device=episode_starts.device)
+        return self.decide(obs, lstm_states, episode_starts, noise)
+
+    def decide(
+        self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, noise: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
+        """The results of `forward`, given standard normal numbers (rows, RAW_DIM); None for the most probable actions.
+
+        It draws no random numbers, so a compiled version gives the same actions.
+        """
+        rows, mask = len(episode_starts), self.actor_mask(obs)
+        active = None if mask is None or self.dense else mask.nonzero().flatten()
+        starts = episode_starts if active is None else Sequences(1, rows, episode_starts, None)
         latent, contacts, actor_states = self._trunk(obs, lstm_states.pi, starts, active)
         values, critic_states = self._critic(obs, latent, lstm_states.vf, starts)
         distribution = self._distribution(obs, latent, contacts, active)
-        if deterministic:
-            actions = distribution.mode()
-        else:
-            noise = torch.randn(len(latent), RAW_DIM, device=latent.device)  # a death must not shift other rows' noise
-            actions = distribution.sample(select_rows(noise, active))
+        actions = distribution.mode() if noise is None else distribution.sample(select_rows(noise, active))
         log_probs = distribution.block_log_probs(actions)
         if active is not None:
-            actions = actions.new_zeros(len(latent), RAW_DIM).index_copy(0, active, actions)
-            log_probs = log_probs.new_zeros(len(latent), len(BLOCKS)).index_copy(0, active, log_probs)
+            actions = actions.new_zeros(rows, RAW_DIM).index_copy(0, active, actions)
+            log_probs = log_probs.new_zeros(rows, len(BLOCKS)).index_copy(0, active, log_probs)
+        elif mask is not None:
+            actions, log_probs = (torch.where(mask.unsqueeze(1), each, 0.0) for each in (actions, log_probs))
         return actions, values, log_probs, RNNStates(actor_states, critic_states or actor_states)
 
     def evaluate(
@@ -249,9 +261,18 @@ class BattlePolicy(SequencePolicy):
         living = _living(observations).nonzero().flatten()
         if not len(living):
             return {}
-        latent, contacts, _ = self._trunk(observations, states.pi, sequences, living)
-        means = self._distribution(observations, latent, contacts, living).block_entropies().mean(0).tolist()
+        active = None if self.dense else living
+        latent, contacts, _ = self._trunk(observations, states.pi, sequences, active)
+        entropies = self._distribution(observations, latent, contacts, active).block_entropies()
+        means = (entropies[living] if self.dense else entropies).mean(0).tolist()
         return {f"entropy_{name}": mean for name, mean in zip(self.blocks, means, strict=True)}
+
+    def set_dense(self, dense: bool) -> None:
+        """Set `dense`, and that of the encoders."""
+        super().set_dense(dense)
+        for module in self.modules():
+            if isinstance(module, SetEncoder):
+                module.dense = dense
 
     def obs_to_tensor(self, observation: Any) -> tuple[Any, bool]:
         """Like stable-baselines3's, but a policy with a central critic also acts on flat observations alone."""
@@ -295,11 +316,14 @@ class BattlePolicy(SequencePolicy):
     def _run_lstm(
         self, features: Tensor, states: LstmState, starts: Tensor | Sequences, lstm: nn.LSTM, living: Tensor
     ) -> tuple[Tensor, LstmState]:
-        """The LSTM's outputs (rows, units), zero for dead mechs, and its next states.
+        """The LSTM's outputs (rows, units), zero for dead mechs, and its next states. Dense: see `run_dense`.
 
         Mechs stay dead until their episode ends, so their recurrent states are never used again. A policy without
         memory starts from zeros at every row.
         """
+        if self.dense and (isinstance(starts, Sequences) or len(starts) == states[0].shape[1]):
+            begins = starts.starts if isinstance(starts, Sequences) else starts.view(1, -1)
+            return run_dense(features, states, begins, lstm, living, self.network.memory)
         if not self.network.memory:
             zeros = states[0].new_zeros(*states[0].shape[:-2], len(features), states[0].shape[-1])
             output, _ = self._process_sequence(features, (zeros, zeros), features.new_zeros(len(features)), lstm)

@@ -22,12 +22,15 @@ class Sequences(NamedTuple):
 
     length: int  # L
     number: int  # n
-    starts: Tensor  # (n,) float32: 1 where a sequence is the beginning of an episode
+    starts: Tensor  # (n,) float32: 1 where a sequence is the beginning of an episode; (L, n) for a dense policy
     place: Tensor | None  # (S,) int64: step * n + sequence of each sample; None if place[i] = i and S = L n
 
     def next_samples(self, samples: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Index of the next sample in each sample's sequence, (S,) int64, and whether there is one, (S,) bool."""
         indices = torch.arange(samples, device=device)
+        if self.starts.ndim == 2:
+            ends = torch.cat([self.starts[1:] > 0.5, torch.ones_like(self.starts[:1], dtype=torch.bool)])
+            return (indices + self.number).clamp_max(samples - 1), ~ends.flatten()
         place = indices if self.place is None else self.place
         # one additional step that stays empty
         at = torch.full(((self.length + 1) * self.number,), -1, device=device).index_copy(0, place, indices)
@@ -76,6 +79,14 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
     blocks: tuple[str, ...] = ("action",)
     """Names of the blocks of an action, which have separate log-probabilities and entropies."""
+
+    can_be_dense = False
+    """Whether `dense` may be True."""
+
+    dense = False
+    """Compute all rows and samples, and mask the results: shapes do not depend on the data. So a GPU need not be waited
+    for, and torch.compile makes one graph. `Sequences` then have L steps of n sequences in which episodes may start at
+    any step: samples are in the order of `place` = None, and `starts` is (L, n)."""
 
     encoding_dtype: torch.dtype | None = None
     """Autocast dtype of the encoders, for policies that support it. None: float32, as the LSTM and heads always use."""
@@ -166,6 +177,12 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         Raises NotImplementedError for policies without such a prediction.
         """
         raise NotImplementedError(f"{type(self).__name__} does not predict observations: auxiliary_coef must be 0")
+
+    def set_dense(self, dense: bool) -> None:
+        """Set `dense`. Raises ValueError if the policy cannot be dense."""
+        if dense and not self.can_be_dense:
+            raise ValueError(f"{type(self).__name__} cannot compute all rows and mask the results")
+        self.dense = dense
 
     def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
         """Shape and dtype of a row's raw action."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -15,7 +15,7 @@ from stable_baselines3.common.utils import FloatSchedule
 from torch import Tensor
 
 from echelon_env.config.schema import ConfigError, build
-from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.ppo import CompileMode, PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.errors import NonFiniteError
 from echelon_train.policy import BattlePolicy
@@ -29,6 +29,7 @@ from echelon_train.policy.sequences import (
 from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import write_batch
 from echelon_train.ppo.collector import ChunkCollector
+from echelon_train.ppo.compiling import compiled
 from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.ppo.observations import flat, index
@@ -87,13 +88,19 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         Learning rate of the parameters that only the critic uses, as a multiple of the actor's.
     deterministic
         On CUDA: reproducible results, but slower. Policies then encode in float32 instead of bfloat16.
+    dense
+        Whether the policy computes all rows and masks the results, see `SequencePolicy.dense`. None: on CUDA, if it
+        can. The results are equal but for rounding.
+    compile_mode
+        How torch.compile compiles a dense policy's decisions and losses, see `CompileMode`.
 
     Raises
     ------
     ConfigError
         For a setting that is out of range or does not fit the others, with its name.
     ValueError
-        For a policy that is not a `SequencePolicy`, and for `use_sde`.
+        For a policy that is not a `SequencePolicy`, for `use_sde`, and for `dense` or another `compile_mode` than
+        ``"off"`` with a policy that cannot be dense.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -111,6 +118,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         env: Any,
         *args: Any,
         deterministic: bool = False,
+        dense: bool | None = None,
+        compile_mode: CompileMode = "off",
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -123,10 +132,13 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             if name != "learning_rate" and getattr(self, name) is not None:
                 setattr(self, name, FloatSchedule(getattr(self, name)))
         self.deterministic = deterministic
+        self.dense, self.compile_mode = dense, compile_mode
         self.skipped_minibatches = 0
         """Number of minibatches so far whose gradient was not finite."""
         self.skipped_in_a_row = 0
         """Number of such minibatches since the last one whose gradient was finite."""
+        self.parts = 1
+        """Parts of a minibatch that fit the device's memory; it is doubled when they do not."""
         self.teacher: Teacher | None = None
         """Source of the labels of the kickstart loss, see `set_teacher`."""
         self.before_rollout: Callable[[], object] = lambda: None
@@ -154,6 +166,11 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             raise ValueError(f"policy: expected a SequencePolicy, got {type(self.policy).__name__}")
         if self.device.type == "cuda" and not self.deterministic:
             self.policy.encoding_dtype = torch.bfloat16
+        dense = self.dense
+        if dense is None:
+            dense = self.policy.can_be_dense and (self.device.type == "cuda" or self.compile_mode != "off")
+        self.policy.set_dense(dense)
+        self._losses = compiled(self.policy, self.compile_mode)
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self._split_parameters()
@@ -265,16 +282,37 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
         num_actor, num_loss = counts.unbind()
         num_loss = (num_actor + coefficients.inactive_vf_scale * (num_loss - num_actor)).clamp_min(1.0)
-        num_actor = num_actor.clamp_min(1.0)
+        totals = num_actor.clamp_min(1.0), num_loss
+        numbers = None
+        while numbers is None:
+            parts = min(max(self.accumulate, self.parts), len(chunks))
+            try:
+                numbers = self._backward(chunks.tensor_split(parts), advantages, loss_mask, coefficients, totals)
+            except torch.OutOfMemoryError:
+                if parts == len(chunks):
+                    raise
+                self.parts = 2 * parts
+            if numbers is None and self.device.type == "cuda":
+                torch.cuda.empty_cache()  # the failed attempt's memory is in pieces of other sizes
+        return Losses.unpacked(distributed.all_reduce_gradients(self.policy.parameters(), numbers.unbind()))
+
+    def _backward(
+        self,
+        parts: Sequence[Tensor],
+        advantages: Tensor,
+        loss_mask: Tensor,
+        coefficients: Coefficients,
+        totals: tuple[Tensor, Tensor],
+    ) -> Tensor:
+        """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
         self.policy.optimizer.zero_grad()
-        results = []
-        for part in chunks.tensor_split(min(self.accumulate, len(chunks))):
-            batch = buffer.batch(part, advantages, loss_mask)
-            result = losses(self.policy, batch, self.policy.return_normalizer, coefficients, num_actor, num_loss)
+        compute, results = self._losses or losses, []
+        for chunks in parts:
+            batch = self.rollout_buffer.batch(chunks, advantages, loss_mask)
+            result = compute(self.policy, batch, self.policy.return_normalizer, coefficients, *totals)
             result.total.backward()  # type: ignore[no-untyped-call]
             results.append(result.packed())
-        numbers = torch.stack(results).sum(0).unbind()
-        return Losses.unpacked(distributed.all_reduce_gradients(self.policy.parameters(), numbers))
+        return torch.stack(results).sum(0)
 
     def _keep_policy(self) -> None:
         """Drop the gradients of all parameters that the actor uses: the critic's loss would change a shared trunk."""
@@ -338,6 +376,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         record("train/ent_coef", coefficients.ent_coef)
         record("train/active_share", float(buffer.actor_mask.float().mean()))
         record("train/skipped_minibatches", self.skipped_minibatches)
+        if self.parts > self.accumulate:
+            record("train/accumulate", self.parts)
         record("train/n_updates", self._n_updates, exclude="tensorboard")
 
     @torch.no_grad()

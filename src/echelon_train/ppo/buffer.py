@@ -18,7 +18,11 @@ from echelon_train.ppo import observations
 
 
 class Batch(NamedTuple):
-    """S samples of a minibatch. Samples of active rows come first, so that they are a slice and need no copy."""
+    """S samples of a minibatch.
+
+    Samples of active rows come first, so that they are a slice and need no copy. Of a dense buffer they are in the
+    order of their steps.
+    """
 
     observations: Observations  # (S, ...)
     actions: Tensor  # (S, ...) raw actions
@@ -58,6 +62,9 @@ class ChunkBuffer:
         Whether the buffer also holds a teacher's raw actions.
     device
         Device of the tensors.
+    dense
+        Whether minibatches are for a dense policy, see `SequencePolicy.dense`: their shapes depend only on the number
+        of chunks.
     """
 
     def __init__(
@@ -73,7 +80,9 @@ class ChunkBuffer:
         blocks: int,
         labelled: bool,
         device: torch.device,
+        dense: bool = False,
     ) -> None:
+        self.dense = dense
         self.num_steps, self.num_rows, self.chunk, self.burn_in = num_steps, num_rows, chunk, burn_in
         self.device = device
         shape = (num_steps, num_rows)
@@ -130,25 +139,31 @@ class ChunkBuffer:
         Parameters
         ----------
         chunks
-            (n,) int64 on the CPU: indices of its chunks.
+            (n,) int64: indices of its chunks.
         advantages
             (T, N), normalised.
         loss_mask
             (T, N) bool, see `loss_mask`.
         """
-        steps = torch.arange(self.chunk)[:, None] + (chunks // self.num_rows) * self.chunk
-        rows = (chunks % self.num_rows).expand(self.chunk, -1)
-        index = (steps * self.num_rows + rows).flatten().to(self.device)
+        chunks = chunks.to(self.device)
+        chunk_index, row_index = chunks // self.num_rows, chunks % self.num_rows
+        steps = torch.arange(self.chunk, device=self.device)[:, None] + chunk_index * self.chunk
+        index = (steps * self.num_rows + row_index).flatten()
 
         def take(tensor: Tensor) -> Tensor:
             return tensor.flatten(0, 1).index_select(0, index)
 
-        sequences, sources = self._cut(take(self.episode_starts).view(self.chunk, -1))
-        order = take(self.actor_mask).argsort(descending=True, stable=True)
-        sequences = sequences._replace(place=order if sequences.place is None else sequences.place[order])
-        index = index[order]
+        episode_starts = take(self.episode_starts).view(self.chunk, -1)
+        states = tuple(state[chunk_index, :, row_index].transpose(0, 1) for state in self.states)
+        if self.dense:
+            sequences = Sequences(self.chunk, len(chunks), episode_starts.float(), None)
+        else:
+            sequences, sources = self._cut(episode_starts)
+            states = tuple(state[:, sources] for state in states)
+            order = take(self.actor_mask).argsort(descending=True, stable=True)
+            sequences = sequences._replace(place=order if sequences.place is None else sequences.place[order])
+            index = index[order]
         in_loss = take(loss_mask)
-        chunk_index, row_index = (chunks // self.num_rows).to(self.device), (chunks % self.num_rows).to(self.device)
         return Batch(
             observations.tree_map(take, self.observations),
             take(self.actions),
@@ -158,7 +173,7 @@ class ChunkBuffer:
             take(self.returns),
             take(self.actor_mask) & in_loss,
             in_loss,
-            tuple(state[chunk_index, :, row_index].transpose(0, 1)[:, sources].contiguous() for state in self.states),
+            tuple(state.contiguous() for state in states),
             sequences,
             take(self.labels) if self.labels is not None and self.has_labels else None,
         )

@@ -21,7 +21,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import index, store, tensors_of, to_device
+from echelon_train.ppo.observations import Staging, index, store, tensors_of
 from echelon_train.ppo.teacher import Teacher
 
 
@@ -35,6 +35,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     rollout_buffer: ChunkBuffer
     _last_lstm_states: RNNStates
     _critic_lstm: bool
+    _staging: Staging
     before_rollout: Callable[[], object]
     stopping: bool
     teacher: Teacher | None
@@ -165,7 +166,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         states = tuple(state[:, rows] for state in state_tensors(self._last_lstm_states, self._critic_lstm))
         with torch.no_grad():
             no_starts = torch.zeros(len(truncated), device=self.device)
-            observations = to_device(tensors_of(self.observation_space, stacked), self.device)
+            observations = Staging(self.device).to_device(tensors_of(self.observation_space, stacked))
             self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), no_starts)
 
     def _compute_advantages(self, last_values: Tensor) -> None:
@@ -193,7 +194,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         return torch.as_tensor(self._last_episode_starts, dtype=torch.float32, device=self.device)
 
     def _on_device(self, observations: Any) -> Observations:
-        return to_device(tensors_of(self.observation_space, observations), self.device)
+        return self._staging.to_device(tensors_of(self.observation_space, observations))
 
     @torch.no_grad()
     def _recompute(self) -> None:
@@ -218,6 +219,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         lstm = self.policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
         self._critic_lstm = self.policy.lstm_critic is not None
+        self._staging = Staging(self.device)
         self._last_lstm_states = recurrent_states(tuple(zeros.clone() for _ in range(4 if self._critic_lstm else 2)))
         shape, dtype = self.policy.raw_action()
         self.rollout_buffer = ChunkBuffer(
@@ -232,4 +234,5 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             len(self.policy.blocks),
             self.teacher is not None,
             self.device,
+            self.policy.dense,
         )

@@ -8,24 +8,31 @@ import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor
 
+from echelon_train.policy.encoders import select_rows
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.buffer import Batch
 from echelon_train.ppo.normalize import ReturnNormalizer
 
+Scalar = Any
+"""A float, or a tensor ()."""
+
 
 class Coefficients(NamedTuple):
-    """Settings of the losses in one update, named as in `PPOConfig`; schedules are evaluated."""
+    """Settings of the losses in one update, named as in `PPOConfig`; schedules are evaluated.
 
-    clip_range: float
-    ent_coef: float
+    Those that schedules change may be tensors: a compiled function would be compiled again for another float.
+    """
+
+    clip_range: Scalar
+    ent_coef: Scalar
     vf_coef: float
     auxiliary_coef: float = 0.0
-    clip_range_vf: float | None = None
+    clip_range_vf: Scalar | None = None
     policy_coef: float = 1.0
-    kickstart_coef: float = 0.0
+    kickstart_coef: Scalar = 0.0
     ratio: str = "joint"
     inactive_vf_scale: float = 1.0
-    motion_ent_scale: float = 1.0
+    motion_ent_scale: Scalar = 1.0
     kickstart_motion_scale: float = 1.0
 
 
@@ -81,30 +88,37 @@ def losses(
         () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch. In the
         critic's, samples of inactive rows count `inactive_vf_scale`.
     """
-    active = batch.actor_mask.nonzero().flatten()
+    # all samples of a dense policy, with those of inactive rows set to 0
+    active = None if policy.dense else batch.actor_mask.nonzero().flatten()
+
+    def own(samples: Tensor) -> Tensor:
+        return torch.where(batch.actor_mask.unsqueeze(1), samples, 0.0) if active is None else samples
+
     states = recurrent_states(batch.states)
-    labels = batch.labels if coefficients.kickstart_coef else None
+    kicked = isinstance(coefficients.kickstart_coef, Tensor) or coefficients.kickstart_coef != 0.0
+    labels = batch.labels if kicked else None
     evaluation = policy.evaluate(batch.observations, batch.actions, states, batch.sequences, active, labels)
-    log_ratio = evaluation.log_probs - batch.old_log_probs[active]
+    log_ratio = own(evaluation.log_probs - select_rows(batch.old_log_probs, active))
     if coefficients.ratio == "joint":
         log_ratio = log_ratio.sum(1, keepdim=True)
     ratio = log_ratio.exp()
-    advantages = batch.advantages[active].unsqueeze(1)
+    advantages = own(select_rows(batch.advantages, active).unsqueeze(1))
     low, high = 1.0 - coefficients.clip_range, 1.0 + coefficients.clip_range
     policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / num_actor
     value_loss = _value_loss(evaluation.values.flatten(), batch, normalizer, coefficients) / num_loss
     # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
-    entropies = -evaluation.log_probs if evaluation.entropy is None else evaluation.entropy
+    entropies = own(-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy)
     entropy = entropies.sum() / num_actor
     bonus = _scaled_sum(entropies, policy, coefficients.motion_ent_scale) / num_actor
     auxiliary = kickstart = entropy.new_zeros(())
     if coefficients.auxiliary_coef:
         errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
-        auxiliary = errors[active].sum() / num_actor
+        auxiliary = own(select_rows(errors, active).unsqueeze(1)).sum() / num_actor
     by_block = entropy.new_zeros(0)
     if evaluation.label_losses is not None:
-        by_block = evaluation.label_losses.sum(0) / num_actor
-        kickstart = _scaled_sum(evaluation.label_losses, policy, coefficients.kickstart_motion_scale) / num_actor
+        label_losses = own(evaluation.label_losses)
+        by_block = label_losses.sum(0) / num_actor
+        kickstart = _scaled_sum(label_losses, policy, coefficients.kickstart_motion_scale) / num_actor
     total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
     total = total + coefficients.auxiliary_coef * auxiliary + coefficients.kickstart_coef * kickstart
     with torch.no_grad():
@@ -113,11 +127,12 @@ def losses(
     return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction, by_block)
 
 
-def _scaled_sum(by_block: Tensor, policy: SequencePolicy, motion_scale: float) -> Tensor:
+def _scaled_sum(by_block: Tensor, policy: SequencePolicy, motion_scale: Scalar) -> Tensor:
     """Sum of values by block, (n, blocks), with those of motion scaled."""
-    if motion_scale == 1.0 or "motion" not in policy.blocks:
+    if "motion" not in policy.blocks or (not isinstance(motion_scale, Tensor) and motion_scale == 1.0):
         return by_block.sum()
-    scales = by_block.new_tensor([motion_scale if name == "motion" else 1.0 for name in policy.blocks])
+    scales = by_block.new_ones(len(policy.blocks))
+    scales[policy.blocks.index("motion")] = motion_scale
     return (by_block * scales).sum()
 
 

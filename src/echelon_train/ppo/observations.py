@@ -45,11 +45,40 @@ def flat(observations: Observations) -> Observations:
     return tree_map(lambda part: part.flatten(0, 1), observations)
 
 
-def to_device(observations: Observations, device: torch.device) -> Observations:
-    """Copy observations from the CPU to a device, asynchronously for CUDA."""
-    if device.type != "cuda":
-        return observations
-    return tree_map(lambda part: part.pin_memory().to(device, non_blocking=True), observations)
+class Staging:
+    """Copies observations from the CPU to a device; to CUDA asynchronously, through pinned memory that is kept.
+
+    Parameters
+    ----------
+    device
+        The device.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._pinned: dict[str, Tensor] = {}
+        self._copied: torch.cuda.Event | None = None
+
+    def to_device(self, observations: Observations) -> Observations:
+        """The observations on the device: on the CPU the same tensors, else new ones."""
+        if self._device.type == "cpu":
+            return observations
+        if self._copied is not None:
+            self._copied.synchronize()  # the last copy has read the pinned memory
+        if isinstance(observations, dict):
+            found: Observations = {name: self._copy(name, part) for name, part in observations.items()}
+        else:
+            found = self._copy("", observations)
+        if self._device.type == "cuda":
+            self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._copied.record()
+        return found
+
+    def _copy(self, name: str, part: Tensor) -> Tensor:
+        pinned = self._pinned.get(name)
+        if pinned is None or pinned.shape != part.shape or pinned.dtype != part.dtype:
+            pinned = self._pinned[name] = torch.empty_like(part, pin_memory=self._device.type == "cuda")
+        return pinned.copy_(part).to(self._device, non_blocking=True)
 
 
 def store(buffer: Observations, step: int, observations: Observations) -> None:

@@ -23,7 +23,7 @@ MAX_RUNS = 200
 """Of a report."""
 MAX_DEPTH = 50
 """Of nested values in a JSON file."""
-_NO_DIFFERENCE = ("seed", "device", "threads", "torch_threads", "max_minutes", "max_cpu_minutes")
+_NO_DIFFERENCE = ("seed", "device", "threads", "torch_threads", "compile", "max_minutes", "max_cpu_minutes")
 """Settings in which runs of one group may differ."""
 
 

@@ -102,6 +102,7 @@ def build_model(
         env,
         **{**ppo.arguments(), "batch_size": min(ppo.batch_size, _fewest_rows(config) * ppo.n_steps)},
         deterministic=config.deterministic,
+        compile_mode=config.compile,
         policy_kwargs={"network": config.network},
         seed=config.seed,
         device=device,

@@ -212,7 +212,7 @@ def differences_from(
     document = _read_document(path)
     starts = [document, *document.get("resumed", [])]
     before = starts[-1]
-    names = ("device", "torch_threads")
+    names = ("device", "torch_threads", "compile")
     now = {**package_versions(), "git commit": git_commit(), "machine": machine()}
     now |= {name: getattr(config, name) for name in names}
     then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}

@@ -128,7 +128,8 @@ def resume(
         As for `train`; by default the project that the run was logged to, if any.
     **changes
         New values of settings in `CHANGEABLE`, by their dotted names: `steps`, `max_minutes`, `max_cpu_minutes` and
-        `max_battles` of the whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`;
+        `max_battles` of the whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`,
+        `compile`;
         `maps` and, as ``**{"league.path": ...}``, the present place of the directory of recipes and of the league;
         ``league.mixture.*``.
 

@@ -158,7 +158,7 @@ def test_a_run_is_resumed(runs):
         (["--ppo.critic-learning-rate", "3"], "'--ppo.critic-learning-rate': it is now --ppo.critic-lr-scale"),
         (
             ["--resume", "runs/x", "--ppo.n-epochs", "3", "--seed", "1"],
-            "--torch-threads, --maps, --league, --league.mixture.*, but not seed, ppo.n_epochs",
+            "--torch-threads, --compile, --maps, --league, --league.mixture.*, but not seed, ppo.n_epochs",
         ),
         (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
     ],

@@ -197,7 +197,7 @@ def test_policies_act_on_the_device_that_they_were_given():
         assert {tensor.device.type for tensor in (batch.state, *batch._stacked._weights.values())} == {"meta"}
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.cuda
 def test_policies_act_on_a_gpu_as_on_the_processor():
     observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
     actions = []

@@ -410,7 +410,7 @@ def test_wrong_shapes_are_rejected():
         distribution_of(parameters, masks[:2])
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.cuda
 def test_cuda_gives_the_same_results():
     parameters, masks, raw = random_batch(500)
     noise = torch.randn(500, RAW_DIM, dtype=torch.float64)

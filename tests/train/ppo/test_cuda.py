@@ -6,10 +6,10 @@ import torch
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.sequences import MlpLstmPolicy
+from echelon_train.ppo.observations import Staging
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import RecordedBattles
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 may_warn = pytest.mark.filterwarnings("ignore:.*deterministic:UserWarning")
 
 NETWORK = NetworkConfig(width=16, head=16, set_width=8, map_channels=4)
@@ -74,7 +74,7 @@ def test_a_model_on_cuda_sets_torchs_options(deterministic, monkeypatch):
     assert model.policy.encoding_dtype == (None if deterministic else torch.bfloat16)
 
 
-@needs_gpu
+@pytest.mark.cuda
 @may_warn
 def test_an_update_equals_that_on_the_cpu():
     cpu, cuda = model_on("cpu"), model_on("cuda", deterministic=True)
@@ -87,7 +87,7 @@ def test_an_update_equals_that_on_the_cpu():
     assert float(difference / size) < 1e-4
 
 
-@needs_gpu
+@pytest.mark.cuda
 @may_warn
 def test_deterministic_updates_are_reproducible():
     changes = []
@@ -98,7 +98,7 @@ def test_deterministic_updates_are_reproducible():
     assert torch.equal(*changes)
 
 
-@needs_gpu
+@pytest.mark.cuda
 def test_training_in_bfloat16_is_finite():
     model = model_on("cuda", batch_size=48, n_epochs=2, burn_in=1, accumulate=2)
     encoder_dtypes, lstm_dtypes = [], []
@@ -114,7 +114,7 @@ def test_training_in_bfloat16_is_finite():
         assert torch.isfinite(parameter).all(), name
 
 
-@needs_gpu
+@pytest.mark.cuda
 def test_a_skipped_minibatch_is_written_from_cuda(tmp_path):
     from stable_baselines3.common.logger import configure
 
@@ -129,7 +129,7 @@ def test_a_skipped_minibatch_is_written_from_cuda(tmp_path):
     assert (tmp_path / "nonfinite_minibatch.safetensors").is_file()
 
 
-@needs_gpu
+@pytest.mark.cuda
 def test_weights_and_optimizer_move_between_devices():
     cuda, cpu = model_on("cuda"), model_on("cpu")
     cuda.learn(cuda.n_steps * cuda.n_envs)
@@ -142,3 +142,59 @@ def test_weights_and_optimizer_move_between_devices():
         for parameter, state in model.policy.optimizer.state.items():
             assert state["exp_avg"].device.type == parameter.device.type == model.device.type
         model.learn(model.n_steps * model.n_envs)
+
+
+@pytest.mark.cuda
+@may_warn
+@pytest.mark.parametrize("mode", ["off", "default", "reduce-overhead"])
+def test_a_dense_update_equals_that_on_the_cpu(mode):
+    cpu, cuda = model_on("cpu"), model_on("cuda", deterministic=True, compile_mode=mode)
+    assert cuda.policy.dense and not cpu.policy.dense
+    for model in (cpu, cuda):
+        collect(model)
+    copy_rollout(cpu, cuda)
+    expected, found = update(cpu), update(cuda)
+    size = torch.cat([change.flatten() for change in expected.values()]).norm()
+    difference = torch.cat([(expected[name] - found[name]).flatten() for name in expected]).norm()
+    assert float(difference / size) < 1e-4
+
+
+@pytest.mark.cuda
+@may_warn
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_compiled_decisions_equal_the_others(mode):
+    plain, compiled = (model_on("cuda", deterministic=True, compile_mode=each) for each in ("off", mode))
+    compiled.policy.load_state_dict(plain.policy.state_dict())
+    for model in (plain, compiled):
+        torch.manual_seed(0)
+        collect(model)
+    for name in ("actions", "values", "log_probs"):
+        one, other = (getattr(model.rollout_buffer, name) for model in (plain, compiled))
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4, msg=name)
+
+
+@pytest.mark.cuda
+def test_observations_arrive_whole_although_their_memory_is_used_again():
+    staging = Staging(torch.device("cuda"))
+    given = [torch.full((512, 1034), float(step)) for step in range(20)]
+    found = [staging.to_device(each) for each in given]
+    for one, other in zip(given, found, strict=True):
+        assert torch.equal(one, other.cpu())
+    assert staging._pinned[""].is_pinned()
+
+
+@pytest.mark.cuda
+def test_a_minibatch_without_room_is_split():
+    model = model_on("cuda", batch_size=192)
+    collect(model)
+    free, _ = torch.cuda.mem_get_info()
+    batch = model.rollout_buffer.batch
+
+    def greedy(chunks, *arguments):
+        torch.empty(int(free * len(chunks) / 24), dtype=torch.uint8, device="cuda")  # only half a minibatch fits
+        return batch(chunks, *arguments)
+
+    model.rollout_buffer.batch = greedy
+    model._diagnostics = dict
+    model.train()
+    assert model.parts >= 2

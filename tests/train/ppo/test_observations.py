@@ -3,7 +3,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from echelon_train.ppo.observations import allocate, flat, index, store, tensors_of, to_device, tree_map
+from echelon_train.ppo.observations import Staging, allocate, flat, index, store, tensors_of, tree_map
 
 CPU = torch.device("cpu")
 VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float64)
@@ -36,6 +36,22 @@ def test_a_stored_step_can_be_indexed(space, shapes):
         assert float(rows.float().sum()) == float(rows[6:9].float().sum()) == part.numel()
 
 
-def test_to_device_does_not_copy_on_the_cpu():
+def test_observations_are_not_copied_on_the_cpu():
     tensor = torch.ones(2)
-    assert to_device(tensor, CPU) is tensor
+    assert Staging(CPU).to_device(tensor) is tensor
+
+
+def test_copies_to_a_device_go_through_memory_that_is_kept():
+    staging = Staging(torch.device("meta"))
+    given = {"vector": torch.ones(3, 2), "kind": torch.ones(3, dtype=torch.int64)}
+    found = staging.to_device(given)
+    assert {name: (part.device.type, part.shape, part.dtype) for name, part in found.items()} == {
+        name: ("meta", part.shape, part.dtype) for name, part in given.items()
+    }
+    kept = {name: part.data_ptr() for name, part in staging._pinned.items()}
+    for step in range(2, 4):
+        staging.to_device({name: step * part for name, part in given.items()})
+        assert {name: part.data_ptr() for name, part in staging._pinned.items()} == kept
+        assert float(staging._pinned["vector"].sum()) == 6 * step
+    staging.to_device(given | {"vector": torch.ones(5, 2)})  # the bootstrap of a few rows
+    assert staging._pinned["vector"].shape == (5, 2)

@@ -71,6 +71,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
             seed=config.seed,
             device=device,
             cache=settings.cache,
+            num_threads=config.threads,
         )
         """The policies of the other team."""
 

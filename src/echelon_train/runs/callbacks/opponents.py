@@ -49,6 +49,7 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
             team_size=config.enemy_size,
             seed=seed,
             device=self._device,
+            num_threads=config.threads,
         )
         for opponent in config.opponent.members:
             path = policy_path(opponent, config.battle)

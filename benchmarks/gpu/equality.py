@@ -1,0 +1,122 @@
+"""Log-probabilities, values, entropies and gradients of a minibatch beside those of the CPU in float32."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import torch
+
+from benchmarks.gpu.setting import Setting, alternatives
+from benchmarks.gpu.speed import WAYS
+from benchmarks.gpu.training import Trainer, config_of, rebuilt
+from echelon_train.ppo.losses import Coefficients, losses, recurrent_states
+
+CHANGE = 0.02
+"""Standard deviation of what is added to every weight after the rollout, so that probability ratios are not 1."""
+COEFFICIENTS = Coefficients(clip_range=0.2, ent_coef=0.01, vf_coef=0.5)
+TYPES = {"float32": None, "bfloat16": torch.bfloat16}
+"""Of the encoders."""
+
+
+def equality(setting: Setting) -> None:
+    """Compare the ways of computing in both types: without a compiler at two widths, then with one at the first."""
+    cases, plain = {}, list(WAYS)[:2]
+    widths = alternatives(setting, (8,), (128, 512))
+    for width in widths:
+        reference = on_the_cpu(setting, width)
+        expected = results(reference.model, None)
+        compiled = [] if setting.small or width > widths[0] else list(WAYS)[2:]
+        cases |= {
+            (way in compiled, f"{way}, {name}, width {width}"): partial(
+                compare, setting, reference, expected, WAYS[way], dtype
+            )
+            for name, dtype in TYPES.items()
+            for way in plain + compiled
+        }
+        reference.close()
+    setting.cases({name: cases[last, name] for last, name in sorted(cases, key=lambda key: key[0])})
+
+
+def on_the_cpu(setting: Setting, width: int) -> Trainer:
+    """A trainer on the CPU with a rollout, and weights that have changed since."""
+    config = config_of(setting, "skirmish", alternatives(setting, 4, 16), width, batch_size=2_560)
+    trainer = Trainer(replace(setting, device=torch.device("cpu")), config)
+    trainer.collect()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in trainer.model.policy.parameters():
+            parameter.add_(CHANGE * torch.randn(parameter.shape, generator=generator))
+    return trainer
+
+
+def compare(
+    setting: Setting, reference: Trainer, expected: dict[str, Any], way: dict[str, Any], dtype: torch.dtype | None
+) -> dict[str, float]:
+    """Largest differences of log-probabilities (of whole actions), values and entropies, and the gradients' distance.
+
+    The distance is relative: the norm of the difference over the norm of the CPU's gradient.
+    """
+    tf32 = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = dtype is not None  # of LSTMs; it has 10 bits
+    try:
+        model = copied(reference.model, setting.device, way)
+        found = results(model, dtype)
+    finally:
+        torch.backends.cudnn.allow_tf32 = tf32
+    numbers = {
+        name: float((found[name] - expected[name]).abs().max()) for name in ("log-probability", "value", "entropy")
+    }
+    distance = (found["gradient"] - expected["gradient"]).norm() / expected["gradient"].norm()
+    return {**numbers, "gradient, relative": float(distance)}
+
+
+def copied(model: Any, device: torch.device, way: dict[str, Any]) -> Any:
+    """A model on a device with the weights and the rollout of another."""
+    twin = copy.copy(model)
+    twin.device = device
+    rebuilt(twin, **way)
+    buffer, source = twin.rollout_buffer, model.rollout_buffer
+    for name, tensor in vars(source).items():
+        if isinstance(tensor, torch.Tensor):
+            getattr(buffer, name).copy_(tensor)
+    for kept, state in zip(buffer.states, source.states, strict=True):
+        kept.copy_(state)
+    return twin
+
+
+def results(model: Any, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
+    """Numbers of a model's rollout on the CPU: values of all samples, others of living mechs', step after step."""
+    policy, buffer = model.policy, model.rollout_buffer
+    policy.set_training_mode(True)
+    policy.encoding_dtype = dtype
+    mask = buffer.loss_mask()
+    chunks = torch.arange(buffer.num_chunks)
+    batch = buffer.batch(chunks, buffer.advantages, mask)
+    policy.zero_grad()
+    totals = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
+    compute = model._losses or losses
+    compute(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals).total.backward()
+    gradient = torch.cat([each.grad.flatten() for each in policy.parameters() if each.grad is not None])
+    with torch.no_grad():
+        active = None if policy.dense else batch.actor_mask.nonzero().flatten()
+        states = recurrent_states(batch.states)
+        found = policy.evaluate(batch.observations, batch.actions, states, batch.sequences, active)
+        living = in_order(buffer, chunks)
+        values = found.values.flatten()
+        if policy.dense:
+            log_probs, entropy = found.log_probs[living], found.entropy[living]
+        else:  # samples of living mechs come first, in their order
+            log_probs, entropy = found.log_probs, found.entropy
+            values = torch.empty_like(values).index_copy(0, living.argsort(descending=True, stable=True), values)
+    numbers = {"log-probability": log_probs.sum(1), "entropy": entropy.sum(1), "value": values, "gradient": gradient}
+    return {name: each.detach().float().cpu() for name, each in numbers.items()}
+
+
+def in_order(buffer: Any, chunks: torch.Tensor) -> torch.Tensor:
+    """Which samples of some chunks are of living mechs, (S,) bool, step after step."""
+    with mock.patch.object(buffer, "dense", True):
+        return buffer.batch(chunks, buffer.advantages, buffer.loss_mask()).actor_mask

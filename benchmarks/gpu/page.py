@@ -1,0 +1,78 @@
+"""Fills docs/gpu.md from the file of results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.results import PARTS, Entry, Run, last_of_each, read
+from benchmarks.machine import ROOT, commit_in_words
+from benchmarks.tables import Table, as_markdown
+from echelon_env.storage.atomic import write_bytes
+
+PAGE = ROOT / "docs" / "gpu.md"
+PUBLISHED = ROOT / "benchmarks" / "gpu.json"
+MARKED = re.compile(r"(<!-- gpu: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+UNTESTED = "**Not measured yet.** No line of this has run on a GPU."
+TITLES = {
+    "tests": "Tests marked `cuda`",
+    "equality": "Largest differences from the CPU in float32",
+    "speed": "The training loop",
+    "opponents": "Opponents and matches",
+    "memory": "Memory",
+    "learning": "Six minutes of learning",
+}
+
+
+def write_page(results: Path = PUBLISHED) -> None:
+    """Write the page from a file of results. Raises ValueError for a file that holds none, and OSError."""
+    runs = read(results) if results.exists() else []
+    write_bytes(PAGE, filled(PAGE.read_text(encoding="utf-8"), runs).encode())
+
+
+def filled(text: str, runs: list[Run]) -> str:
+    """A page whose marked parts show the runs that were measured. Raises ValueError for a mark that names no part."""
+    found = last_of_each(runs)
+
+    def part(match: re.Match[str]) -> str:
+        if match[2] not in PARTS:
+            raise ValueError(f"{PAGE.name}: expected a mark of {', '.join(PARTS)}, got {match[2]!r}")
+        shown = shown_run(found[match[2]]) if match[2] in found else UNTESTED
+        return f"{match[1]}{shown}\n{match[3]}"
+
+    return MARKED.sub(part, text)
+
+
+def shown_run(run: Run) -> str:
+    """A run as tables in Markdown: one for all entries with the same numbers, then the failures, then the machine."""
+    by_columns: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in run.entries:
+        columns = tuple(name for name, value in entry.numbers.items() if not isinstance(value, list))
+        if columns and not entry.error:
+            by_columns.setdefault(columns, []).append(entry)
+    tables = [
+        as_markdown(
+            Table(run.part, TITLES[run.part], "", columns, {_plain(each.name): _row(each, columns) for each in kept})
+        )
+        for columns, kept in by_columns.items()
+    ]
+    failures = [f"- {_plain(each.name)}: {_plain(each.error)}" for each in run.entries if each.error]
+    return "\n\n".join([*tables, *(["\n".join(failures)] if failures else []), _machine(run.machine)])
+
+
+def _row(entry: Entry, columns: tuple[str, ...]) -> tuple[float | str, ...]:
+    numbers = (entry.numbers[name] for name in columns)
+    return tuple(f"{number:.1e}" if 0 < abs(number) < 0.01 else number for number in numbers)
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    return _plain(
+        f"{machine['gpu']} ({machine['gpu_memory']} GiB), {machine['processor']}, {machine['cores']} cores; torch "
+        f"{machine['torch']}, CUDA {machine['cuda']}; {commit_in_words(machine['commit'])}, {machine['date']}."
+    )
+
+
+def _plain(text: str) -> str:
+    """A text without characters that mean something in Markdown or HTML."""
+    return re.sub(r"[<>|`*_\[\]\n]", " ", text)

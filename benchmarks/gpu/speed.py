@@ -1,0 +1,142 @@
+"""Samples per second of the training loop, where its time goes, and the share of it in which the GPU is idle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import torch
+
+from benchmarks.gpu.setting import Setting, alternatives, products
+from benchmarks.gpu.training import Trainer, config_of
+from benchmarks.training import Stopwatch
+from echelon_train.ppo import distributed
+from echelon_train.ppo.losses import losses
+
+ITERATIONS = 3
+"""That are timed together, after one that warms up."""
+PARTS = (
+    "copying observations", "policy", "opponents", "engine", "rest of collecting", "minibatches", "losses, forward",
+    "losses, backward", "optimizer", "rest of the update",
+)  # fmt: skip
+"""In the order of an iteration."""
+WAYS: dict[str, dict[str, Any]] = {
+    "sparse": {"dense": False},
+    "dense": {"dense": True},
+    "compiled": {"dense": True, "compile_mode": "default"},
+    "CUDA graphs": {"dense": True, "compile_mode": "reduce-overhead"},
+}
+"""Ways of computing the same."""
+
+
+def speed(setting: Setting) -> None:
+    """Measure the shipped way at all sizes, and all ways at one of them."""
+    battles = alternatives(setting, (2, 4), (64, 512, 2048))
+    widths = alternatives(setting, (8,), (128, 512))
+    sizes = products(("skirmish", "battle"), widths, battles)
+    cases: dict[str, Callable[[], dict[str, Any]]] = {
+        f"{scenario}, {count} battles, width {width}": partial(measure, setting, scenario, count, width)
+        for scenario, width, count in sizes
+    }
+    at = alternatives(setting, 2, 512)
+    ways = list(WAYS)[:2] if setting.small else list(WAYS)  # without a GPU torch's compiler takes minutes
+    others = {
+        f"{way}, skirmish, {at} battles, width {widths[0]}": partial(
+            measure, setting, "skirmish", at, widths[0], **WAYS[way]
+        )
+        for way in ways
+    }
+    first = list(cases)[:3]
+    setting.cases({name: cases[name] for name in first} | others | cases)
+
+
+def measure(setting: Setting, scenario: str, battles: int, width: int, **arguments: Any) -> dict[str, Any]:
+    """Samples per second of an iteration and its halves, shares of the time, idleness and memory of the GPU."""
+    if not setting.small:
+        torch.cuda.reset_peak_memory_stats(setting.device)
+    trainer = Trainer(setting, config_of(setting, scenario, battles, width), **arguments)
+    try:
+        trainer.collect()
+        trainer.train()
+        count = alternatives(setting, 1, ITERATIONS)
+        collecting = updating = 0.0
+        for _ in range(count):
+            times = [setting.clock()]
+            for half in (trainer.collect, trainer.train):
+                half()
+                times.append(setting.clock())
+            collecting += (times[1] - times[0]) / count
+            updating += (times[2] - times[1]) / count
+        whole = collecting + updating
+        numbers = {
+            "samples/s": trainer.samples / whole,
+            "collecting, s": collecting,
+            "update, s": updating,
+            **shares(setting, trainer),
+        }
+        if not setting.small:
+            numbers["GPU idle, %"] = 100 * (1 - busy(trainer) / whole)
+            numbers["GPU memory at the peak, GB"] = torch.cuda.max_memory_allocated(setting.device) / 1e9
+        return numbers
+    finally:
+        trainer.close()
+
+
+def shares(setting: Setting, trainer: Trainer) -> dict[str, float]:
+    """Percent of an iteration by part. The GPU is waited for after every part, so parts do not overlap."""
+    with timed(trainer.model, setting.clock) as watch:
+        trainer.collect()
+        watch.lap("rest of collecting")
+        trainer.train()
+        watch.lap("rest of the update")
+    whole = sum(watch.seconds.values())
+    return {f"{name}, %": 100 * watch.seconds[name] / whole for name in PARTS}
+
+
+@contextmanager
+def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
+    """A stopwatch for the `PARTS` of what a model does meanwhile."""
+    watch = Stopwatch(clock)
+    collecting, update = "rest of collecting", "rest of the update"
+    battles = model.env.battles
+    patches = [
+        (model._staging, "to_device", collecting, "copying observations"),
+        (model.policy, "forward", collecting, "policy"),
+        (battles, "_act", collecting, "opponents"),
+        (battles.engine, "step", collecting, "engine"),
+        (model.rollout_buffer, "batch", update, "minibatches"),
+        (model, "_losses", update, "losses, forward"),
+        (distributed, "all_reduce_gradients", "losses, backward", update),
+        (model.policy.optimizer, "step", update, "optimizer"),
+    ]
+    with ExitStack() as stack:
+        for owner, name, before, within in patches:
+            replacement = watch.around(getattr(owner, name) or losses, before, within)  # None: not compiled
+            stack.enter_context(mock.patch.object(owner, name, replacement))
+        yield watch
+
+
+def busy(trainer: Trainer) -> float:
+    """Seconds in which the GPU computes or copies during an iteration, by CUDA's own records."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        trainer.collect()
+        trainer.train()
+        torch.cuda.synchronize()
+    return union([
+        (event.time_range.start, event.time_range.end)
+        for event in profile.events() or ()
+        if event.device_type == torch.autograd.DeviceType.CUDA
+    ]) / 1e6  # fmt: skip
+
+
+def union(spans: list[tuple[float, float]]) -> float:
+    """The length of the union of spans of time: streams may overlap."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total

@@ -1,0 +1,69 @@
+"""The parts of an algorithm that torch.compile takes: a decision of the policy, and the losses of a minibatch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from sb3_contrib.common.recurrent.type_aliases import RNNStates
+
+from echelon_train.config.ppo import COMPILE_MODES, CompileMode
+from echelon_train.policy.sequences import SequencePolicy
+from echelon_train.policy.tables import TABLES
+from echelon_train.ppo.buffer import Batch
+from echelon_train.ppo.losses import Coefficients, Losses, losses
+
+
+def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Losses] | None:
+    """Compile the decisions of a dense policy, and return the compiled function `losses`; None for ``off``.
+
+    The policy's weights may change later, its settings may not. Raises ValueError for a policy that is not dense, and
+    for another mode.
+    """
+    if mode not in COMPILE_MODES:
+        raise ValueError(f"compile_mode: expected one of {', '.join(COMPILE_MODES)}, got {mode!r}")
+    if mode == "off":
+        return None
+    if not policy.dense:
+        raise ValueError(f"compile_mode: {mode!r} needs a dense policy, got {type(policy).__name__}")
+    torch._dynamo.config.allow_rnn = True  # an LSTM's weights are read; the LSTM itself is not called
+    for table in TABLES:
+        # else the graph makes the table, on the CPU
+        torch.compiler.assume_constant_result(table)  # type: ignore[no-untyped-call]
+    _compile_decisions(policy, mode)
+    graph = _compile(losses, mode)
+
+    def compute(policy: SequencePolicy, batch: Batch, normalizer: Any, coefficients: Coefficients, *totals: Any) -> Any:
+        return graph(policy, batch, normalizer, _as_tensors(coefficients, policy.device), *totals)
+
+    return compute
+
+
+@functools.lru_cache(maxsize=1)
+def _as_tensors(coefficients: Coefficients, device: torch.device) -> Coefficients:
+    """The coefficients of an update with tensors in place of the numbers that schedules change."""
+    numbers: dict[str, Any] = coefficients._asdict()
+    changing = {"clip_range", "ent_coef"}
+    changing |= {"clip_range_vf"} if coefficients.clip_range_vf is not None else set()
+    changing |= {"kickstart_coef"} if coefficients.kickstart_coef else set()
+    changing |= {"motion_ent_scale"} if coefficients.motion_ent_scale != 1.0 else set()
+    return Coefficients(**numbers | {name: torch.tensor(numbers[name], device=device) for name in changing})
+
+
+def _compile_decisions(policy: Any, mode: CompileMode) -> None:
+    decide = _compile(policy.decide, mode)
+
+    def cloned(*arguments: Any) -> Any:
+        # a CUDA graph writes its results into the same memory every time
+        actions, values, log_probs, (actor, critic) = decide(*arguments)
+        states = (tuple(each.clone() for each in pair) for pair in (actor, critic))
+        return actions, values, log_probs, RNNStates(*states)
+
+    policy.decide = cloned if mode == "reduce-overhead" else decide
+
+
+def _compile(function: Callable[..., Any], mode: CompileMode) -> Any:
+    # one graph for each shape: that of a minibatch and of a smaller last one
+    return torch.compile(function, fullgraph=True, dynamic=False, mode=None if mode == "default" else mode)

@@ -1,0 +1,120 @@
+"""The reports about agents, compared with sums by NumPy."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine, make_config
+from echelon_env.engine.agents import EPISODE_STATISTICS, STATISTIC_NAMES, Agents
+from echelon_env.engine.state import DRAW
+from echelon_env.layout.actions import ACTION_DIM
+
+CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)
+BATTLES, MECHS = 3, 10
+R, L = map(EPISODE_STATISTICS.index, "rl")
+TEAM = np.tile(np.arange(5, 10), (BATTLES, 1))
+ALL = np.tile(np.arange(MECHS), (BATTLES, 1))
+PILOTS = np.array([[3], [7], [0]])
+CASES = pytest.mark.parametrize(("rows", "count"), [(ALL, MECHS), (TEAM, 1), (PILOTS, 1)], ids=["all", "team", "pilot"])
+
+
+def fight(engine, noise):
+    actions = noise.uniform(-1, 1, (BATTLES, MECHS, ACTION_DIM)).astype(np.float32)
+    actions[0, 0, :3] = np.nan
+    engine.step(actions)
+
+
+def expected(engine, rows, count):
+    """What reports say, without the course of the episodes."""
+    battle = np.arange(BATTLES)[:, None]
+    state, out = engine.state, engine.out
+    size = rows.shape[1] // count
+
+    def grouped(array):
+        return array[battle, rows].reshape(BATTLES, count, size, *array.shape[2:])
+
+    components = grouped(out.components)
+    if count == 1:
+        total = np.zeros_like(components[:, :, 0])
+        for i in range(size):  # NumPy's sum may add in another order
+            total += components[:, :, i]
+        components = total / np.float32(size)
+    else:
+        components = components[:, :, 0]
+    team = grouped(state.mechs["team"])[:, :, 0]
+    winner = state.battles["winner"][:, None]
+    over = state.battles["over"][:, None] == 1
+    return {
+        "alive": grouped(state.mechs["alive"]).sum(axis=2),
+        "bad_actions": grouped(state.mechs["bad_actions"]).sum(axis=2),
+        "components": components,
+        "reward": np.cumsum(components, axis=-1)[..., -1],
+        "own_share": state.teams["share"][battle, team],
+        "enemy_score": state.teams["score"][battle, 1 - team],
+        "map_seed": np.tile(state.battles["map_seed"][:, None], count),
+        "outcome": np.where(over & (winner != DRAW), np.where(winner == team, 1, -1), 0),
+        "reason": np.tile(state.battles["reason"][:, None], count),
+        "terminated": grouped(out.terminated)[:, :, 0],
+        "truncated": grouped(out.truncated)[:, :, 0],
+    } | {name: grouped(engine.statistics[name]).sum(axis=2) for name in STATISTIC_NAMES if name != "bad_actions"}
+
+
+@CASES
+def test_reports_are_sums_over_the_agents_mechs(rows, count):
+    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(rows, count), np.random.default_rng(3)
+    engine.reset([4, 5, 6])
+    agents.start(np.ones(BATTLES, bool))
+    returns = np.zeros((BATTLES, count))
+    summed = set(STATISTIC_NAMES) - {"bad_actions"}
+    bad = 0
+    for _ in range(30):
+        fight(engine, noise)
+        report = agents.report(engine.state, engine.out, None, counts=True)
+        returns += report["reward"]
+        for name, values in expected(engine, rows, count).items():
+            found = report["statistics"][..., 2 + STATISTIC_NAMES.index(name)] if name in summed else report[name]
+            if name == "components":
+                assert found.tobytes() == values.tobytes()  # signs of zeros, too
+            np.testing.assert_array_equal(found, values, err_msg=name)
+        np.testing.assert_array_equal(report["statistics"][..., R], returns)
+        bad += report["bad_actions"].sum()
+    assert (report["statistics"][..., L] > 0).all()
+    assert (report["truncated"] | report["terminated"]).any()
+    assert not report["present"].any()
+    assert (bad > 0) == (0 in rows[0])
+
+
+def test_episodes_are_followed_and_start_again():
+    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
+    engine.reset([4, 5, 6])
+    agents.start(np.ones(BATTLES, bool))
+    for decision in range(1, 8):
+        fight(engine, noise)
+        report = agents.report(engine.state, engine.out, 7, counts=True)
+        assert report["truncated"].any() == (decision == 7)
+    again = agents.report(engine.state, engine.out, 7, counts=False)
+    np.testing.assert_array_equal(again["statistics"], report["statistics"])
+    mask = np.array([False, True, False])
+    engine.reset([0, 9, 0], mask)
+    agents.start(mask)
+    started = agents.report(engine.state, engine.out, 7, counts=True)  # no decision has been taken in battle 1
+    assert started["present"].all(axis=1).tolist() == mask.tolist()
+    assert not started["statistics"][1].any()
+    assert not started["reward"][1].any()
+
+
+def test_reports_are_new_arrays_and_copies_are_independent():
+    engine = BattleEngine(CONFIG, BATTLES)
+    engine.reset([4, 5, 6])
+    agents = Agents(ALL, MECHS)
+    agents.start(np.ones(BATTLES, bool))
+    first = agents.report(engine.state, engine.out, None, counts=True)
+    kept = first.copy()
+    copies = [copy.deepcopy(agents), pickle.loads(pickle.dumps(agents))]
+    fight(engine, np.random.default_rng(3))
+    report = agents.report(engine.state, engine.out, None, counts=True)
+    assert first.tobytes() == kept.tobytes() != report.tobytes()
+    for each in copies:
+        assert each.report(engine.state, engine.out, None, counts=True).tobytes() == report.tobytes()

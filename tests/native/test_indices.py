@@ -1,0 +1,69 @@
+"""The library's kernels index without the wrap-around of negative numbers, so they must use none."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PLAY = """
+import sys
+
+import numpy as np
+
+sys.path.insert(0, "native")
+from lower import index_without_wrap
+
+from echelon_env import BattleEngine, opponents
+
+index_without_wrap()  # with NUMBA_BOUNDSCHECK an index below 0 then raises IndexError
+for scenario in ("duel", "skirmish", "battle"):
+    engine = BattleEngine(scenario, num_battles=2)
+    player = opponents.make("expert", 0, engine.config)
+    seen = engine.reset([1, 2])
+    player.reset(np.ones(2 * engine.num_mechs, bool))
+    for _ in range(120):
+        rows = seen.reshape(-1, engine.observation_dim)
+        seen = engine.step(player.act(rows).reshape(2, engine.num_mechs, -1))[0]
+        engine.possibilities()
+"""
+
+
+@pytest.mark.slow
+def test_kernels_use_no_negative_index(tmp_path):
+    pytest.importorskip("numba")
+    settings = {"ECHELON_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "ECHELON_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | settings | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", PLAY], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_negative_index_is_noticed(tmp_path):
+    pytest.importorskip("numba")
+    code = """
+import sys
+
+import numpy as np
+
+sys.path.insert(0, "native")
+from lower import index_without_wrap
+
+from echelon_env.engine.kernels import entry_point
+
+
+@entry_point
+def last(array, at):
+    array[0] = array[at]
+
+
+index_without_wrap()
+last(np.zeros(3), -1)
+"""
+    settings = {"ECHELON_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "ECHELON_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | settings | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert "IndexError" in done.stderr

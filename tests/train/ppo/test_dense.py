@@ -1,0 +1,252 @@
+"""Dense policies: all rows and samples, masked, with shapes that do not depend on the data."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from echelon_env.networks.config import NetworkConfig
+from echelon_train.config.schedules import Schedule
+from echelon_train.policy import BattlePolicy
+from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.ppo.losses import Coefficients
+from echelon_train.ppo.observations import index
+from train.ppo.random_env import RandomVecEnv, collect, make_model
+from train.ppo.recorded_battles import SMALL, RecordedBattles, WithGlobalState, losses_of, set_heads, whole_batch
+
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+NETWORKS = {
+    f"{encoder}-{critic}{'-auxiliary' * auxiliary}{'-forgetful' * (not memory)}": NetworkConfig(
+        encoder=encoder, critic=critic, auxiliary=auxiliary, memory=memory, **SMALL
+    )
+    for encoder, critic, auxiliary, memory in itertools.product(
+        ("sets", "flat"), ("shared", "separate", "central"), (False, True), (True, False)
+    )
+}
+
+
+def model_of(network, **settings):
+    env = WithGlobalState(RecordedBattles()) if network.critic == "central" else RecordedBattles()
+    settings = {"auxiliary_coef": 0.5 * network.auxiliary, **settings}
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
+    set_heads(model)
+    return model
+
+
+def copy_rollout(source, target):
+    for name, tensor in vars(source.rollout_buffer).items():
+        if isinstance(tensor, torch.Tensor):
+            getattr(target.rollout_buffer, name).copy_(tensor)
+    for kept, state in zip(target.rollout_buffer.states, source.rollout_buffer.states, strict=True):
+        kept.copy_(state)
+    observations = source.rollout_buffer.observations
+    for name, part in observations.items() if isinstance(observations, dict) else ():
+        target.rollout_buffer.observations[name].copy_(part)
+
+
+def shifted(*models):
+    """Change the weights since the rollout, so that probability ratios are not 1."""
+    generator = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for parameters in zip(*(model.policy.parameters() for model in models), strict=True):
+            change = 0.05 * torch.randn(parameters[0].shape, generator=generator)
+            for parameter in parameters:
+                parameter.add_(change)
+
+
+@pytest.fixture(params=NETWORKS)
+def pair(request):
+    """A model, and a dense one with the same rollout."""
+    models = [model_of(NETWORKS[request.param], dense=dense) for dense in (False, True)]
+    for model in models:
+        torch.manual_seed(0)
+        collect(model)
+    return models
+
+
+def test_a_dense_policy_collects_the_same_rollout(pair):
+    plain, dense = (model.rollout_buffer for model in pair)
+    assert plain.actor_mask.any() and not plain.actor_mask.all()
+    assert plain.episode_starts[1:].any()
+    for name in ("actions", "values", "log_probs", "rewards", "bootstraps", "advantages", "returns"):
+        torch.testing.assert_close(getattr(plain, name), getattr(dense, name), **CLOSE, msg=name)
+    for one, other in zip(plain.states, dense.states, strict=True):
+        torch.testing.assert_close(one, other, **CLOSE)
+
+
+def test_its_losses_gradients_and_diagnostics_are_the_same(pair):
+    generator = torch.Generator().manual_seed(5)
+    copy_rollout(*pair)
+    shifted(*pair)
+    weights = Coefficients(
+        0.2, 0.01, 0.5, pair[0].auxiliary_coef, kickstart_coef=0.3, motion_ent_scale=0.5, inactive_vf_scale=0.5
+    )
+    labels = pair[0].rollout_buffer.actions[:, torch.randperm(pair[0].n_envs, generator=generator)]
+    found = []
+    for model in pair:
+        buffer = model.rollout_buffer
+        environment = model.policy.environment_actions(labels.flatten(0, 1))
+        buffer.labels, buffer.has_labels = raw_actions(environment).view_as(buffer.actions), True
+        batch = whole_batch(model)
+        assert (batch.sequences.place is None) == model.policy.dense
+        result = losses_of(model, batch, weights)
+        result.total.backward()
+        found.append((result.packed(), [parameter.grad for parameter in model.policy.parameters()]))
+    (numbers, gradients), (others, dense) = found
+    assert 0.0 < float(numbers[7]) < 1.0, "some ratios are clipped"
+    torch.testing.assert_close(others, numbers, **CLOSE)
+    size = max(float(gradient.abs().max()) for gradient in gradients)
+    for one, other in zip(gradients, dense, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-5 * size)
+    one, other = (model._diagnostics() for model in pair)
+    assert one == pytest.approx(other, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("burn_in", [0, 2])
+def test_an_update_in_minibatches_is_the_same(burn_in):
+    models = [
+        model_of(NETWORKS["sets-shared"], dense=dense, batch_size=48, n_epochs=2, burn_in=burn_in, accumulate=2)
+        for dense in (False, True)
+    ]
+    for model in models:
+        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=0.01)
+        model.recompute_advantages = True
+        torch.manual_seed(0)
+        collect(model)
+    copy_rollout(*models)
+    before = torch.cat([parameter.detach().flatten() for parameter in models[0].policy.parameters()])
+    for model in models:
+        torch.manual_seed(1)
+        model.train()
+    one, other = (torch.cat([each.detach().flatten() for each in model.policy.parameters()]) for model in models)
+    assert float((one - before).norm()) > 0.0
+    assert float((one - other).norm() / (one - before).norm()) < 1e-4
+
+
+def test_batches_of_a_dense_policy_have_one_shape():
+    model = model_of(NETWORKS["sets-separate"], dense=True, batch_size=48)
+    collect(model)
+    buffer = model.rollout_buffer
+    shapes = set()
+    for chunks in buffer.minibatches(12):
+        batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
+        shapes.add((batch.observations.shape, batch.sequences.starts.shape, *(state.shape for state in batch.states)))
+    assert len(shapes) == 1
+
+
+def test_values_of_a_dense_policy_for_whole_sequences_are_the_same(pair):
+    """stable-baselines3's interface gives whole sequences with the starts as a tensor."""
+    plain, dense = pair
+    rows = index(plain.rollout_buffer.observations, slice(0, 1))
+    rows = {name: part[0] for name, part in rows.items()} if isinstance(rows, dict) else rows[0]
+    states = plain._last_lstm_states
+    with torch.no_grad():
+        found = [model.policy.predict_values(rows, states.vf, torch.zeros(plain.n_envs)) for model in (plain, dense)]
+    torch.testing.assert_close(*found, **CLOSE)
+
+
+def test_policies_that_cannot_be_dense_are_refused():
+    with pytest.raises(ValueError, match="MlpLstmPolicy cannot compute all rows"):
+        make_model(RandomVecEnv(2), dense=True)
+    with pytest.raises(ValueError, match="'default' needs a dense policy, got MlpLstmPolicy"):
+        make_model(RandomVecEnv(2), compile_mode="default")
+    with pytest.raises(ValueError, match="compile_mode: expected one of off, default, reduce-overhead, got 'fast'"):
+        make_model(RandomVecEnv(2), compile_mode="fast")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "mode", "dtype"),
+    [
+        ("sets-shared", "default", None),
+        ("sets-central-auxiliary", "reduce-overhead", None),
+        ("flat-separate-forgetful", "default", None),
+        ("sets-shared", "default", torch.bfloat16),
+    ],
+)
+def test_torch_compile_makes_one_graph_of_a_decision_and_one_of_the_losses(name, mode, dtype, monkeypatch):
+    """Without a break (`fullgraph`), once for each shape, and with the same results (of torch's own code)."""
+
+    def compile_eagerly(function, *, mode, **options):
+        assert options == {"fullgraph": True, "dynamic": False}
+        return torch_compile(function, backend="eager", **options)
+
+    torch_compile = torch.compile
+    monkeypatch.setattr(torch, "compile", compile_eagerly)
+    settings = {
+        "batch_size": 48,
+        "n_epochs": 2,
+        "ent_coef": Schedule(0.01, 0.001, "linear"),
+        "clip_range": Schedule(0.3, 0.1, "linear"),
+    }
+    weights = []
+    for compile_mode in ("off", mode):
+        torch._dynamo.reset()
+        counters.clear()
+        model = model_of(NETWORKS[name], dense=True, compile_mode=compile_mode, **settings)
+        model.policy.encoding_dtype = dtype
+        torch.manual_seed(1)
+        np.random.seed(1)  # noqa: NPY002
+        model.learn(4 * model.n_steps * model.n_envs)
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
+    assert not counters["graph_break"]
+    assert counters["stats"]["unique_graphs"] == 2, counters["stats"]
+    torch.testing.assert_close(*weights, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
+def test_compiled_code_learns_the_same():
+    """torch.compile's machine code for the CPU; it needs a C++ compiler."""
+    weights = []
+    for compile_mode in ("off", "default"):
+        torch._dynamo.reset()
+        model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode=compile_mode, batch_size=48)
+        torch.manual_seed(1)
+        collect(model)
+        model.train()
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
+    torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("fits", "parts"), [(24, 2), (4, 16)])
+def test_a_minibatch_that_does_not_fit_the_memory_is_split(fits, parts, monkeypatch):
+    """Its gradient is then the sum of those of its parts, and later minibatches are split at once."""
+    model, other = (model_of(NETWORKS["sets-shared"], batch_size=192) for _ in range(2))
+    for each in (model, other):
+        torch.manual_seed(0)
+        collect(each)
+    tried = []
+    batch = model.rollout_buffer.batch
+
+    def limited(chunks, *arguments):
+        tried.append(len(chunks))
+        if len(chunks) > fits:
+            raise torch.OutOfMemoryError("no memory")
+        return batch(chunks, *arguments)
+
+    monkeypatch.setattr(model.rollout_buffer, "batch", limited)
+    for each in (model, other):
+        each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.01)
+        each._diagnostics = dict
+        torch.manual_seed(1)
+        each.train()
+    assert max(tried[1:]) <= 24 and min(tried) <= fits
+    assert model.logger.name_to_value["train/accumulate"] == model.parts == parts
+    assert "train/accumulate" not in other.logger.name_to_value
+    for one, two in zip(model.policy.parameters(), other.policy.parameters(), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+
+
+def test_a_single_chunk_that_does_not_fit_is_an_error(monkeypatch):
+    model = model_of(NETWORKS["sets-shared"])
+    collect(model)
+
+    def full(*arguments):
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(model.rollout_buffer, "batch", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        model.train()
