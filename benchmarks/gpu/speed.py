@@ -106,7 +106,7 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
         (model._staging, "to_device", collecting, "copying observations"),
         (model.policy, "forward", collecting, "policy"),
         (battles, "_act", collecting, "opponents"),
-        (battles.engine, "step", collecting, "engine"),
+        (battles.engine, "advance", collecting, "engine"),
         (model.rollout_buffer, "batch", update, "minibatches"),
         (model, "_losses", update, "losses, forward"),
         (distributed, "all_reduce_gradients", "losses, backward", update),

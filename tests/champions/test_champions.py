@@ -93,7 +93,7 @@ def test_as_a_player_it_is_the_champion_of_each_scenario():
     player = baseline("champion")
     assert player is baseline("champion") is named_player("champion")
     assert player.identity.keys() == set(CHAMPIONS)
-    assert len(player.trained_maps) > 6_000
+    assert len(player.trained_maps) > 4_000
     assert baseline("champion", action_mode="deterministic").action_mode == "deterministic"
     config, seeds = make_config("duel", max_steps=60), [evaluation_seed(5, 0)]
     twin = named_player(f"policy:{champion_folder('duel')}")
