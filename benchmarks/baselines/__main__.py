@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from benchmarks.baselines import judge, results, runs
+from benchmarks.baselines import judge, plan, results, runs
 from benchmarks.baselines.judge import current
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, SUITE, TABLE, Run, evaluations, planned
+from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, TABLE, Run, evaluations, planned
 from echelon_env.cli.tournament import make_player
-from echelon_env.evaluate import baseline
+from echelon_env.evaluate import Player, baseline
 
 
 def make_rows(run: Run, out: Path, minutes: float, rows: Path, replace: bool = False) -> None:
@@ -21,20 +23,20 @@ def make_rows(run: Run, out: Path, minutes: float, rows: Path, replace: bool = F
     facts = runs.train(run, out / str(run), minutes) if trained else {}
     player = runs.player(run, out / str(run)) if trained else baseline(run.method)
     for suite, scenarios in evaluations(run):
-        made = judge.judge(player, suite, scenarios)
-        row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
-        stored = results.append(row, rows, replace)
-        print(f"{run} on {suite}: {'stored' if stored else 'not stored, as there is a row; --replace replaces it'}")
-        for scenario, outcomes in made["outcomes"].items():
-            wins = (f"{played.count('W')} v {name}" for name, played in outcomes.items())
-            print(f"  {scenario}: of {len(next(iter(outcomes.values())))} battles each won {', '.join(wins)}")
+        add_row(run, player, suite, scenarios, facts, rows, replace)
 
 
-def add_player(title: str, player: str, scenario: str, facts: dict[str, float], rows: Path) -> None:
-    """Evaluate a policy that was trained elsewhere, and store its row under a title."""
-    made = judge.judge(make_player(player, 0), SUITE, [scenario])
-    row = {"scenario": scenario, "method": title, "seed": None, **facts, **made, **judge.where()}
-    results.append(row, rows, replace=True)
+def add_row(
+    run: Run, player: Player, suite: str, scenarios: Iterable[str], facts: dict[str, Any], rows: Path, replace: bool
+) -> None:
+    """Evaluate a policy on scenarios of a suite, and print and store its row."""
+    made = judge.judge(player, suite, scenarios)
+    row = {"scenario": run.scenario, "method": run.method, "seed": run.seed, **facts, **made, **judge.where()}
+    stored = results.append(row, rows, replace)
+    print(f"{run} on {suite}: {'stored' if stored else 'not stored, as there is a row; --replace replaces it'}")
+    for scenario, outcomes in made["outcomes"].items():
+        wins = (f"{played.count('W')} v {name}" for name, played in outcomes.items())
+        print(f"  {scenario}: of {len(next(iter(outcomes.values())))} battles each won {', '.join(wins)}")
 
 
 def missing(rows: Path) -> list[Run]:
@@ -73,7 +75,9 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error("--player: expected both --decisions and --minutes, or neither")
         cost = {"decisions": options.decisions, "cpu_minutes": options.minutes}
         facts = cost if None not in cost.values() else {}
-        add_player(options.title or options.player, options.player, options.scenario, facts, options.rows)
+        run = Run(options.scenario, options.title or options.player, None)
+        player = make_player(options.player, 0)
+        add_row(run, player, plan.SUITE, [run.scenario], facts, options.rows, options.replace)
     elif options.method:
         if options.method in METHODS and options.scenario not in METHODS[options.method].scenarios:
             parser.error(f"{options.method} is not planned in {options.scenario}")

@@ -30,10 +30,15 @@ def policies(scenario: str, out: Path) -> dict[Run, Player]:
     return references | {run: runs.player(run, out / str(run)) for run in done}
 
 
-def play(scenario: str, out: Path, rows: Path, maps: int = MAPS) -> None:
-    """Play all pairs, and store a row for each policy in place of one that is there."""
+def play(scenario: str, out: Path, rows: Path) -> None:
+    """Play all pairs, and store a row for each policy in place of one that is there.
+
+    Raises ValueError if no run of the scenario is done: rows of the references alone would replace the published ones.
+    """
     suite, players = load_suite(SUITE), policies(scenario, out)
-    config, seeds = suite.config(scenario), suite.scenario(scenario).seeds[:maps]
+    if len(players) == len(REFERENCES):
+        raise ValueError(f"{out}: expected at least one run of {scenario} whose training is done, got none")
+    config, seeds = suite.config(scenario), suite.scenario(scenario).seeds[:MAPS]
     outcomes: dict[Run, dict[str, str]] = {run: {} for run in players}
     for first, second in combinations(players, 2):
         battles = play_match(players[first], players[second], config, seeds, scenario=scenario).battles
@@ -54,7 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
     add("--out", type=Path, default=Path("runs/baselines"), help="folder of the runs' folders (default: %(default)s)")
     add("--rows", type=Path, default=FILE, help="file that rows are added to (default: the published one)")
     options = parser.parse_args(arguments)
-    play(options.scenario, options.out, options.rows)
+    try:
+        play(options.scenario, options.out, options.rows)
+    except ValueError as error:
+        parser.error(str(error))
     return 0
 
 

@@ -163,8 +163,7 @@ def cross_table(found: Sequence[Entry]) -> str:
     lines = [head, ["---"] * len(head)]
     for entry in found:
         wins = (
-            f"{100 * entry.wins(other.method).estimate:.0f}" if other.method in entry.opponents else ""
-            for other in found
+            f"{100 * entry.wins(other.method).estimate:g}" if other.method in entry.opponents else "" for other in found
         )
         lines.append([f"`{entry.method}`", *wins, _share(entry.mean)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -234,7 +233,9 @@ def _panel(axes: Axes, scenario: str, found: Sequence[Entry]) -> None:
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
     minutes = BUDGETS[scenario].minutes
-    axes.set_title(f"{scenario}: {minutes:g} minutes of one core", fontsize=9, loc="left")
+    champion = CHAMPION_COSTS[scenario][1]
+    title = f"{scenario}: {minutes:g} minutes of one core (champion: {champion:.0f})"
+    axes.set_title(title, fontsize=9, loc="left")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -166,6 +166,9 @@ def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
     monkeypatch.setattr(cross, "TABLE", (SCENARIO,))
     monkeypatch.setattr(cross, "REFERENCES", ("idle", "trivial"))
     monkeypatch.setattr(runs, "player", lambda run, out: baseline("novice"))
+    with pytest.raises(SystemExit):  # rows of the references alone would replace the published ones
+        cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")])
+    assert not (small / "pairs.json").exists()
     done = small / f"{SCENARIO}-ppo-1"
     done.mkdir()
     (done / runs.FACTS).write_text("{}")
@@ -201,6 +204,21 @@ def test_the_generalisation_has_a_line_for_each_run():
         "| echelon imitate, then echelon train, 12 biomes, seed 1",
     ]
     assert lines[2].endswith("| -12.5 |")  # 62.5 % after 75 %
+
+
+def test_a_policy_that_was_trained_elsewhere_gets_a_row(small, monkeypatch, capsys):
+    monkeypatch.setattr(command, "TABLE", (SCENARIO,))
+    rows = small / "rows.json"
+    arguments = ["--player", "novice", "--title", "mine", "--scenario", SCENARIO, "--rows", str(rows)]
+    assert command.main([*arguments, "--decisions", "5", "--minutes", "2"]) == 0
+    (row,) = results.read(rows)
+    assert (row["method"], row["seed"], row["decisions"], row["cpu_minutes"]) == ("mine", None, 5, 2)
+    assert row["outcomes"] == {SCENARIO: {"trivial": "WWWW"}}
+    assert command.main(arguments) == 0
+    assert "mine on tiny: not stored, as there is a row" in capsys.readouterr().out
+    assert results.read(rows) == [row]
+    assert command.main([*arguments, "--replace"]) == 0
+    assert "decisions" not in results.read(rows)[0]
 
 
 def test_errors(capsys):

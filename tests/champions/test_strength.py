@@ -1,7 +1,8 @@
 """The champions' strength has not moved: battles on the suite's maps end as in their published rows.
 
-By the rules of the rows the outcomes are identical. By other rules the difference, map by map, must be one that chance
-explains: else train the champion again, or measure its present strength for its card (docs/champions.md).
+By the rules of the rows the outcomes are identical. By other rules they must not be worse, map by map, than chance
+explains: else train the champion again, or measure its present strength for its card (docs/champions.md). Only the slow
+tests, of 100 maps, notice a small loss.
 """
 
 import numpy as np
@@ -15,8 +16,8 @@ from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate import baseline, load_suite, named_player, play_match
 
 VALUES = {letter: value for value, letter in LETTERS.items()}
-LEAST_P = 0.01
-"""Of the hypothesis that the mean difference of a map's outcomes is 0."""
+LEAST_P = 0.02
+"""Of the hypothesis that the outcomes are no worse than in the row."""
 
 ROWS = {
     row["scenario"]: row for row in results.read(results.FILE) if (row["method"], row["suite"]) == (CHAMPION, SUITE)
@@ -38,12 +39,12 @@ def check(scenario: str, opponent: str, maps: int, champion: str = CHAMPION, row
         assert now == before
     by_map = [np.array([VALUES[each] for each in played]).reshape(-1, 2).mean(axis=1) for played in (now, before)]
     found = stats.permutation_test(
-        by_map, lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=9_999, rng=1
+        by_map, lambda a, b: np.mean(a - b), permutation_type="samples", alternative="less", n_resamples=9_999, rng=1
     )
     assert found.pvalue > LEAST_P, f"mean outcome {found.statistic:+.2f} against the row"
 
 
-@pytest.mark.parametrize(("scenario", "maps"), [("duel", 12), ("skirmish", 8)])
+@pytest.mark.parametrize(("scenario", "maps"), [("duel", 12), ("skirmish", 12)])
 def test_the_strength_in_a_few_battles(scenario, maps):
     check(scenario, "expert", maps)
 

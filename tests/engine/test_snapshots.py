@@ -41,6 +41,8 @@ VALUES = {
     "mechs.target": ("mechs", "target", -2),
     "mechs.mech_class": ("mechs", "mech_class", 100),
     "mechs.x": ("mechs", "x", 1e9),
+    "mechs.x: expected mechs inside the map": ("mechs", "x", 0.0),  # half of its box is outside
+    "mechs.y: expected mechs inside the map": ("mechs", "y", float(CONFIG.terrain.size)),
     "mechs.heat": ("mechs", "heat", np.nan),
     "projectiles.weapon": ("projectiles", "weapon", 99),
     "battles.num_projectiles": ("battles", "num_projectiles", 10**6),

@@ -126,7 +126,6 @@ class BattleEngine:
         -------
         numpy.ndarray
             (B, M, D) float32: the observations of all battles, in the engine's own buffer, valid until the next call.
-            It is only to be read: rows of mechs that stay dead are not written again.
 
         Raises
         ------

@@ -288,16 +288,10 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
-    """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective.
-
-    The row of a mech that was already dead, whose entry ALIVE is 0, holds nothing else.
-    """
+    """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective."""
     for m in range(state.mechs.shape[1]):
         row = observations[m]
-        if state.mechs[b, m].alive:
-            row[:EGO_MAP_AT] = 0.0
-        elif row[SELF_AT + Self.ALIVE] != 0.0:
-            row[:] = 0.0
+        row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0
         write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:
             write_self(tables, state, b, m, row)

@@ -25,6 +25,7 @@ def check_values(config: BattleConfig, tables: Tables, arrays: Mapping[str, NDAr
                 f"state of the battles: {name}.{field}: expected values from {low} to {high}, "
                 f"got {values.min()} to {values.max()}"
             )
+    _check_places(config, tables, arrays)
     guided = np.flatnonzero(tables.weapons["guided"])
     homing = np.isin(arrays["projectiles"]["weapon"], guided)
     if (arrays["projectiles"]["target"][homing] == NO_MECH).any():
@@ -36,10 +37,22 @@ def check_values(config: BattleConfig, tables: Tables, arrays: Mapping[str, NDAr
                 raise ValueError(f"state of the battles: {name}.{field}: expected finite numbers")
 
 
+def _check_places(config: BattleConfig, tables: Tables, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ValueError for a mech of a started battle that is not inside the map with all of its box."""
+    mechs, size = arrays["mechs"], config.terrain.size
+    for axis, half in (("x", "half_length"), ("y", "half_width")):
+        margin = tables.classes[half][mechs["mech_class"]]
+        outside = (mechs[axis] < margin) | (mechs[axis] > size - margin)
+        if outside[arrays["started"]].any():
+            raise ValueError(
+                f"state of the battles: mechs.{axis}: expected mechs inside the map of {size} m with all of their box"
+            )
+
+
 def _limits(
     config: BattleConfig, tables: Tables, arrays: Mapping[str, NDArray[Any]]
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
+    mechs, height = config.num_mechs, config.terrain.height
     packs = arrays["paint"].shape[1]
     return {
         ("voxels", ""): (0, len(tables.materials) - 1),
@@ -47,7 +60,6 @@ def _limits(
         ("order", ""): (0, mechs - 1),
         **{("mechs", name): (NO_MECH, mechs - 1) for name in ("contacts", "intel", "target")},
         **{("mechs", name): (0, 1) for name in ("team", "alive", "shutdown", "on_ground")},
-        **{("mechs", name): (0, size) for name in ("x", "y")},
         **{("mechs", name): (0, height) for name in ("wreck_low", "wreck_high")},
         **{("mechs", name): (0, 2) for name in ("display", "radiates")},
         ("mechs", "mech_class"): (0, len(tables.classes) - 1),

@@ -171,7 +171,9 @@ class AutoresetBattles:
             self._any_done = bool(self._done.any())
         final = None
         if self._any_done and self.mode == AutoresetMode.SAME_STEP:
-            final = FinalStep(np.array(self.battles.observations), report._replace(valid=self._done))
+            final = FinalStep(
+                self.battles.rows_of(self.battles.engine.out.observations), report._replace(valid=self._done)
+            )
             self._start_next()
             report = self._report(self._all, counts=False)
         return Step(self.battles.observations, rewards, terminated, truncated, report, final)
