@@ -1,4 +1,7 @@
-"""Log-probabilities, values, entropies and gradients of a minibatch beside those of the CPU in float32."""
+"""Log-probabilities, values, entropies and gradients of a minibatch beside those of the CPU in float32.
+
+Of a compiled way only the gradient, as the rest is not compiled.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,14 @@ import torch
 
 from benchmarks.gpu.setting import Setting, alternatives
 from benchmarks.gpu.speed import WAYS
-from benchmarks.gpu.training import Trainer, config_of, rebuilt
-from echelon_train.ppo.losses import Coefficients, losses, recurrent_states
+from benchmarks.gpu.training import COEFFICIENTS, Trainer, config_of, rebuilt
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
+from echelon_train.ppo.losses import losses, recurrent_states
 
 CHANGE = 0.02
 """Standard deviation of what is added to every weight after the rollout, so that probability ratios are not 1."""
-COEFFICIENTS = Coefficients(clip_range=0.2, ent_coef=0.01, vf_coef=0.5)
+CALLS = 3
+"""Of compiled losses: CUDA graphs are recorded in the second and replayed in the third."""
 TYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """Of the encoders."""
 
@@ -42,10 +47,23 @@ def equality(setting: Setting) -> None:
 
 
 def on_the_cpu(setting: Setting, width: int) -> Trainer:
-    """A trainer on the CPU with a rollout, and weights that have changed since."""
+    """A trainer on the CPU with a rollout, and weights that have changed since.
+
+    In every chunk some mechs are dead until their next battle begins.
+    """
     config = config_of(setting, "skirmish", alternatives(setting, 4, 16), width, batch_size=2_560)
     trainer = Trainer(replace(setting, device=torch.device("cpu")), config)
     trainer.collect()
+    buffer = trainer.model.rollout_buffer
+    by_chunk = slice(None), slice(1, buffer.chunk // 2), slice(None, None, 2)
+    shape = -1, buffer.chunk, buffer.num_rows
+    seen = buffer.observations.view(*shape, OBSERVATION_DIM)
+    objective = STREAMS["objective"].part
+    kept = seen[(*by_chunk, objective)].clone()
+    seen[by_chunk] = 0.0
+    seen[(*by_chunk, objective)] = kept  # all that a dead mech observes
+    buffer.actor_mask.view(shape)[by_chunk] = False
+    buffer.episode_starts.view(shape)[:, buffer.chunk // 2, ::2] = True
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in trainer.model.policy.parameters():
@@ -60,15 +78,20 @@ def compare(
 
     The distance is relative: the norm of the difference over the norm of the CPU's gradient.
     """
-    tf32 = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = dtype is not None  # of LSTMs; it has 10 bits
+    backends = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = [each.allow_tf32 for each in backends]
+    model = copied(reference.model, setting.device, way)
     try:
-        model = copied(reference.model, setting.device, way)
+        for each in backends:
+            each.allow_tf32 = dtype is not None  # it has 10 bits
         found = results(model, dtype)
     finally:
-        torch.backends.cudnn.allow_tf32 = tf32
+        for each, allowed in zip(backends, before, strict=True):
+            each.allow_tf32 = allowed
     numbers = {
-        name: float((found[name] - expected[name]).abs().max()) for name in ("log-probability", "value", "entropy")
+        name: float((found[name] - expected[name]).abs().max())
+        for name in ("log-probability", "value", "entropy")
+        if name in found
     }
     distance = (found["gradient"] - expected["gradient"]).norm() / expected["gradient"].norm()
     return {**numbers, "gradient, relative": float(distance)}
@@ -89,18 +112,24 @@ def copied(model: Any, device: torch.device, way: dict[str, Any]) -> Any:
 
 
 def results(model: Any, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
-    """Numbers of a model's rollout on the CPU: values of all samples, others of living mechs', step after step."""
+    """Numbers of a model's rollout on the CPU: values of all samples, others of living mechs', step after step.
+
+    Of compiled losses only the gradient, of the last of some calls.
+    """
     policy, buffer = model.policy, model.rollout_buffer
     policy.set_training_mode(True)
     policy.encoding_dtype = dtype
     mask = buffer.loss_mask()
     chunks = torch.arange(buffer.num_chunks)
     batch = buffer.batch(chunks, buffer.advantages, mask)
-    policy.zero_grad()
     totals = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
     compute = model._losses or losses
-    compute(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals).total.backward()
+    for _ in range(CALLS if model._losses else 1):
+        policy.zero_grad()
+        compute(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals).total.backward()
     gradient = torch.cat([each.grad.flatten() for each in policy.parameters() if each.grad is not None])
+    if model._losses:
+        return {"gradient": gradient.float().cpu()}
     with torch.no_grad():
         active = None if policy.dense else batch.actor_mask.nonzero().flatten()
         states = recurrent_states(batch.states)

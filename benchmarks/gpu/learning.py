@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.results import Entry
-from benchmarks.gpu.setting import GRACE, Setting, alternatives
+from benchmarks.gpu.setting import Setting, alternatives
 from benchmarks.machine import ROOT, cores
 from echelon_train.runs.folder import METRICS_FILE, read_metrics
 
@@ -28,14 +28,13 @@ def learning(setting: Setting) -> None:
     """Train beside each other, each with half of the cores, and keep the curves."""
     folder = Path(tempfile.mkdtemp())
     devices = {"CPU": "cpu"} if setting.small else {"GPU": str(setting.device), "CPU": "cpu"}
+    began: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        began = {
-            name: subprocess.Popen(command(setting, device, folder / name), cwd=ROOT)
-            for name, device in devices.items()
-        }
+        for name, device in devices.items():
+            began[name] = subprocess.Popen(command(setting, device, folder / name), cwd=ROOT)
         for name, process in began.items():
             try:
-                code = process.wait(max(1.0, setting.seconds + GRACE - setting.elapsed))
+                code = process.wait(max(0.0, setting.seconds - setting.elapsed))
             except subprocess.TimeoutExpired:
                 process.kill()
                 code = process.wait()
@@ -43,6 +42,9 @@ def learning(setting: Setting) -> None:
             error = "" if code == 0 else f"the run ended with exit code {code}"
             setting.keep(Entry(f"skirmish against novice, {name}", numbers, error))
     finally:
+        for process in began.values():  # one that has ended is left alone
+            process.kill()
+            process.wait()
         shutil.rmtree(folder)
 
 

@@ -9,14 +9,12 @@ import torch
 
 from benchmarks.gpu.setting import Setting, alternatives, products
 from benchmarks.gpu.speed import WAYS
-from benchmarks.gpu.training import Trainer, config_of
-from echelon_train.ppo.losses import Coefficients, losses
-
-COEFFICIENTS = Coefficients(clip_range=0.2, ent_coef=0.01, vf_coef=0.5)
+from benchmarks.gpu.training import COEFFICIENTS, Trainer, config_of
+from echelon_train.ppo.losses import losses
 
 
 def memory(setting: Setting) -> None:
-    """Measure minibatches of several sizes, and halves of the largest one, at two widths."""
+    """Measure minibatches of several sizes at two widths."""
     sizes = alternatives(setting, (20, 40), (4_096, 16_384, 65_536))
     ways = ("sparse", "dense")
     cases = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from benchmarks import machine
 from benchmarks.gpu.results import Entry
 
 GRACE = 60.0
-"""Seconds that a case may take after its part's time is up."""
+"""Seconds before the end of a part's time in which no case begins."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +37,23 @@ class Setting:
     def cases(self, cases: dict[str, Callable[[], dict[str, Any]]]) -> None:
         """Run the cases in turn, the most important first, and keep their numbers.
 
-        None begins after the time is up, and one that runs then has `GRACE` seconds more. A case that fails for lack
-        of memory, or in torch's compiler, is kept with its error.
+        None begins in the last `GRACE` seconds, and one that runs at the end of the time is stopped. A case that fails
+        for lack of memory or in torch's compiler, or has numbers that are not finite, is kept with its error.
         """
         for name, case in cases.items():
-            if self.elapsed >= self.seconds:
+            if self.elapsed >= self.seconds - GRACE:
                 self.keep(Entry(name, {}, "not begun: the time was up"))
                 continue
             began = time.perf_counter()
             try:
-                with _alarm(self.seconds + GRACE - self.elapsed):
+                with _alarm(self.seconds - self.elapsed):
                     numbers, error = case(), ""
             except RuntimeError as caught:  # torch's errors of memory, of its compiler and of CUDA
-                numbers, error = {}, f"{type(caught).__name__}: {str(caught).strip().splitlines()[0][:200]}"
+                lines = str(caught).strip().splitlines() or ["no message"]
+                numbers, error = {}, f"{type(caught).__name__}: {lines[0][:200]}"
+            wrong = [each for each, number in numbers.items() if not math.isfinite(number)]
+            if wrong:
+                numbers, error = {}, f"not finite: {', '.join(wrong)}"
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
             self.keep(Entry(name, {**numbers, "took, s": time.perf_counter() - began}, error))

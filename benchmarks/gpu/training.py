@@ -10,14 +10,17 @@ from stable_baselines3.common.logger import Logger
 from benchmarks.gpu.setting import Setting
 from benchmarks.machine import cores
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.opponents import PolicyLike
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
+from echelon_train.ppo.losses import Coefficients
 from echelon_train.runs.building import build_model, make_env
 
 MAPS = 16
 BEFORE = 60
 """Decisions with random actions before the first iteration: by then the battles are out of step."""
+
+COEFFICIENTS = Coefficients(clip_range=0.2, ent_coef=0.01, vf_coef=0.5)
+"""Of losses that are computed outside of an update."""
 
 
 def config_of(setting: Setting, scenario: str, battles: int, width: int, **ppo: Any) -> TrainConfig:
@@ -38,11 +41,9 @@ def config_of(setting: Setting, scenario: str, battles: int, width: int, **ppo: 
 class Trainer:
     """Iterations of a run."""
 
-    def __init__(
-        self, setting: Setting, config: TrainConfig, *, opponent: PolicyLike | None = None, **arguments: Any
-    ) -> None:
+    def __init__(self, setting: Setting, config: TrainConfig, **arguments: Any) -> None:
         self.config = config
-        self.env = make_env(config, opponent=opponent)
+        self.env = make_env(config)
         self.model = build_model(config, self.env, str(setting.device))
         if arguments:
             self.model = rebuilt(self.model, **arguments)

@@ -95,7 +95,9 @@ class TrainConfig:
     processes: int = quantity(
         1, "processes", 1, 1024, help="processes on this machine that train together, each with --battles of its own"
     )
-    threads: int = quantity(1, "threads", 1, 1024, help="threads that step the battles and scripted opponents")
+    threads: int = quantity(
+        1, "threads", 1, 1024, help="threads of the battles, scripted opponents and a scripted teacher"
+    )
     maps: int | str = field(
         default=1500,
         metadata={"help": "number of training maps, a directory of recipes, or 0: a new map for every battle"},
@@ -171,6 +173,12 @@ class TrainConfig:
             )
         if (self.teacher is not None) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
             raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
+        if self.compile == "reduce-overhead" and self.ppo.accumulate > 1:
+            raise ConfigError(
+                f"ppo.accumulate: expected 1 with compile = reduce-overhead, got {self.ppo.accumulate}",
+                "ppo.accumulate",
+                "compile",
+            )
         if self.ppo.auxiliary_coef and not self.network.auxiliary:
             raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")
         for remaining in (1.0, 0.0):

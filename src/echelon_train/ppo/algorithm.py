@@ -87,12 +87,14 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     critic_lr_scale
         Learning rate of the parameters that only the critic uses, as a multiple of the actor's.
     deterministic
-        On CUDA: reproducible results, but slower. Policies then encode in float32 instead of bfloat16.
+        On CUDA: reproducible results, but slower. Policies then encode in float32 instead of bfloat16, and no matrix
+        product uses TF32.
     dense
         Whether the policy computes all rows and masks the results, see `SequencePolicy.dense`. None: on CUDA, if it
         can. The results are equal but for rounding.
     compile_mode
-        How torch.compile compiles a dense policy's decisions and losses, see `CompileMode`.
+        How torch.compile compiles a dense policy's decisions and losses, see `CompileMode`. With ``"reduce-overhead"``
+        the losses of a minibatch in several parts are not compiled.
 
     Raises
     ------
@@ -307,6 +309,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
         self.policy.optimizer.zero_grad()
         compute, results = self._losses or losses, []
+        if len(parts) > 1 and self.compile_mode == "reduce-overhead":
+            compute = losses  # a CUDA graph would write over the gradients of the part before
         for chunks in parts:
             batch = self.rollout_buffer.batch(chunks, advantages, loss_mask)
             result = compute(self.policy, batch, self.policy.return_normalizer, coefficients, *totals)
@@ -393,7 +397,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
 
 
 def _set_up_cuda(deterministic: bool) -> None:
-    """Let CUDA search for the fastest kernels, or use deterministic ones."""
+    """Let CUDA use TF32 and search for the fastest kernels, or compute in float32 with deterministic ones."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not deterministic
     torch.backends.cudnn.benchmark = not deterministic
     torch.backends.cudnn.deterministic = deterministic
     if deterministic:

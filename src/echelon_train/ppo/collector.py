@@ -21,7 +21,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import Staging, index, store, tensors_of
+from echelon_train.ppo.observations import Staging, index, store, tensors_of, tree_map
 from echelon_train.ppo.teacher import Teacher
 
 
@@ -166,7 +166,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         states = tuple(state[:, rows] for state in state_tensors(self._last_lstm_states, self._critic_lstm))
         with torch.no_grad():
             no_starts = torch.zeros(len(truncated), device=self.device)
-            observations = Staging(self.device).to_device(tensors_of(self.observation_space, stacked))
+            final_observations = tensors_of(self.observation_space, stacked)
+            observations = tree_map(lambda part: part.to(self.device), final_observations)
             self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), no_starts)
 
     def _compute_advantages(self, last_values: Tensor) -> None:

@@ -15,6 +15,9 @@ from echelon_train.policy.tables import TABLES
 from echelon_train.ppo.buffer import Batch
 from echelon_train.ppo.losses import Coefficients, Losses, losses
 
+RECOMPILE_LIMIT = 64
+"""Graphs of a function, one more of which ends the run. Torch's 8 are too few for the stages of a curriculum."""
+
 
 def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Losses] | None:
     """Compile the decisions of a dense policy, and return the compiled function `losses`; None for ``off``.
@@ -29,6 +32,7 @@ def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Losses]
     if not policy.dense:
         raise ValueError(f"compile_mode: {mode!r} needs a dense policy, got {type(policy).__name__}")
     torch._dynamo.config.allow_rnn = True  # an LSTM's weights are read; the LSTM itself is not called
+    torch._dynamo.config.recompile_limit = max(RECOMPILE_LIMIT, torch._dynamo.config.recompile_limit)
     for table in TABLES:
         # else the graph makes the table, on the CPU
         torch.compiler.assume_constant_result(table)  # type: ignore[no-untyped-call]
@@ -65,5 +69,5 @@ def _compile_decisions(policy: Any, mode: CompileMode) -> None:
 
 
 def _compile(function: Callable[..., Any], mode: CompileMode) -> Any:
-    # one graph for each shape: that of a minibatch and of a smaller last one
+    # one graph for each shape, such as that of a smaller last minibatch, and for the losses that count at present
     return torch.compile(function, fullgraph=True, dynamic=False, mode=None if mode == "default" else mode)

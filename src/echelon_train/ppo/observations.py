@@ -71,7 +71,7 @@ class Staging:
             found = self._copy("", observations)
         if self._device.type == "cuda":
             self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._copied.record()
+            self._copied.record(torch.cuda.current_stream(self._device))
         return found
 
     def _copy(self, name: str, part: Tensor) -> Tensor:

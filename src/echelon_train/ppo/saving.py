@@ -53,6 +53,8 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
     ) -> None:
         """Write weights, optimizer state, constructor arguments and counters to one file, atomically.
 
+        `dense` and `compile_mode` are not written: they belong to the machine, and are given to `load`.
+
         Parameters
         ----------
         path
@@ -109,8 +111,8 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         device
             The device of the model.
         kwargs
-            Constructor arguments that replace those of the file. Arguments that a file cannot store are required:
-            functions as schedules, custom policy classes, and `policy_kwargs` with classes.
+            Constructor arguments that replace those of the file, and `dense` and `compile_mode`. Arguments that a file
+            cannot store are required: functions as schedules, custom policy classes, and `policy_kwargs` with classes.
 
         Raises
         ------
@@ -189,7 +191,7 @@ def _file(path: str | Path) -> Path:
 
 
 def _argument_names(cls: type[SafetensorsSaving]) -> tuple[str, ...]:
-    """The constructor arguments that are saved: all except the environment and the device."""
+    """The constructor arguments that are saved: all except the environment and what belongs to the machine."""
     return ("policy", *(each.name for each in dataclasses.fields(cls.settings_class)), *_GENERAL)
 
 

@@ -74,7 +74,7 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
     policy: Policy
     path = policy_path(config.teacher, config.battle)
     if path is None:
-        policy = opponents.make(str(config.teacher), config.seed, config.battle)
+        policy = opponents.make(str(config.teacher), config.seed, config.battle, num_threads=config.threads)
     else:
         try:
             trained = load_checkpoint(find_policy(path)).policy

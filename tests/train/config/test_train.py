@@ -47,6 +47,10 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
             "ppo.auxiliary_coef: expected 0, as ppo.learner_share is not 1",
         ),
         (lambda: PPOConfig(learner_share=Schedule.constant(0.5)), "ppo.learner_share: expected 1"),
+        (
+            lambda: small_run(compile="reduce-overhead", ppo=PPOConfig(n_steps=16, batch_size=16, accumulate=2)),
+            "ppo.accumulate: expected 1 with compile = reduce-overhead, got 2",
+        ),
         (lambda: PPOConfig(ratio="block"), "ppo.ratio"),
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),

@@ -18,11 +18,12 @@ NETWORK = NetworkConfig(width=16, head=16, set_width=8, map_channels=4)
 @pytest.fixture(autouse=True)
 def restore_torch_settings():
     cudnn = torch.backends.cudnn
-    before = cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, torch.are_deterministic_algorithms_enabled()
-    cudnn.allow_tf32 = False  # with TF32 an LSTM differs from the CPU's in the third digit
+    matmul = torch.backends.cuda.matmul
+    before = cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, matmul.allow_tf32
+    were_deterministic = torch.are_deterministic_algorithms_enabled()
     yield
-    cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = before[:3]
-    torch.use_deterministic_algorithms(before[3])
+    cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, matmul.allow_tf32 = before
+    torch.use_deterministic_algorithms(were_deterministic)
 
 
 def model_on(device, **settings):
@@ -44,8 +45,9 @@ def copy_rollout(source, target):
 
 def update(model):
     """The change of the weights in an update by plain gradient descent."""
-    model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
-    model.lr_schedule = lambda _: 1.0
+    model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=0.01)
+    model.lr_schedule = lambda _: 0.01
+    torch.manual_seed(0)  # the order of the chunks
     before = {name: tensor.detach().clone() for name, tensor in model.policy.named_parameters()}
     model.train()
     return {name: (tensor.detach() - before[name]).cpu() for name, tensor in model.policy.named_parameters()}
@@ -68,23 +70,11 @@ def test_a_model_on_cuda_sets_torchs_options(deterministic, monkeypatch):
     model._setup_model()
     assert torch.backends.cudnn.benchmark != deterministic
     assert torch.backends.cudnn.deterministic == deterministic
+    assert torch.backends.cudnn.allow_tf32 == torch.backends.cuda.matmul.allow_tf32 != deterministic
     assert torch.are_deterministic_algorithms_enabled() == deterministic
     assert torch.is_deterministic_algorithms_warn_only_enabled() == deterministic
     assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if deterministic else None)
     assert model.policy.encoding_dtype == (None if deterministic else torch.bfloat16)
-
-
-@pytest.mark.cuda
-@may_warn
-def test_an_update_equals_that_on_the_cpu():
-    cpu, cuda = model_on("cpu"), model_on("cuda", deterministic=True)
-    for model in (cpu, cuda):
-        collect(model)
-    copy_rollout(cpu, cuda)
-    expected, found = update(cpu), update(cuda)
-    size = torch.cat([change.flatten() for change in expected.values()]).norm()
-    difference = torch.cat([(expected[name] - found[name]).flatten() for name in expected]).norm()
-    assert float(difference / size) < 1e-4
 
 
 @pytest.mark.cuda
@@ -146,10 +136,13 @@ def test_weights_and_optimizer_move_between_devices():
 
 @pytest.mark.cuda
 @may_warn
-@pytest.mark.parametrize("mode", ["off", "default", "reduce-overhead"])
-def test_a_dense_update_equals_that_on_the_cpu(mode):
-    cpu, cuda = model_on("cpu"), model_on("cuda", deterministic=True, compile_mode=mode)
-    assert cuda.policy.dense and not cpu.policy.dense
+@pytest.mark.parametrize(
+    "way", [{"dense": False}, {}, {"compile_mode": "default"}, {"compile_mode": "reduce-overhead"}], ids=str
+)
+def test_an_update_equals_that_on_the_cpu(way):
+    """In eight minibatches: CUDA graphs are recorded in the second and replayed in the others."""
+    cpu, cuda = model_on("cpu", batch_size=24), model_on("cuda", batch_size=24, deterministic=True, **way)
+    assert (cpu.policy.dense, cuda.policy.dense) == (False, way.get("dense", True))
     for model in (cpu, cuda):
         collect(model)
     copy_rollout(cpu, cuda)
@@ -177,7 +170,10 @@ def test_compiled_decisions_equal_the_others(mode):
 def test_observations_arrive_whole_although_their_memory_is_used_again():
     staging = Staging(torch.device("cuda"))
     given = [torch.full((512, 1034), float(step)) for step in range(20)]
-    found = [staging.to_device(each) for each in given]
+    found = []
+    for each in given:
+        torch.cuda._sleep(10_000_000)  # the copy waits for some milliseconds
+        found.append(staging.to_device(each))
     for one, other in zip(given, found, strict=True):
         assert torch.equal(one, other.cpu())
     assert staging._pinned[""].is_pinned()

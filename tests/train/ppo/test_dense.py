@@ -11,7 +11,7 @@ from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import raw_actions
-from echelon_train.ppo.losses import Coefficients
+from echelon_train.ppo.losses import Coefficients, losses
 from echelon_train.ppo.observations import index
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import SMALL, RecordedBattles, WithGlobalState, losses_of, set_heads, whole_batch
@@ -238,6 +238,25 @@ def test_a_minibatch_that_does_not_fit_the_memory_is_split(fits, parts, monkeypa
     assert "train/accumulate" not in other.logger.name_to_value
     for one, two in zip(model.policy.parameters(), other.policy.parameters(), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("mode", "compiled"), [("default", [48, 16, 16, 16]), ("reduce-overhead", [48])])
+def test_parts_of_a_minibatch_are_not_computed_with_cuda_graphs(mode, compiled):
+    """A graph writes its gradients into the same memory every time."""
+    model = model_of(NETWORKS["sets-shared"], dense=True)
+    model.compile_mode = mode  # without torch's compiler
+    collect(model)
+    seen = []
+    model._losses = lambda policy, batch, *rest: seen.append(len(batch.actions)) or losses(policy, batch, *rest)
+    weights = Coefficients(0.2, 0.01, 0.5)
+    totals = torch.tensor(48.0), torch.tensor(48.0)
+    buffer = model.rollout_buffer
+    found = []
+    for parts in (1, 3):
+        chunks = torch.arange(12).tensor_split(parts)
+        found.append(model._backward(chunks, buffer.advantages, buffer.loss_mask(), weights, totals))
+    assert seen == compiled
+    torch.testing.assert_close(*found, **CLOSE)
 
 
 def test_a_single_chunk_that_does_not_fit_is_an_error(monkeypatch):

@@ -53,5 +53,5 @@ def test_copies_to_a_device_go_through_memory_that_is_kept():
         staging.to_device({name: step * part for name, part in given.items()})
         assert {name: part.data_ptr() for name, part in staging._pinned.items()} == kept
         assert float(staging._pinned["vector"].sum()) == 6 * step
-    staging.to_device(given | {"vector": torch.ones(5, 2)})  # the bootstrap of a few rows
+    staging.to_device(given | {"vector": torch.ones(5, 2)})  # another number of rows
     assert staging._pinned["vector"].shape == (5, 2)

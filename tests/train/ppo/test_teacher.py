@@ -67,6 +67,11 @@ def test_a_scripted_teachers_state_from_before_its_first_decision_is_restored(te
     assert all(arrays[name].tobytes() == array.tobytes() for name, array in fresh.state_arrays().items())
 
 
+def test_a_scripted_teacher_has_the_threads_of_the_battles():
+    config = small_run(teacher="expert", threads=2, ppo=PPOConfig(kickstart_coef=Schedule.constant(1.0)))
+    assert make_teacher(config, make_env(config)).policy._rows.num_threads == 2
+
+
 # Labels
 
 
