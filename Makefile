@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery clean
+.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery release-check clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -44,6 +44,10 @@ wheels: $(VENV)/.installed-dev
 	for target in linux-x86_64 linux-aarch64 darwin-aarch64 windows-x86_64 none; do \
 		ECHELON_TARGET=$$target $(BIN)/python -m build --quiet --wheel || exit 1; \
 	done
+
+# All files of a release in build/release, tried in fresh environments; the work tree must have no changes.
+release-check: $(VENV)/.installed-dev
+	$(BIN)/python .ci/release_check.py
 
 # The same machine code for browsers: dist/echelon.wasm and dist/echelon.json.
 wasm: $(VENV)/.installed-dev

@@ -1,0 +1,199 @@
+"""Everything that a release needs, tried before it is published; `make release-check` runs it.
+
+It builds the source archive and the wheels of all machines in `build/release`, checks them, and plays with those that
+this machine can install, each in a fresh virtual environment. It stops at the first thing that is wrong.
+"""
+
+import email
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "build" / "release"
+PACKAGES = ("echelon_env", "echelon_train")
+MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe", "windows": b"MZ"}
+"""The first bytes of a library, by the system of its target."""
+MAX_WHEEL = 10_000_000
+"""Bytes; a wheel is small enough to be downloaded in every notebook session."""
+
+WITHOUT_CODE = """
+import echelon_env
+try:
+    echelon_env.BattleEngine("duel")
+except echelon_env.BackendError as error:
+    assert "jit" in str(error), error
+else:
+    raise SystemExit("a wheel without machine code played a battle without the extra jit")
+"""
+WITH_JIT = """
+import echelon_env
+engine = echelon_env.BattleEngine("duel")
+assert echelon_env.backend().name == "jit", echelon_env.backend()
+assert engine.reset([1]).any()
+"""
+
+sys.path.insert(0, str(ROOT))
+from native.targets import TARGETS, Target  # noqa: E402
+
+from echelon_env.engine._library import machine  # noqa: E402
+
+
+def check_sources() -> str:
+    """The version, which all files agree on, of a work tree without changes. Raises SystemExit."""
+    changed = run("git", "status", "--porcelain", cwd=ROOT)
+    if changed:
+        raise SystemExit(f"expected a work tree without changes, got\n{changed}")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    if f"\nversion: {version}\n" not in (ROOT / "CITATION.cff").read_text():
+        raise SystemExit(f"CITATION.cff: expected version {version}, that of pyproject.toml")
+    tags = [tag for tag in run("git", "tag", "--points-at", "HEAD", cwd=ROOT).split() if tag.startswith("v")]
+    if any(tag != f"v{version}" for tag in tags):
+        raise SystemExit(f"expected the tag v{version}, as pyproject.toml says, got {', '.join(tags)}")
+    heading = "Unreleased" if ".dev" in version else rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)"
+    found = re.search(r"^## (.+)\n+(\S.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if not found or not re.fullmatch(heading, found[1]) or found[2].startswith("## "):
+        raise SystemExit(
+            f"CHANGELOG.md: expected its first section to be '{heading}', with text, for version {version}"
+        )
+    return str(version)
+
+
+def build_all(version: str) -> tuple[Path, dict[str, Path]]:
+    """The source archive, and the wheels by the name of their target or ``none``."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    build(None, "--sdist")
+    wheels = {}
+    for name in [*TARGETS, "none"]:
+        before = {*OUT.glob("*.whl")}
+        build(name, "--wheel")
+        (wheels[name],) = {*OUT.glob("*.whl")} - before
+    return OUT / f"echelon_env-{version}.tar.gz", wheels
+
+
+def build(target: str | None, kind: str) -> None:
+    """Build one file in an environment of its own."""
+    environment = {**os.environ, **({} if target is None else {"ECHELON_TARGET": target})}
+    run(sys.executable, "-m", "build", "--quiet", kind, "--outdir", str(OUT), str(ROOT), env=environment)
+
+
+def check_wheel(wheel: Path, target: Target | None) -> None:
+    """Raise SystemExit for a wheel with files too many or too few, or metadata that an index cannot show."""
+    tags = "any" if target is None else ".".join(target.tags)
+    if not wheel.name.endswith(f"-py3-none-{tags}.whl"):
+        raise SystemExit(f"{wheel.name}: expected the tags py3-none-{tags}")
+    if wheel.stat().st_size > MAX_WHEEL:
+        raise SystemExit(f"{wheel.name}: expected at most {MAX_WHEEL:,} bytes, got {wheel.stat().st_size:,}")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        folder = metadata.rsplit("/", 1)[0]
+        others = [name for name in names if name.split("/")[0] not in (*PACKAGES, folder)]
+        needed = [
+            f"{folder}/licenses/LICENSE",
+            *(f"echelon_env/champions/{each}/policy.safetensors" for each in champions()),
+        ]
+        missing = [name for name in needed if name not in names]
+        if others or missing:
+            raise SystemExit(f"{wheel.name}: not expected: {others[:4]}; missing: {missing}")
+        code = [name for name in names if name.startswith("echelon_env/machine_code/")]
+        if target is None and code:
+            raise SystemExit(f"{wheel.name}: expected no machine code, got {code}")
+        if target is not None:
+            first = archive.read(f"echelon_env/machine_code/{target.library}")[:4]
+            if not first.startswith(MAGIC[target.name.split("-")[0]]):
+                raise SystemExit(
+                    f"{wheel.name}: {target.library} is no library of {target.name}: it begins with {first!r}"
+                )
+        check_metadata(wheel.name, email.message_from_bytes(archive.read(metadata)))
+
+
+def champions() -> list[str]:
+    """The names of the policies that ship."""
+    return [path.parent.name for path in (ROOT / "src" / "echelon_env" / "champions").glob("*/policy.safetensors")]
+
+
+def check_metadata(name: str, metadata: Message) -> None:
+    """Raise SystemExit for URLs or links that lead nowhere from the page of an index."""
+    urls = [entry.split(", ", 1)[1] for entry in metadata.get_all("Project-URL", [])]
+    text = str(metadata.get_payload())
+    links = re.findall(r"\]\(([^)\s]+)", text) + re.findall(r"(?:src|href)=\"([^\"]+)", text)
+    relative = [link for link in [*urls, *links] if not link.startswith(("https://", "#"))]
+    if not urls or not links or relative:
+        raise SystemExit(f"{name}: expected project URLs and absolute links, got {relative or 'none'}")
+
+
+def try_installed(what: str, requirement: str, work: Path) -> None:
+    """Install into a fresh environment without extras, and play there."""
+    python = fresh_environment(work / what, requirement)
+    policy = ROOT / "src" / "echelon_env" / "champions" / "duel"
+    shutil.copy(ROOT / ".ci" / "smoke.py", work / what)
+    found = os.environ["PATH"]
+    environment = {**os.environ, "ECHELON_POLICY": str(policy), "ECHELON_CACHE_DIR": str(work / what / "cache")}
+    environment["PATH"] = os.pathsep.join([str(python.parent), found])
+    run(str(python), "-W", "error", "smoke.py", cwd=work / what, env=environment)
+
+
+def try_without_machine_code(wheel: Path, work: Path) -> None:
+    """The wheel for any other machine says what it lacks, and plays with the extra `jit`."""
+    python = fresh_environment(work / "none", str(wheel))
+    environment = {**os.environ, "ECHELON_CACHE_DIR": str(work / "none" / "cache")}
+    run(str(python), "-W", "error", "-c", WITHOUT_CODE, cwd=work, env=environment)
+    install(python, f"{wheel}[jit]")
+    run(str(python), "-W", "error", "-c", WITH_JIT, cwd=work, env=environment)
+
+
+def fresh_environment(folder: Path, requirement: str) -> Path:
+    """The interpreter of a new virtual environment with one requirement."""
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install(python, requirement)
+    return python
+
+
+def install(python: Path, *arguments: str) -> None:
+    """Install with pip and the tested versions."""
+    command = (str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    run(*command, "-c", str(ROOT / "constraints.txt"), *arguments)
+
+
+def run(*command: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    """The output of a command. Raises SystemExit with all that it wrote if it fails."""
+    done = subprocess.run(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def main() -> None:
+    """Check everything, and say what is ready."""
+    version = check_sources()
+    print(f"echelon-env {version}: building", flush=True)
+    sdist, wheels = build_all(version)
+    run(sys.executable, "-m", "twine", "check", "--strict", str(sdist), *map(str, wheels.values()))
+    for name, wheel in wheels.items():
+        check_wheel(wheel, TARGETS.get(name))
+        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        for name, target in TARGETS.items():
+            for tag in target.tags:
+                where = ("--target", str(work / name / tag), "--platform", tag, "--no-deps", "--only-binary=:all:")
+                install(Path(sys.executable), *where, str(wheels[name]))
+        if machine() in wheels:
+            try_installed(machine(), str(wheels[machine()]), work)
+        try_installed("sdist", str(sdist), work)
+        try_without_machine_code(wheels["none"], work)
+    print(f"ready to publish: {OUT.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
