@@ -97,10 +97,8 @@ def check_wheel(wheel: Path, target: Target | None) -> None:
         (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
         folder = metadata.rsplit("/", 1)[0]
         others = [name for name in names if name.split("/")[0] not in (*PACKAGES, folder)]
-        needed = [
-            f"{folder}/licenses/LICENSE",
-            *(f"echelon_env/champions/{each}/policy.safetensors" for each in champions()),
-        ]
+        policies = [f"echelon_env/champions/{name}/policy.safetensors" for name in champions()]
+        needed = [f"{folder}/licenses/LICENSE", *policies]
         missing = [name for name in needed if name not in names]
         if others or missing:
             raise SystemExit(f"{wheel.name}: not expected: {others[:4]}; missing: {missing}")
