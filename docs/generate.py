@@ -15,6 +15,7 @@ from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.config.scenario import scenarios
 from echelon_env.engine.state import EVENT_MEANINGS
+from echelon_env.envs import infos
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.spaces.actions import (
@@ -31,6 +32,7 @@ from echelon_env.testing import CHECKS
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
     lines = [list(header), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
@@ -102,6 +104,9 @@ STATE_TABLE = markdown(
     ),
 )
 
+INFOS = (infos.__doc__ or "").partition("\n\n")[2].strip()
+"""What the docstring of the module of infos says after its first line."""
+
 OBSERVATIONS = f"""# Observations
 
 The observation of one mech is {OBSERVATION_DIM} float32 values, finite and within the ranges below. The width is the
@@ -138,6 +143,10 @@ of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)
 changes of the terrain. `echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
+
+## Infos
+
+{INFOS}
 """
 
 ENTRY_TABLE = markdown(

@@ -48,10 +48,8 @@ def problems(site: Path, path: Path) -> list[str]:
         target = target / "index.html" if target.is_dir() else target
         if not target.is_relative_to(site) or not target.is_file():
             found.append(f"{address}: no such file")
-        elif parts.fragment and target.suffix == ".html" and target.parent.name != "battles":
-            # furo's links to the top of a page, and those of a battle's page, are read by scripts
-            if unquote(parts.fragment) not in _read(target).anchors:
-                found.append(f"{address}: no such anchor")
+        elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in _read(target).anchors:
+            found.append(f"{address}: no such anchor")
     return [f"{path.relative_to(site)}: {problem}" for problem in dict.fromkeys(found)]
 
 

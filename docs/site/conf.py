@@ -1,4 +1,4 @@
-"""Sphinx's settings; ``python docs/site/build.py`` starts Sphinx with them on the pages that it has written."""
+"""Sphinx's settings; ``python -m docs.site`` starts Sphinx with them on the pages that it has written."""
 
 from importlib import metadata
 
@@ -9,7 +9,7 @@ from sphinx.transforms import SphinxTransform
 
 project = "Echelon"
 author = "the Echelon authors"
-copyright = author  # noqa: A001
+copyright = author
 release = metadata.version("echelon-env")
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb"]
@@ -17,7 +17,8 @@ nitpicky = True
 # Signatures name types of other libraries, and docstrings put arguments and values into single backticks.
 nitpick_ignore_regex = [("py:.*", ".*")]
 default_role = "py:obj"
-exclude_patterns = ["battles"]
+smartquotes = False
+highlight_language = "text"
 
 # MyST: links to headings work as on a code host; `site:` is an address within the site that is no page.
 myst_heading_anchors = 4
@@ -38,11 +39,12 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 toc_object_entries_show_parents = "hide"
 
+SHORT_CELL = 18  # characters
+
 html_theme = "furo"
 html_title = f"Echelon {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_extra_path = []  # `build.py` gives the folder of the battles' pages
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
@@ -69,6 +71,34 @@ class LinkedNames(SphinxTransform):
                 literal.replace_self(reference)
 
 
+class ShortCells(SphinxTransform):
+    """Marks the cells of tables whose text shall not be broken into lines."""
+
+    default_priority = 400
+
+    def apply(self) -> None:
+        """Give numbers with their intervals, and single words, a class."""
+        for cell in self.document.findall(nodes.entry):
+            if len(cell.astext()) <= SHORT_CELL:
+                cell["classes"].append("short")
+
+
+_docstring: list[str] = []
+
+
+def _keep(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    _docstring[:] = lines
+
+
+def _restore(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Undo what napoleon does to the docstring of an attribute: it takes text before a colon for a type."""
+    if what in ("attribute", "property"):
+        lines[:] = _docstring
+
+
 def setup(app: Sphinx) -> None:
     """Sphinx calls it."""
     app.add_transform(LinkedNames)
+    app.add_transform(ShortCells)
+    app.connect("autodoc-process-docstring", _keep, priority=400)  # napoleon has 500
+    app.connect("autodoc-process-docstring", _restore, priority=600)

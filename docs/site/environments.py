@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from PIL import Image
-
-import gallery
 from benchmarks.baselines import results
 from benchmarks.baselines.judge import current
 from benchmarks.baselines.page import Entry, table
 from benchmarks.baselines.plan import GENERALIZATION, SUITE
+from PIL import Image
+
+from docs import gallery
+from docs.generate import markdown
+from docs.site.staging import DOCS, write
 from echelon_env import BattleConfig, Scenario, scenarios
 from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.render.map_picture import map_picture
 from echelon_env.terrain import generate
-from generate import markdown
-from staging import DOCS, write
 
 MAP_SEEDS, MAP_SIDE, GAP = range(4), 420, 8  # pixels
 BATTLES = {entry.scenario: entry for entry in gallery.ENTRIES}
@@ -106,8 +106,8 @@ RESULTS = """Battles won in per cent of those against each opponent, with 95 % i
 `docs/baselines.json`. [Baselines](../baselines.md)
 explains methods and columns, [champions](../champions.md) the champion.
 """
-NO_RESULTS = """No suite has this scenario, so there are no stored results. This command measures the champion against two
-levels:
+NO_RESULTS = """No suite has this scenario, so there are no stored results. This command measures the champion against
+two levels:
 
 ```
 echelon evaluate champion --scenario {name} --opponent novice expert --battles 200
@@ -120,7 +120,9 @@ def page(scenario: Scenario, rows: list[Mapping[str, Any]]) -> str:
     name, entry = scenario.name, BATTLES[scenario.name]
     picture = f"{name}-moving" if name == gallery.MOVING_SCENARIO else name
     default, own = BattleConfig().to_dict(), scenario.config.to_dict()
-    changes = markdown(("field", "value"), differences(own, default)) if own != default else "None: it has the defaults."
+    changes = (
+        markdown(("field", "value"), differences(own, default)) if own != default else "None: it has the defaults."
+    )
     measured = [RESULTS, *result_sections(name, rows)]
     shown = "\n".join(measured if len(measured) > 1 else [NO_RESULTS.format(name=name)])
     biomes = "\n".join(f"- `{biome}`: {BIOMES[biome].summary}" for biome in scenario.config.terrain.biomes)
@@ -130,8 +132,8 @@ def page(scenario: Scenario, rows: list[Mapping[str, Any]]) -> str:
 
 {linked_picture(name, f"../battles/{picture}.webp", "..")}
 
-*{html.escape(entry.caption)}* {entry.blue} v {entry.red}: {gallery.result(entry.read())}. [Watch it](site:../battles/{name}.html), or
-look at [all battles](../watch.md).
+*{html.escape(entry.caption)}* {entry.blue} v {entry.red}: {gallery.result(entry.read())}.
+[Watch it](site:../battles/{name}.html), or look at [all battles](../watch.md).
 
 ```python
 import gymnasium
@@ -142,7 +144,7 @@ env = gymnasium.make("{IDS[name]}", control="team", opponent="novice")  # one ag
 env = echelon_env.parallel_env("{name}")  # PettingZoo: every mech is an agent
 ```
 
-{markdown(("", ""), facts(scenario))}
+{markdown(("", f"`{name}`"), facts(scenario))}
 
 ## Differences from the defaults
 
@@ -217,8 +219,8 @@ def cards(pages: str, root: str, suffix: str = ".html") -> str:
 
 WATCH = """# Watch battles
 
-A battle of ten against ten. The engine runs in your browser as WebAssembly, simulates the battle again from the recorded
-actions, and says whether it is the same. [Replays](replays.md) lists the keys; [in a window of its
+A battle of ten against ten. The engine runs in your browser as WebAssembly, simulates the battle again from the
+recorded actions, and says whether it is the same. [Replays](replays.md) lists the keys; [in a window of its
 own](site:battles/battle.html) there is more room.
 
 <iframe class="battle" src="battles/battle.html" title="A battle of ten against ten" loading="lazy"></iframe>

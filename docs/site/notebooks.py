@@ -10,12 +10,13 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from staging import ROOT, place, relinked
+from docs.site.staging import ROOT, place, relinked
 
 EXAMPLES = ROOT / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
 MODES = ("short", "full", "none")
 TIMEOUT = 3600  # s, for a cell
+QUIET = ["--IPKernelApp.log_level=ERROR"]
 
 TINY = {
     "battle.max_steps": "40", "battles": "4", "maps": "4", "eval_battles": "8", "ppo.n_steps": "32",
@@ -66,7 +67,9 @@ def execute(notebook: Any, folder: Path) -> None:
     old = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
-        NotebookClient(notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(folder)}}).execute()
+        NotebookClient(
+            notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(folder)}}, extra_arguments=QUIET
+        ).execute()
     finally:
         os.environ.pop("OMP_NUM_THREADS") if old is None else os.environ.update(OMP_NUM_THREADS=old)
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
 
+from docs.generate import MODULES_OF_OTHERS, PUBLIC_MODULES, api, assigned_docstring, classes_of, markdown
+from docs.site.staging import relinked, write
 from echelon_env.config import BattleConfig, Curriculum, plugins
 from echelon_env.config.schema import MAX_VALUE
 from echelon_train.config import TrainConfig
-from generate import MODULES_OF_OTHERS, PUBLIC_MODULES, api, assigned_docstring, classes_of, markdown
-from staging import relinked, write
 
 MAX_SHOWN = 70  # characters of a value
 
@@ -65,11 +65,11 @@ def _entry(module: str, public: str) -> str:
     value = getattr(importlib.import_module(module), public)
     dotted = f"{module}.{public}"
     if inspect.isclass(value):
-        return f".. autoclass:: {dotted}\n   :members:"
+        return f".. auto{'exception' if issubclass(value, Exception) else 'class'}:: {dotted}\n   :members:"
     if inspect.isfunction(inspect.unwrap(value)):
         return f".. autofunction:: {dotted}"
     shown = " ".join(str(value).split()) if isinstance(value, (type(int | str), types.GenericAlias)) else repr(value)
-    lines = [f".. py:data:: {dotted}"]
+    lines = [f".. py:data:: {public}"]
     if not isinstance(value, types.UnionType):
         lines.append(f"   :type: {type(value).__name__}")
     if len(shown) <= MAX_SHOWN:
@@ -80,7 +80,7 @@ def _entry(module: str, public: str) -> str:
 def page_of_others(module: str) -> str:
     """The page of a module whose libraries need not be installed."""
     parts = [_title(module), f".. py:module:: {module}"]
-    parts += [f".. py:class:: {module}.{name}\n\n   {summary}" for name, summary in classes_of(module).items()]
+    parts += [f".. py:class:: {name}\n\n   {summary}" for name, summary in classes_of(module).items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -97,7 +97,8 @@ def settings(config: type[Any], prefix: str = "", level: int = 2) -> Iterator[st
         cells = _default(field), field.metadata.get("unit", ""), _range(hints[field.name], field), meaning
         rows.append((f"`{prefix}{field.name}`", *(cell.replace("|", "\\|") for cell in cells)))
     summary = " ".join((inspect.getdoc(config) or "").split("\n\n")[0].split())
-    yield f"{'#' * level} {config.__name__}\n\n{{py:obj}}`{config.__module__}.{config.__name__}`: {summary}\n"
+    name = config.__name__
+    yield f"{'#' * level} {name}\n\n{{py:obj}}`{name} <{config.__module__}.{name}>`: {summary}\n"
     if rows:
         yield markdown(("key", "default", "unit", "range", "meaning"), rows) + "\n"
     for part, path in parts:
@@ -156,17 +157,17 @@ Every field of a configuration, with its default, unit and inclusive range. An i
 
 ## A battle
 
-Every environment, the engine and {py:obj}`make_config <echelon_env.make_config>` take these fields as keyword arguments,
-nested parts as mappings: `make_config("duel", max_steps=240, terrain={"size": 64})`. A [scenario
-file](../maps.md#scenarios) has the nested parts as tables, and `echelon train` takes `--battle.terrain.size 64`. An entry
-of the catalogue is changed by its name: `catalog={"weapons": {"laser": {"damage": 20}}}`. [The rules](../game.md) define
-what the values do.
+Every environment, the engine and {py:obj}`make_config <echelon_env.make_config>` take these fields as keyword
+arguments, nested parts as mappings: `make_config("duel", max_steps=240, terrain={"size": 64})`. A [scenario
+file](../maps.md#scenarios) has the nested parts as tables, and `echelon train` takes `--battle.terrain.size 64`.
+An entry of the catalogue is changed by its name: `catalog={"weapons": {"laser": {"damage": 20}}}`. [The
+rules](../game.md) define what the values do.
 
 """
 TRAINING = """## A training run
 
-The [run files](../training.md#a-run) and options of `echelon train`; nested parts are tables in a file and options with a
-dot, `--ppo.n-steps 64`. The shipped run files change some of the defaults.
+The [run files](../training.md#a-run) and options of `echelon train`; nested parts are tables in a file and options with
+a dot, `--ppo.n-steps 64`. The shipped run files change some of the defaults.
 
 """
 
@@ -180,8 +181,8 @@ def settings_page() -> str:
 
 COMMANDS = """# Commands
 
-What `echelon COMMAND --help` prints. `echelon --version` prints the version. Exit codes: 0 for success, 2 for an invalid
-request, which is reported in one line, 130 after Ctrl-C.
+What `echelon COMMAND --help` prints. `echelon --version` prints the version. Exit codes: 0 for success, 2 for an
+invalid request, which is reported in one line, 130 after Ctrl-C.
 
 """
 

@@ -30,7 +30,7 @@ def place(path: str) -> str | None:
     if path in ELSEWHERE:
         return ELSEWHERE[path]
     folder, name = posixpath.split(path)
-    stem, suffix = posixpath.splitext(name)
+    suffix = posixpath.splitext(name)[1]
     if suffix == ".ipynb":
         return f"tutorials/{name}"
     if (folder, suffix) == ("docs", ".md"):
@@ -51,9 +51,9 @@ def link(target: str, page: str) -> str:
     if path.startswith("docs/gallery/") and path.endswith(".replay"):
         return f"site:{posixpath.relpath(f'battles/{posixpath.basename(path)[:-7]}.html', start or '.')}"
     found = place(path)
+    if not (ROOT / path).exists():
+        raise SystemExit(f"{page}: the link {target} leads nowhere")
     if found is None:
-        if not (ROOT / path).exists():
-            raise SystemExit(f"{page}: the link {target} leads nowhere")
         return f"{REPOSITORY}/{'tree' if (ROOT / path).is_dir() else 'blob'}/main/{path}"
     return posixpath.relpath(found, start or ".") + (f"#{anchor}" if anchor else "")
 
