@@ -20,27 +20,29 @@ HERE = Path(__file__).parent
 
 
 def build(site: Path, mode: str = "short") -> list[str]:
-    """Build the site into a folder, in place of an earlier one. Returns what is wrong: each line has a page and a problem.
+    """Build the site, and put it in place of an earlier one if nothing is wrong. Returns what is wrong, a line each.
 
     `mode` says how notebooks are executed, see `notebooks.MODES`.
     """
     if site.exists() and not (site / "searchindex.js").exists():
         return [f"{site}: exists, and is no site"]
-    shutil.rmtree(site, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder)
+        source, built = Path(folder, "source"), Path(folder, "site")
         staging.stage(source)
         environments.stage(source)
         reference.stage(source)
         notebooks.stage(source, mode)
-        options = ["-W", "--keep-going", "-q", "-b", "html", "-c", str(HERE), "-d", str(source / ".doctrees")]
-        finished = subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(site)])
-    if finished.returncode:
-        return [f"{site}: Sphinx has warnings, see above"]
-    gallery.write_pages(site / "battles")
-    moving = f"{gallery.MOVING_SCENARIO}-moving.webp"
-    shutil.copyfile(gallery.GALLERY / moving, site / "battles" / moving)
-    return check.check(site)
+        options = ["-W", "--keep-going", "-q", "-b", "html", "-c", str(HERE), "-d", str(Path(folder, "doctrees"))]
+        if subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(built)]).returncode:
+            return ["Sphinx has warnings, see above"]
+        gallery.write_pages(built / "battles")
+        moving = f"{gallery.MOVING_SCENARIO}-moving.webp"
+        shutil.copyfile(gallery.GALLERY / moving, built / "battles" / moving)
+        problems = check.check(built)
+        if not problems:
+            shutil.rmtree(site, ignore_errors=True)
+            shutil.copytree(built, site)
+    return problems
 
 
 def main() -> int:

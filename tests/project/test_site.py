@@ -9,9 +9,12 @@ import sys
 from collections import Counter
 
 import pytest
-from docs.site import check, staging
+from benchmarks.baselines import results
+from docs.site import check, environments, staging
 
 import echelon_env
+from echelon_env.cli import main
+from echelon_env.config import plugins
 from project.test_docs import GENERATE, ROOT
 
 for needed in ("sphinx", "furo", "myst_nb"):
@@ -43,10 +46,10 @@ def modules_of_names():
     return names.values()
 
 
-def keys(config, prefix=""):
-    """The keys of all fields of a configuration, as plain data."""
+def values(config, prefix=""):
+    """The keys with dots of a configuration, as plain data, and their values."""
     for name, value in config.items():
-        yield from keys(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
+        yield from values(value, f"{prefix}{name}.") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
 
 
 @pytest.mark.long
@@ -60,7 +63,7 @@ def test_the_site_builds_and_is_complete(tmp_path):
 
     settings = (site / "reference" / "settings.html").read_text()
     rows = Counter(re.findall(r'<tr[^>]*><td[^>]*><p><code[^>]*><span class="pre">([\w.]+)</span></code>', settings))
-    fields = {key for key in keys(echelon_env.BattleConfig().to_dict()) if not key.startswith("catalog.")}
+    fields = {key for key, _ in values(echelon_env.BattleConfig().to_dict()) if not key.startswith("catalog.")}
     assert {key: rows[key] for key in fields if rows[key] != 1} == {}
     assert rows["catalog.weapons.damage"] == rows["ppo.n_steps"] == rows["network.width"] == 1
 
@@ -108,6 +111,23 @@ def test_check_finds_what_is_wrong(tmp_path):
         "bad.html: ../outside.html: no such file",
         "bad.html: loads //x.org/a.css from elsewhere",
     ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["duel", "hunt"])
+def test_page_of_a_scenario_says_what_its_configuration_says(name, monkeypatch):
+    scenario = echelon_env.scenarios()[name]
+    page = environments.page(scenario, results.read(results.FILE))
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    scope = {}
+    exec(code, scope)
+    assert scope["env"].config == scenario.config
+    for line in re.findall(r"^echelon (.*)", page, re.MULTILINE):
+        monkeypatch.setattr(plugins.declared(plugins.COMMANDS)["evaluate"].load(), "run", lambda args: 0)
+        assert main(line.split()) == 0
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", page.split("## Maps")[0], re.MULTILINE)
+    own, default = (dict(values(config.to_dict())) for config in (scenario.config, echelon_env.make_config()))
+    assert [key for key, _ in rows] == [key for key in own if own[key] != default[key]]
 
 
 @pytest.mark.slow
