@@ -17,7 +17,7 @@ nitpicky = True
 # Signatures name types of other libraries, and docstrings put arguments and values into single backticks.
 nitpick_ignore_regex = [("py:.*", ".*")]
 default_role = "py:obj"
-smartquotes = False
+smartquotes_action = "D"  # dashes; quotes and dots are those of code
 highlight_language = "text"
 
 # MyST: links to headings work as on a code host; `site:` is an address within the site that is no page.
@@ -39,7 +39,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 toc_object_entries_show_parents = "hide"
 
-SHORT_CELL = 18  # characters
+SHORT_CELL = 22  # characters
 
 html_theme = "furo"
 html_title = f"Echelon {release}"

@@ -153,8 +153,7 @@ def test_the_site_in_a_browser(tmp_path):
         assert wide == []
 
         page.goto((site / "search.html").as_uri() + "?q=heat")
-        page.wait_for_selector("ul.search a")
-        assert page.locator("ul.search a[href*='game.html']").count() == 1
+        page.wait_for_selector("ul.search a[href*='game.html']")
         page.goto((site / "watch.html").as_uri())
         replay = page.frame_locator("iframe.battle").locator("body[data-verified]")
         replay.wait_for(timeout=120_000)
