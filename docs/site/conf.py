@@ -58,10 +58,10 @@ class LinkedNames(SphinxTransform):
     default_priority = 400
 
     def apply(self) -> None:
-        """Wrap every such name that is no link yet."""
+        """Wrap every such name that is neither a link nor a title."""
         for literal in list(self.document.findall(nodes.literal)):
             text = literal.astext()
-            if isinstance(literal.parent, (nodes.reference, addnodes.pending_xref)):
+            if isinstance(literal.parent, (nodes.reference, nodes.title, addnodes.pending_xref)):
                 continue
             if text.startswith(("echelon_env.", "echelon_train.")) and text.replace(".", "").isidentifier():
                 reference = addnodes.pending_xref(
