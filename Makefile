@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 MINUTES ?= 30
+NOTEBOOKS ?= short
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery release-check clean
+.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery site release-check clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -84,6 +85,11 @@ docs: $(VENV)/.installed-dev
 gallery: $(VENV)/.installed-dev
 	$(BIN)/python docs/gallery.py pages build/gallery
 
+# The documentation as a web site: open build/site/index.html. NOTEBOOKS=full executes the notebooks with their own
+# parameters (an hour), none leaves their outputs out.
+site: $(VENV)/.installed-docs
+	$(BIN)/python -m docs.site --notebooks $(NOTEBOOKS)
+
 clean:
 	rm -rf $(VENV) .nox dist build viewer/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
@@ -100,4 +106,9 @@ $(VENV)/.installed-train: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing Echelon with its trainer and test tools into $(VENV) (a few minutes the first time)"
 	$(PIP) -e ".[train,wandb,render,ray,tune,dev]"
+	@touch $@ $(VENV)/.installed-train $(VENV)/.installed-docs
+
+$(VENV)/.installed-docs: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing Echelon with what builds the documentation into $(VENV) (a few minutes the first time)"
+	$(PIP) -e ".[docs]"
 	@touch $@ $(VENV)/.installed-train

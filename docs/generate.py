@@ -5,7 +5,7 @@ import importlib
 import inspect
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +15,7 @@ from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.config.scenario import scenarios
 from echelon_env.engine.state import EVENT_MEANINGS
+from echelon_env.envs import infos
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.spaces.actions import (
@@ -30,7 +31,8 @@ from echelon_env.spaces.masks import MASK_SIZE, MASK_SLICES
 from echelon_env.testing import CHECKS
 
 
-def _markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
     lines = [list(header), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
@@ -45,7 +47,7 @@ def _transposed(entries: Iterable[object]) -> str:
         rows.append(
             [f"{label}, {unit}" if unit else label, *(_cell(getattr(column, field.name)) for column in columns)]
         )
-    return _markdown(["", *rows[0][1:]], rows[1:])
+    return markdown(["", *rows[0][1:]], rows[1:])
 
 
 def _cell(value: object) -> str:
@@ -56,7 +58,7 @@ def _cell(value: object) -> str:
     return str(value) if value is not None else "-"
 
 
-STREAM_TABLE = _markdown(
+STREAM_TABLE = markdown(
     ("stream", "indices", "rows", "shape in the dict format", "a row is"),
     (
         (
@@ -70,7 +72,7 @@ STREAM_TABLE = _markdown(
     ),
 )
 
-FEATURE_TABLE = _markdown(
+FEATURE_TABLE = markdown(
     ("index", "stream", "feature", "range", "unit", "meaning"),
     (
         (
@@ -86,7 +88,7 @@ FEATURE_TABLE = _markdown(
     ),
 )
 
-STATE_TABLE = _markdown(
+STATE_TABLE = markdown(
     ("of", "index", "feature", "range", "unit", "meaning"),
     (
         (
@@ -101,6 +103,9 @@ STATE_TABLE = _markdown(
         for feature in features
     ),
 )
+
+INFOS = (infos.__doc__ or "").partition("\n\n")[2].strip()
+"""What the docstring of the module of infos says after its first line."""
 
 OBSERVATIONS = f"""# Observations
 
@@ -138,9 +143,13 @@ of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)
 changes of the terrain. `echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
+
+## Infos
+
+{INFOS}
 """
 
-ENTRY_TABLE = _markdown(
+ENTRY_TABLE = markdown(
     ("index", "block", "entry", "meaning"),
     ((str(entry.index), f"`{entry.block}`", entry.name, entry.meaning) for entry in describe_action()),
 )
@@ -153,7 +162,7 @@ def _block_meaning(block: Block) -> str:
     return ", ".join(names) + (": 1 is on" if block.kind == "switches" else "")
 
 
-BLOCK_TABLE = _markdown(
+BLOCK_TABLE = markdown(
     ("key", "space", "meaning"),
     ((f"`{block.name}`", f"`{action_space('dict')[block.name]}`", _block_meaning(block)) for block in BLOCKS),
 )
@@ -181,7 +190,7 @@ def _part_values(part: Part) -> str:
     return ", ".join(["none"] * (len(part.values) - len(names)) + names)
 
 
-PART_TABLE = _markdown(
+PART_TABLE = markdown(
     ("part", "choices", "meaning", "neutral", "in the mask", "impossible"),
     (
         (
@@ -200,7 +209,7 @@ PART_TABLE = _markdown(
 _NUMBERS = {name: number for number, name in enumerate(DISCRETE_CHOICES)}
 _MODES = ("fire", "turn left", "turn left, fire", "turn right", "turn right, fire")
 _MOVES = [name for name in _NUMBERS if f"{name}, turn left, fire" in _NUMBERS]
-CHOICE_TABLE = _markdown(
+CHOICE_TABLE = markdown(
     ("move", "alone", *_MODES),
     ((move, str(_NUMBERS[move]), *(str(_NUMBERS[f"{move}, {mode}"]) for mode in _MODES)) for move in _MOVES),
 )
@@ -268,7 +277,7 @@ TABLES = {
     "mechs": _transposed(DEFAULT_CATALOG.mech_classes),
     "weapons": _transposed(DEFAULT_CATALOG.weapons),
     "materials": _transposed(DEFAULT_CATALOG.materials),
-    "scenarios": _markdown(
+    "scenarios": markdown(
         ("scenario", "mechs", "map, m", "description"),
         (
             (
@@ -283,8 +292,8 @@ TABLES = {
     "biomes": "\n\n".join(
         f"`{name}`: {BIOMES[name].summary}\n\n![{name}](pictures/{name}.png)" for name in default_biomes()
     ),
-    "checks": _markdown(("name", "property"), ((f"`{name}`", holds) for name, holds in CHECKS.items())),
-    "events": _markdown(
+    "checks": markdown(("name", "property"), ((f"`{name}`", holds) for name, holds in CHECKS.items())),
+    "events": markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
     ),
 }
@@ -329,12 +338,12 @@ MODULES_OF_OTHERS = ("echelon_env.interop.benchmarl",)
 """Modules that import libraries which need not be installed; their classes are public, too."""
 
 
-def _assigned_docstring(module: ModuleType, name: str) -> str:
+def assigned_docstring(module: ModuleType, name: str) -> str:
     """The string literal after the assignment of a name, in the module or in the module that it is imported from."""
     body = ast.parse(inspect.getsource(module)).body
     for statement in body:
         if isinstance(statement, ast.ImportFrom) and any(alias.name == name for alias in statement.names):
-            return _assigned_docstring(importlib.import_module(statement.module or ""), name)
+            return assigned_docstring(importlib.import_module(statement.module or ""), name)
     for statement, following in itertools.pairwise(body):
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(following, ast.Expr):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -349,7 +358,7 @@ def summaries(module: ModuleType) -> dict[str, str]:
     for name in module.__all__:
         value = inspect.unwrap(getattr(module, name))
         documented = inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value)
-        text = inspect.getdoc(value) if documented else _assigned_docstring(module, name)
+        text = inspect.getdoc(value) if documented else assigned_docstring(module, name)
         found[name] = (text or "").split("\n\n")[0].replace("\n", " ").strip()
     return found
 
@@ -364,18 +373,21 @@ def _parsed(module: str) -> ast.Module:
     return ast.parse((Path(echelon_env.__path__[0]).parent / f"{module.replace('.', '/')}.py").read_text())
 
 
-def _api() -> str:
-    """The page of public names, with one line for each. Names with the same docstring share a line."""
+def api(show: Callable[[str, str], str] = lambda module, public: f"`{public}`") -> str:
+    """The page of public names, with one line for each. Names with the same docstring share a line.
+
+    `show` writes a name of a module.
+    """
     sections = []
     for name in PUBLIC_MODULES:
         module = importlib.import_module(name)
         names_of: dict[str, list[str]] = {}
         for public, summary in summaries(module).items():
-            names_of.setdefault(summary, []).append(f"`{public}`")
+            names_of.setdefault(summary, []).append(show(name, public))
         lines = [f"- {', '.join(names)}: {summary}" for summary, names in names_of.items()]
         sections.append(f"## `{name}`\n\n{(module.__doc__ or '').splitlines()[0]}\n\n" + "\n".join(lines) + "\n")
     for name in MODULES_OF_OTHERS:
-        lines = [f"- `{public}`: {summary}" for public, summary in classes_of(name).items()]
+        lines = [f"- {show(name, public)}: {summary}" for public, summary in classes_of(name).items()]
         sections.append(f"## `{name}`\n\n{ast.get_docstring(_parsed(name))}\n\n" + "\n".join(lines) + "\n")
     return "\n".join([API, *sections])
 
@@ -404,7 +416,7 @@ TESTING = _with_tables(Path(__file__).parent / "testing.md")
 
 PAGES = {
     "observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS, "testing.md": TESTING,
-    "api.md": _api(),
+    "api.md": api(),
 }  # fmt: skip
 
 

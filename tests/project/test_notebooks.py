@@ -1,55 +1,17 @@
 """The notebooks of examples/ run from top to bottom, in short, without warnings; no outputs are in git."""
 
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+from docs.site.notebooks import EXAMPLES, NAMES, SHORT, execute, read, with_parameters
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 COLAB = "https://colab.research.google.com/github/echelon-env/echelon-env/blob/main/examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
 MAX_BYTES = 200_000
-
-TINY = {
-    "battle.max_steps": "40", "battles": "4", "maps": "4", "eval_battles": "8", "ppo.n_steps": "32",
-    "ppo.batch_size": "64", "ppo.n_epochs": "1", "ppo.chunk": "8", "network.width": "16", "network.head": "16",
-}  # fmt: skip
-
-SHORT = {
-    "2_train_a_policy": {
-        "STEPS": 1000, "MORE_STEPS": 500, "IMITATION_STEPS": 500, "EXPERT_STEPS": 500, "BATTLES": 4,
-        "SETTINGS": TINY | {"eval_every": "400"},
-    },
-    "3_evaluate_and_watch": {"STEPS": 500, "BATTLES": 20, "SETTINGS": TINY},
-    "4_self_play_league": {
-        "IMITATION_STEPS": 500, "MINUTES": 5, "MORE_MINUTES": 5, "EXPLOIT_STEPS": 500, "BATTLES": 4,
-        "RULES": [
-            "--main-exploiter", 0, "--league-exploiter", 0, "--probe-steps", 0, "--steps", 1000, "--maps", 1,
-            "--until-rd", 340,
-        ],
-        "SETTINGS": TINY | {"league.snapshot_every": "500"},
-    },
-}  # fmt: skip
-"""Parameters with which each notebook is short; the first one is as it is."""
-
-
-def read(name):
-    return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
 
 
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
-def with_parameters(notebook, parameters):
-    """The notebook with a cell after the one tagged `parameters`, as papermill adds it."""
-    if parameters:
-        (place,) = [i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
-        source = "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
-        notebook.cells.insert(place + 1, nbformat.v4.new_code_cell(source))
-    return notebook
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,10 +53,9 @@ def test_parameters_are_those_of_the_notebooks():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_notebook_runs(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # torch's threads are slow where other tests run beside them
+def test_notebook_runs(name, tmp_path):
     notebook = with_parameters(read(name), SHORT.get(name))
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    execute(notebook, tmp_path)
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
     # the first run on a machine says that it compiles; everything else on stderr is a warning
     complaints = [output.text for output in outputs if output.get("name") == "stderr"]

@@ -5,24 +5,22 @@ Means and rates are quotients of two sums, see `measures`.
 
 These are the sums over the mechs of a class; a name that is missing counts 0:
 
-| name | sum over the mechs |
-|---|---|
-| ``mechs`` | 1 for every mech and battle |
-| ``alive_seconds`` | s alive, in whole decisions that the mech survived |
-| ``zone_seconds`` | s of these inside the zone |
-| ``seeing_seconds`` | s of these in which its sensors see an enemy |
-| ``sight_seconds`` | s of these with a clear line of sight to an enemy |
-| ``seen_seconds`` | s of these in which an enemy sees it |
-| ``distance_seconds`` | m s: the distance in the plane to the nearest enemy that it sees, over ``seeing_seconds`` |
-| ``shutdown_seconds`` | s shut down by heat |
-| ``damage_dealt`` ... ``bad_actions`` | the engine's STATISTICS, see `COUNTS` |
-| ``deaths_shut_down``, ``deaths_fallen`` | deaths of mechs that were shut down; that were knocked down |
-| ``messages`` | decisions in which it sent a message to its pack |
-| ``message/CHANNEL/BIN`` | messages with this number in a bin of equal width of [-1, 1], `BINS` bins from 0 |
-| ``shots``, ``hits`` | shots and direct hits |
-| ``weapon/WEAPON/shots``, ``hits``, ``damage``, ``kills`` | by weapon; damage and kills of enemies |
-| ``taken/CAUSE``, ``death/CAUSE`` | hit points lost, and deaths, by cause, see below |
-| ``reward``, ``reward/COMPONENT`` | the weighted reward, in all and by component |
+- ``mechs``: 1 for every mech and battle
+- ``alive_seconds``: s alive, in whole decisions that the mech survived
+- ``zone_seconds``: s of these inside the zone
+- ``seeing_seconds``: s of these in which its sensors see an enemy
+- ``sight_seconds``: s of these with a clear line of sight to an enemy
+- ``seen_seconds``: s of these in which an enemy sees it
+- ``distance_seconds``: m s: the distance in the plane to the nearest enemy that it sees, over ``seeing_seconds``
+- ``shutdown_seconds``: s shut down by heat
+- ``damage_dealt`` ... ``bad_actions``: the engine's STATISTICS, see `COUNTS`
+- ``deaths_shut_down``, ``deaths_fallen``: deaths of mechs that were shut down; that were knocked down
+- ``messages``: decisions in which it sent a message to its pack
+- ``message/CHANNEL/BIN``: messages with this number in a bin of equal width of [-1, 1], `BINS` bins from 0
+- ``shots``, ``hits``: shots and direct hits
+- ``weapon/WEAPON/shots``, ``hits``, ``damage``, ``kills``: by weapon; damage and kills of enemies
+- ``taken/CAUSE``, ``death/CAUSE``: hit points lost, and deaths, by cause, see below
+- ``reward``, ``reward/COMPONENT``: the weighted reward, in all and by component
 
 Causes are ``weapon/WEAPON`` of an enemy, ``friendly`` (a weapon of a team-mate), ``own`` (its own weapon) and
 ``hazard`` (lava, debris). A death has the causes of the hit points of its last tick, in proportion. Neither heat nor a

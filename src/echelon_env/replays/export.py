@@ -22,7 +22,7 @@ from echelon_env.storage.atomic import write_bytes
 def transitions(replay: Replay) -> dict[str, NDArray[Any]]:
     """Simulate a battle of T decisions and M mechs, and return what its mechs saw, did and got.
 
-    ============== =================== ===========================================================
+    ============== ===================== ===========================================================
     observations   (T + 1, M, D) float32 before each decision, and after the last
     actions        (T, M, A) float32     as the engine got them
     rewards        (T, M) float32        with the reward weights of the battle's configuration
@@ -30,7 +30,7 @@ def transitions(replay: Replay) -> dict[str, NDArray[Any]]:
     terminated     (T, M) bool           whether the mech's episode ended in this decision
     truncated      (T, M) bool           whether the time limit ended it
     alive          (T + 1, M) bool       before each decision, and after the last
-    ============== =================== ===========================================================
+    ============== ===================== ===========================================================
 
     Raises ReplayError as `Replay.play`.
     """

@@ -81,8 +81,8 @@ def format_observations(
     Returns
     -------
     numpy.ndarray or dict
-        ``"flat"``: (..., D), of teams (..., n * D). ``"dict"``: for each stream (..., *shape), of teams
-        (..., n, *shape). Views of `vectors` where possible: copy the vectors first to keep them.
+        ``"flat"``: (..., D), of teams (..., n * D). ``"dict"``: for each stream ``(..., *shape)``, of
+        teams ``(..., n, *shape)``. Views of `vectors` where possible: copy the vectors first to keep them.
 
     Raises
     ------

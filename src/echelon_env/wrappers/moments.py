@@ -60,7 +60,7 @@ class RunningMoments:
         Parameters
         ----------
         rows
-            (..., *shape) with at least one leading axis, such as (N, D), or (B, M, D) for a batch of battles.
+            ``(..., *shape)`` with at least one leading axis, such as (N, D), or (B, M, D) for a batch of battles.
         mask
             (...) bool: the rows to add, by default all. Other rows are ignored.
 
@@ -92,7 +92,7 @@ class RunningMoments:
         self._count = total
 
     def standardize(self, values: ArrayLike, epsilon: float = 1e-8, clip: float | None = None) -> NDArray[np.float64]:
-        """(values - mean) / sqrt(var + epsilon) for values (..., *shape), clipped to [-clip, clip], as a new array."""
+        """(values - mean) / sqrt(var + epsilon) for values ``(..., *shape)``, clipped to [-clip, clip]. A new array."""
         result = (np.asarray(values, np.float64) - self._mean) / np.sqrt(self.var + epsilon)
         return result if clip is None else np.clip(result, -clip, clip)
 
