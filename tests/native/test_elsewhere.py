@@ -65,9 +65,9 @@ def prepare(engine, levels, base):
     def call(name, *arguments):
         return [name, image.words(*arguments)]
 
-    def capture(spawns, classes, top, b):
-        job["begin"] = [call("begin_battle", engine.tables, engine.state, spawns, classes, top, b)]
-        begin(spawns, classes, top, b)
+    def capture(*arguments):
+        job["begin"] = [call("begin_battle", engine.tables, engine.state, *arguments)]
+        begin(*arguments)
 
     job = {"base": base}
     engine._begin_battle = capture

@@ -94,6 +94,7 @@ class BattleEngine:
         self.actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
         """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
+        self._all_started = False
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
         self._materials = self.tables.materials.tobytes()
@@ -142,6 +143,7 @@ class BattleEngine:
         self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
         self._started |= chosen
+        self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
             observer.on_reset(places)
         return self.out.observations
@@ -184,7 +186,7 @@ class BattleEngine:
             observer.on_step(self.actions)
 
     def _check_started(self) -> None:
-        if np.count_nonzero(self._started) < self.num_battles:
+        if not self._all_started:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
 
@@ -339,6 +341,7 @@ class BattleEngine:
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
         np.copyto(self.state.blocks, blocks_of(self.state.columns))
+        self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
             observer.on_change()
 
@@ -353,21 +356,21 @@ class BattleEngine:
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
         return self.__dict__ | {
-            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None), "_cleared": [],
+            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None),
+            "_cleared": [], "_columns": None, "_blocks": None,
         }  # fmt: skip
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
-        state = self.state
-        packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
         for rows in self._cleared:
             rows[b] = 0
-        battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
+        packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
+        battle, columns, blocks = self.state.battles[b], self._columns[b], self._blocks[b]
         if packed is None:
-            columns[:] = 0
-        else:
-            columns[:], battle["num_hazards"] = packed.columns, packed.num_hazards
-            top = 0  # the columns are packed already
+            columns[:], survey, top = 0, np.zeros_like(self.state.battle_maps[b, 0]), max(1, terrain.top)
+        else:  # all that follows from the map is known
+            columns[:], blocks[:], survey, top = packed.columns, packed.blocks, packed.survey.copy(), 0
+            battle["num_hazards"] = packed.num_hazards
         battle["seed"], battle["map_seed"] = seed, terrain.seed
         battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
             terrain.zone_x,
@@ -376,11 +379,11 @@ class BattleEngine:
         )
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
-        spawns = terrain.spawns.copy()  # for Numba a read-only array has another type
-        self._begin_battle(spawns, self._classes, top, b)
+        spawns = terrain.spawns.copy()  # kernels take writable arrays
+        self._begin_battle(spawns, self._classes, survey, top, b)
         self._step_range(b, b + 1, True)
         if self.maps is not None and packed is None:
-            computed = Packed(columns.copy(), int(battle["num_hazards"]))
+            computed = Packed(columns.copy(), blocks.copy(), survey, int(battle["num_hazards"]))
             self.maps.keep_packed(self._materials, terrain.seed, computed)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
@@ -401,7 +404,10 @@ class BattleEngine:
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
         arrays = {**self.state._asdict(), **self.out._asdict()}
-        del arrays["voxels"], arrays["columns"]  # these are overwritten completely
-        # bytes of the arrays that a battle starts with as zeros, a row for each battle
-        self._cleared = [array.view(np.uint8).reshape(self.num_battles, -1) for array in arrays.values()]
+        # bytes of arrays, a row for each battle
+        rows = {name: array.view(np.uint8).reshape(self.num_battles, -1) for name, array in arrays.items()}
+        self._columns, self._blocks = rows.pop("columns"), rows.pop("blocks")
+        del rows["voxels"]  # this is overwritten completely, as the other two are
+        # what a battle starts with as zeros: of the scratch memory only what a decision cut short may have left
+        self._cleared = [row for name, row in rows.items() if name == "pending" or name not in SCRATCH]
         self._bound = self.tables, self.state, self.out
