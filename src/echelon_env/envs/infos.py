@@ -107,22 +107,23 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 
 _ZONE = "own_share", "enemy_share", "own_score", "enemy_score"
-_SCALARS = AGENT[["alive", "bad_actions", *_ZONE, "outcome"]]
+_SCALARS = AGENT[["alive", "living", "bad_actions", *_ZONE, "outcome"]]
 """Fields of AGENT that become Python's numbers: to convert each one takes five times as long."""
 
 
 def agent_infos(report: Report, agents: Collection[int], single_agent: bool = False) -> list[dict[str, Any]]:
     """Infos of the given agents of battle 0; `single_agent` as in `batch_infos`."""
     records = report.agents[0]
-    components, statistics, scalars = records["components"], records["statistics"], records.view(_SCALARS).tolist()
+    components, statistics = list(records["components"]), list(records["statistics"])  # faster than an index for each
+    scalars = records.view(_SCALARS).tolist()
     map_seed = records["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
     reason = _reason(records["reason"][0])
     infos: list[dict[str, Any]] = []
     for agent in agents:
-        alive, bad_actions, own_share, enemy_share, own_score, enemy_score, outcome = scalars[agent]
+        alive, living, bad_actions, own_share, enemy_share, own_score, enemy_score, outcome = scalars[agent]
         infos.append(
             {
-                "alive": alive if single_agent else alive != 0,
+                "alive": alive if single_agent else living,
                 "bad_actions": bad_actions,
                 "reward_components": components[agent],
                 "own_share": own_share,

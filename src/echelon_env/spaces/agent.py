@@ -108,6 +108,8 @@ class AgentSpaces:
         Raises ValueError, naming the agent, for one that is not in the space; numbers may be out of bounds.
         """
         try:
+            if self.action == "continuous":
+                return read_actions(np.array(actions), (len(actions), ACTION_DIM))
             return self.read(_stack(actions), len(actions))
         except (ValueError, AttributeError):  # an action is wrong: read one by one to name the agent
             named = zip(agents, actions, strict=True)
