@@ -1,11 +1,13 @@
 """The thread pool: every call is made once, all threads take part, and exceptions are raised."""
 
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -144,6 +146,20 @@ def test_copies_have_their_own_threads(renew):
     twin.close()
     workers.for_all(done.append, [(3,)])
     assert done[-1] == 3
+
+
+def test_threads_end_with_what_owns_them():
+    engine = BattleEngine("duel-open", 2, num_threads=3)
+    engine.reset([1, 2])
+    threads, gone = engine._workers._threads, weakref.ref(engine)
+    assert len(threads) == 2
+    assert all(thread.is_alive() for thread in threads)
+    del engine
+    gc.collect()
+    assert gone() is None
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
