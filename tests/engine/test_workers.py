@@ -171,3 +171,11 @@ def test_shares_cover_all_items_and_get_smaller(count, threads):
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] <= max(1, count / (2 * threads)) or threads == 1
     assert sizes[-1] == 1 or threads == 1
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+@pytest.mark.parametrize("count", [0, 15, 16, 17, 64, 1000])
+def test_shares_have_a_least_size(count, threads):
+    ranges = shares(count, threads, least=16)
+    assert [i for first, last in ranges for i in range(first, last)] == list(range(count))
+    assert all(last - first >= 16 for first, last in ranges[:-1])

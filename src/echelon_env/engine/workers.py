@@ -12,17 +12,18 @@ from typing import Any
 Arguments = tuple[Any, ...]
 
 
-def shares(count: int, num_threads: int) -> list[tuple[int, int]]:
+def shares(count: int, num_threads: int, least: int = 1) -> list[tuple[int, int]]:
     """Ranges (first, last + 1) of `count` items for threads that take one after the other.
 
     A range holds half of what would be each thread's share of the items that are left ("guided self-scheduling"): there
-    are few ranges, and the threads finish within the time of one item of each other.
+    are few ranges, and the threads finish within the time of one item of each other. No range but the last has fewer
+    than `least` items.
     """
     if num_threads == 1:
         return [(0, count)]
     ranges, first = [], 0
     while first < count:
-        last = first + max(1, (count - first) // (2 * num_threads))
+        last = min(count, first + max(least, (count - first) // (2 * num_threads)))
         ranges.append((first, last))
         first = last
     return ranges
