@@ -135,14 +135,13 @@ class BattleEngine:
             its recipe. Nothing is reset then.
         """
         self._bind_kernels()
-        chosen = np.ones(self.num_battles, np.bool_) if mask is None else check_mask(mask, self.num_battles)
-        places = np.flatnonzero(chosen).tolist()
+        places = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
         seed_of = check_seeds(seeds, self.num_battles, places)
         map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, places)
         terrains: dict[int, Terrain] = {}
         self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
-        self._started |= chosen
+        self._started[places] = True
         self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
             observer.on_reset(places)
@@ -407,7 +406,7 @@ class BattleEngine:
         # bytes of arrays, a row for each battle
         rows = {name: array.view(np.uint8).reshape(self.num_battles, -1) for name, array in arrays.items()}
         self._columns, self._blocks = rows.pop("columns"), rows.pop("blocks")
-        del rows["voxels"]  # this is overwritten completely, as the other two are
+        del rows["voxels"], rows["observations"]  # these are overwritten completely, as the other two are
         # what a battle starts with as zeros: of the scratch memory only what a decision cut short may have left
         self._cleared = [row for name, row in rows.items() if name == "pending" or name not in SCRATCH]
         self._bound = self.tables, self.state, self.out
