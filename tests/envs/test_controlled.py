@@ -103,7 +103,8 @@ def test_teams_of_the_learners_rows():
 
 def test_close_stops_the_threads_of_policies_that_are_given_by_name():
     given = opponents.make("novice", 0, "skirmish", num_threads=2)
-    battles = ControlledBattles("skirmish", 8, control="pilot", opponent="novice@reaction_delay=0.2", teammate=given, num_threads=2)
+    named = "novice@reaction_delay=0.2"
+    battles = ControlledBattles("skirmish", 8, control="pilot", opponent=named, teammate=given, num_threads=2)
     before = threading.active_count()
     battles.reset(range(8))
     battles.step(np.zeros((8, 1, battles.engine.action_dim), np.float32))

@@ -19,7 +19,7 @@ from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
-from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
+from echelon_env.engine.state import BATTLE, BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import begin_battle, step_range
@@ -98,6 +98,9 @@ class BattleEngine:
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
         self._materials = self.tables.materials.tobytes()
+        self._team_sizes = len(self.config.blue), len(self.config.red)
+        self._spawns = np.zeros((self.num_battles, 2, max(self._team_sizes), 2))  # what `begin_battle` reads and writes
+        self._surveys = np.zeros_like(self.state.battle_maps[:, 0], order="C")
         self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
@@ -356,7 +359,7 @@ class BattleEngine:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
         return self.__dict__ | {
             "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None),
-            "_cleared": [], "_columns": None, "_blocks": None,
+            "_cleared": [], "_battles": None, "_columns": None, "_blocks": None,
         }  # fmt: skip
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
@@ -364,25 +367,18 @@ class BattleEngine:
         for rows in self._cleared:
             rows[b] = 0
         packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
-        battle, columns, blocks = self.state.battles[b], self._columns[b], self._blocks[b]
         if packed is None:
-            columns[:], survey, top = 0, np.zeros_like(self.state.battle_maps[b, 0]), max(1, terrain.top)
+            self._battles[b], self._columns[b], top = _battle_of(terrain), 0, max(1, terrain.top)
         else:  # all that follows from the map is known
-            columns[:], blocks[:], survey, top = packed.columns, packed.blocks, packed.survey.copy(), 0
-            battle["num_hazards"] = packed.num_hazards
-        battle["seed"], battle["map_seed"] = seed, terrain.seed
-        battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
-            terrain.zone_x,
-            terrain.zone_y,
-            terrain.zone_radius,
-        )
-        self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
-        self.state.voxels[b] = terrain.voxels
-        spawns = terrain.spawns.copy()  # kernels take writable arrays
-        self._begin_battle(spawns, self._classes, survey, top, b)
+            (self._battles[b], self._columns[b], self._blocks[b], self._surveys[b]), top = packed, 0
+        self.state.battles["seed"][b] = seed
+        self.state.teams["mechs_alive"][b] = self._team_sizes
+        self.state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
+        self._begin_battle(top, b)
         self._step_range(b, b + 1, True)
         if self.maps is not None and packed is None:
-            computed = Packed(columns.copy(), blocks.copy(), survey, int(battle["num_hazards"]))
+            battle = _battle_of(terrain, int(self.state.battles["num_hazards"][b]))
+            computed = Packed(battle, self._columns[b].copy(), self._blocks[b].copy(), self._surveys[b].copy())
             self.maps.keep_packed(self._materials, terrain.seed, computed)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
@@ -399,14 +395,22 @@ class BattleEngine:
         tables, state, out = self._bound
         if tables is self.tables and state is self.state and out is self.out:
             return
-        self._begin_battle = begin_battle.bind(self.tables, self.state)
+        self._begin_battle = begin_battle.bind(self.tables, self.state, self._spawns, self._classes, self._surveys)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
         arrays = {**self.state._asdict(), **self.out._asdict()}
         # bytes of arrays, a row for each battle
         rows = {name: array.view(np.uint8).reshape(self.num_battles, -1) for name, array in arrays.items()}
-        self._columns, self._blocks = rows.pop("columns"), rows.pop("blocks")
-        del rows["voxels"], rows["observations"]  # these are overwritten completely, as the other two are
+        self._battles, self._columns, self._blocks = rows.pop("battles"), rows.pop("columns"), rows.pop("blocks")
+        del rows["voxels"], rows["observations"]  # these are overwritten completely, as the other three are
         # what a battle starts with as zeros: of the scratch memory only what a decision cut short may have left
         self._cleared = [row for name, row in rows.items() if name == "pending" or name not in SCRATCH]
         self._bound = self.tables, self.state, self.out
+
+
+def _battle_of(terrain: Terrain, num_hazards: int = 0) -> NDArray[np.uint8]:
+    """The bytes of a BATTLE in which all that follows from the map is set."""
+    battle = np.zeros(1, BATTLE)
+    battle["map_seed"], battle["num_hazards"] = terrain.seed, num_hazards
+    battle["zone_x"], battle["zone_y"], battle["zone_radius"] = terrain.zone_x, terrain.zone_y, terrain.zone_radius
+    return battle.view(np.uint8)

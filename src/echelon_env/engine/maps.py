@@ -26,14 +26,14 @@ MAX_TABLES = 4
 class Packed(NamedTuple):
     """What an engine computes from a map at the start of a battle. Its arrays are read-only once kept."""
 
+    battle: NDArray[np.uint8]
+    """The bytes of a BATTLE at its start, but for the seed."""
     columns: NDArray[np.uint8]
     """The bytes of the battle's columns."""
     blocks: NDArray[np.uint8]
     """The bytes of their blocks."""
     survey: NDArray[np.float32]
     """(F,): the battlefield map in the order of the columns."""
-    num_hazards: int
-    """Number of hazardous voxels."""
 
 
 class MapPool:
@@ -160,7 +160,7 @@ class MapPool:
 
     def keep_packed(self, materials: bytes, seed: int, packed: Packed) -> None:
         """Keep what an engine with a table of materials has computed from the map of a seed."""
-        for array in (packed.columns, packed.blocks, packed.survey):
+        for array in packed:
             array.setflags(write=False)
         self._packed.setdefault(materials, {})[seed] = packed
         for oldest in list(self._packed)[:-MAX_TABLES]:  # a copy: other threads may add tables meanwhile

@@ -165,7 +165,8 @@ class AutoresetBattles:
             self._start_next()
         report = self._report(self._all, counts=True)
         agents = report.agents
-        rewards, terminated, truncated = agents["reward"].copy(), agents["terminated"].copy(), agents["truncated"].copy()
+        rewards, terminated = agents["reward"].copy(), agents["terminated"].copy()
+        truncated = agents["truncated"].copy()
         if self._agents.ends:
             self._done = self._agents.done.copy()
             self._any_done = bool(self._done.any())
