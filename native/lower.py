@@ -90,10 +90,13 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     network = load_network(layers, zeros)
     return {
         "step_range": (tables, state, actions[None], out, 0, 1, False),
-        "begin_battle": (tables, state, np.zeros((2, 1, 2)), number, 0, 0),
+        "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, state.battle_maps[0], 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
-        "report_agents": (state, out, number[None], np.zeros((1, 1), EPISODE), np.zeros((1, 1), AGENT), 1, False),
+        "report_agents": (
+            *(state, out, number[None], np.zeros((1, 1), EPISODE), np.zeros((1, 1), AGENT)),
+            *(np.zeros(1, np.bool_), number, 1, False),
+        ),
         "act_rows": (
             *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),
             *(number, observations, np.zeros(1, MEMORY), actions),

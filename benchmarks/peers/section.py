@@ -34,7 +34,9 @@ class Runner:
 
     def __init__(self, peer: Peer, python: str) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `close` closes it
-        variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        variables = dict(os.environ)
+        if peer.requirements:  # Echelon itself is the one that this process has imported
+            variables.pop("PYTHONPATH", None)
         self._process = subprocess.Popen(
             [python, str(RUNNERS / f"{peer.runner}.py"), *peer.arguments],
             env=variables | ONE_THREAD, text=True,

@@ -77,7 +77,8 @@ class TestResults:
 
     def test_are_read_as_they_were_written(self, tmp_path):
         table = Table("t", "T", "s", ("x",), {"a": (1.0,), "b": (None,)}, ("Note.",))
-        results = Results(describe(), 3, {"peers": {"peers": dataclasses.replace(table, name="peers")}})
+        tables = {name: dataclasses.replace(table, name=name) for name in ("peers", "rules")}
+        results = Results(describe(), 3, {"peers": tables})
         results.write(tmp_path / "results.json")
         assert read_results(tmp_path / "results.json") == results
         assert results.number("peers", "peers", "a", "x") == 1.0

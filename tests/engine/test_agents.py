@@ -48,6 +48,8 @@ def expected(engine, rows, count):
     over = state.battles["over"][:, None] == 1
     return {
         "alive": grouped(state.mechs["alive"]).sum(axis=2),
+        "living": grouped(state.mechs["alive"]).any(axis=2),
+        "valid": np.ones((BATTLES, count), bool),
         "bad_actions": grouped(state.mechs["bad_actions"]).sum(axis=2),
         "components": components,
         "reward": np.cumsum(components, axis=-1)[..., -1],
@@ -59,6 +61,10 @@ def expected(engine, rows, count):
         "terminated": grouped(out.terminated)[:, :, 0],
         "truncated": grouped(out.truncated)[:, :, 0],
     } | {name: grouped(engine.statistics[name]).sum(axis=2) for name in STATISTIC_NAMES if name != "bad_actions"}
+
+
+def state_over(engine):
+    return engine.state.battles["over"] != 0
 
 
 @CASES
@@ -80,6 +86,9 @@ def test_reports_are_sums_over_the_agents_mechs(rows, count):
             np.testing.assert_array_equal(found, values, err_msg=name)
         np.testing.assert_array_equal(report["statistics"][..., R], returns)
         bad += report["bad_actions"].sum()
+        assert agents.ends == (report["terminated"] | report["truncated"]).sum()
+        assert agents.over == state_over(engine).sum()
+        assert agents.done.tolist() == (~report["present"]).all(axis=1).tolist()
     assert (report["statistics"][..., L] > 0).all()
     assert (report["truncated"] | report["terminated"]).any()
     assert not report["present"].any()

@@ -7,7 +7,7 @@ import pytest
 
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.kernels import entry_point
-from echelon_env.engine.setup import write_battle_maps
+from echelon_env.engine.setup import survey_map, turn_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
 from echelon_env.engine.tick import step_range
@@ -27,15 +27,16 @@ BATTLES = 6
 
 
 @entry_point
-def _draw_maps(tables, state):
+def _draw_maps(tables, state, survey):
     for b in range(state.battles.shape[0]):
-        write_battle_maps(tables, state, b)
+        survey_map(tables, state.battles[b], state.columns[b], survey)
+        turn_battle_maps(state, b, survey)
 
 
 def perceive(config, state):
     """Observations (B, M, D) of the mechs in a state, which advances as at the end of a decision."""
     tables, battles = build_tables(config), len(state.battles)
-    _draw_maps(tables, state)
+    _draw_maps(tables, state, np.zeros_like(state.battle_maps[0, 0]))
     out = BattleEngine(config, battles).out
     step_range(tables, state, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32), out, 0, battles, True)
     return out.observations

@@ -1,11 +1,13 @@
 """The thread pool: every call is made once, all threads take part, and exceptions are raised."""
 
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -146,6 +148,20 @@ def test_copies_have_their_own_threads(renew):
     assert done[-1] == 3
 
 
+def test_threads_end_with_what_owns_them():
+    engine = BattleEngine("duel-open", 2, num_threads=3)
+    engine.reset([1, 2])
+    threads, gone = engine._workers._threads, weakref.ref(engine)
+    assert len(threads) == 2
+    assert all(thread.is_alive() for thread in threads)
+    del engine
+    gc.collect()
+    assert gone() is None
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("count", [1, 2, 5, 64, 1000])
 def test_shares_cover_all_items_and_get_smaller(count, threads):
@@ -155,3 +171,11 @@ def test_shares_cover_all_items_and_get_smaller(count, threads):
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] <= max(1, count / (2 * threads)) or threads == 1
     assert sizes[-1] == 1 or threads == 1
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+@pytest.mark.parametrize("count", [0, 15, 16, 17, 64, 1000])
+def test_shares_have_a_least_size(count, threads):
+    ranges = shares(count, threads, least=16)
+    assert [i for first, last in ranges for i in range(first, last)] == list(range(count))
+    assert all(last - first >= 16 for first, last in ranges[:-1])

@@ -1,7 +1,9 @@
+import threading
+
 import numpy as np
 import pytest
 
-from echelon_env import ConfigError, ControlledBattles
+from echelon_env import ConfigError, ControlledBattles, opponents
 from echelon_env.layout.actions import ACTION_DIM
 
 
@@ -97,3 +99,18 @@ def test_teams_of_the_learners_rows():
     battles = ControlledBattles("skirmish", 2, control="team", side=[0, 1])
     assert battles.teams.tolist() == [[0] * 5, [1] * 5]
     assert ControlledBattles("skirmish", 1, control="pilot", side=1, pilot=2).teams.tolist() == [[1]]
+
+
+def test_close_stops_the_threads_of_policies_that_are_given_by_name():
+    given = opponents.make("novice", 0, "skirmish", num_threads=2)
+    named = "novice@reaction_delay=0.2"
+    battles = ControlledBattles("skirmish", 8, control="pilot", opponent=named, teammate=given, num_threads=2)
+    before = threading.active_count()
+    battles.reset(range(8))
+    battles.step(np.zeros((8, 1, battles.engine.action_dim), np.float32))
+    others = threading.active_count() - before
+    assert others == 3  # of the engine and of both policies
+    battles.close()
+    assert threading.active_count() == before + 1  # who made a policy closes it
+    given.close()
+    assert threading.active_count() == before

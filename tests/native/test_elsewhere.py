@@ -65,9 +65,11 @@ def prepare(engine, levels, base):
     def call(name, *arguments):
         return [name, image.words(*arguments)]
 
-    def capture(spawns, classes, top, b):
-        job["begin"] = [call("begin_battle", engine.tables, engine.state, spawns, classes, top, b)]
-        begin(spawns, classes, top, b)
+    constants = engine.tables, engine.state, engine._spawns, engine._classes, engine._surveys
+
+    def capture(*arguments):
+        job["begin"] = [call("begin_battle", *constants, *arguments)]
+        begin(*arguments)
 
     job = {"base": base}
     engine._begin_battle = capture
@@ -83,8 +85,8 @@ def prepare(engine, levels, base):
         memories = np.zeros(len(levels), MEMORY)
         memories["seed"] = SEED
         skills = np.concatenate([skill.record() for skill in LEVELS.values()])
-        constants = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
-        act = call("act_rows", *constants, levels, observations, memories, actions)
+        known = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
+        act = call("act_rows", *known, levels, observations, memories, actions)
     job["decide"] = [act, call("step_range", *step, False)]
     job["clear"] = [[image.place(actions), actions.nbytes]]
     job["read"] = [[image.place(array), array.nbytes] for array in lasting(engine) if array is not engine._started]

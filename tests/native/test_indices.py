@@ -20,12 +20,19 @@ from lower import index_without_wrap
 from echelon_env import BattleEngine, opponents
 
 index_without_wrap()  # with NUMBA_BOUNDSCHECK an index below 0 then raises IndexError
-for scenario in ("duel", "skirmish", "battle"):
+handicap = {"reaction_delay": 0.4, "aim_error": 0.2, "fire_rate": 0.5}
+games = ("duel", "expert", {}), ("skirmish", "expert", handicap), ("battle", "expert", {}), ("skirmish", "champion", {})
+for scenario, name, numbers in games:
     engine = BattleEngine(scenario, num_battles=2)
-    player = opponents.make("expert", 0, engine.config)
+    player = opponents.make(name, 0, engine.config, **numbers)
     seen = engine.reset([1, 2])
     player.reset(np.ones(2 * engine.num_mechs, bool))
-    for _ in range(120):
+    for decision in range(120):
+        if decision == 60:
+            kept = engine.snapshot()
+        elif decision == 90:
+            engine.restore(kept)
+            seen = engine.out.observations
         rows = seen.reshape(-1, engine.observation_dim)
         seen = engine.step(player.act(rows).reshape(2, engine.num_mechs, -1))[0]
         engine.possibilities()

@@ -41,7 +41,8 @@ class _Scalar:
     """An integer, a truth value or a float: one word."""
 
     def __init__(self, name: str) -> None:
-        self._pack = struct.Struct("<d" if name == "float64" else "<q").pack
+        self.code = "d" if name == "float64" else "q"
+        self._pack = struct.Struct(f"<{self.code}").pack
         self._read: Callable[[Any], Any] = operator.methodcaller("__float__") if name == "float64" else operator.index
         self._name = name
 
@@ -126,16 +127,35 @@ class LibraryFunction:
     def bind(self, *first: Any) -> Callable[..., None]:
         """See `kernels.EntryPoint.bind`."""
         bound, left = self._words(self._kinds[: len(first)], first), self._kinds[len(first) :]
-        symbol, name = self._symbol, self._name
+        symbol, name, words = self._symbol, self._name, self._packer(left)
 
         def call(*rest: Any) -> None:
             # The arrays stay where they are: NumPy resizes none that another object, `call.arrays`, refers to.
-            status = symbol(bound + self._words(left, rest))
+            status = symbol(bound + words(*rest))
             if status != 0:
                 raise RuntimeError(f"{name} failed with status {status}: please report this as a bug")
 
         call.arrays = list(_arrays(first))  # type: ignore[attr-defined]
         return call
+
+    def _packer(self, kinds: list[tuple[str, _Kind]]) -> Callable[..., bytes]:
+        """What turns arguments of these types into words; scalars, which most calls pass, all at once."""
+
+        def one_by_one(*values: Any) -> bytes:
+            return self._words(kinds, values)
+
+        codes = [kind.code for _, kind in kinds if isinstance(kind, _Scalar)]
+        if len(codes) < len(kinds):
+            return one_by_one
+        pack = struct.Struct(f"<{''.join(codes)}").pack
+
+        def at_once(*values: Any) -> bytes:
+            try:
+                return pack(*values)
+            except struct.error:  # say which one is wrong
+                return one_by_one(*values)
+
+        return at_once
 
     def _words(self, kinds: list[tuple[str, _Kind]], values: tuple[Any, ...]) -> bytes:
         if len(kinds) != len(values):

@@ -47,16 +47,21 @@ AGENT = record_dtype(
         ("map_seed", "u8"),
         ("alive", "i8"),  # living mechs
         ("outcome", "i8"),  # 1 for a win, 0 for a draw, -1 for a loss; 0 until the battle is over
-        ("bad_actions", "i8"),  # non-finite entries in the last actions
+        ("bad_actions", "i4"),  # non-finite entries in the last actions
         ("components", "f4", (len(REWARD_COMPONENTS),)),  # of the reward, means over the agent's mechs
         ("reward", "f4"),  # their sum, in order
         ("reason", "i1"),  # an index into REASONS once the battle is over, else 0
         ("terminated", "?"),  # in this decision
         ("truncated", "?"),  # in this decision, never together with `terminated`
         ("present", "?"),  # whether the agent's episode goes on after this decision
+        ("living", "?"),  # whether a mech is alive
+        ("valid", "?"),  # True; environments change it for battles that an info does not cover
     ]
 )
 """The report about an agent."""
+
+ENDS, OVER = integer(0), integer(1)
+"""What `report_agents` counts: agents whose episodes end in this decision, and battles that are over."""
 
 
 class Agents:
@@ -74,6 +79,11 @@ class Agents:
         self._rows = rows
         self.episodes = np.zeros((len(rows), count), EPISODE)
         """(B, a) EPISODE."""
+        self.done = np.zeros(len(rows), np.bool_)
+        """(B,) bool: battles without an agent whose episode goes on, as of the last report."""
+        self.ends = self.over = 0
+        """Agents whose episodes ended in the decision of the last report, and battles that were over."""
+        self._counts = np.zeros(2, np.int64)
         self._reports = np.zeros((len(rows), count, AGENT.itemsize), np.uint8)  # NumPy copies bytes faster than records
         self._bound: tuple[Any, Any, Any] = None, None, None
 
@@ -85,9 +95,11 @@ class Agents:
     def report(self, state: State, out: Outputs, max_cycles: int | None, counts: bool) -> NDArray[Any]:
         """A new array (B, a) AGENT about the battles of an engine, see `report_agents`."""
         if self._bound[0] is not state or self._bound[1] is not out:
-            write = report_agents.bind(state, out, self._rows, self.episodes, self._reports.view(AGENT)[..., 0])
+            reports = self._reports.view(AGENT)[..., 0]
+            write = report_agents.bind(state, out, self._rows, self.episodes, reports, self.done, self._counts)
             self._bound = state, out, write
         self._bound[2](NO_LIMIT if max_cycles is None else max_cycles, counts)
+        self.ends, self.over = self._counts.tolist()
         return self._reports.copy().view(AGENT)[..., 0]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,7 +140,7 @@ def _report_mechs(
     state: State, out: Outputs, rows: Any, b: int, first: int, size: int, zero: float, agent: Row
 ) -> None:  # fmt: skip
     """Sums and means over an agent's mechs, those in `rows` from `first` on. The components' sums start at `zero`."""
-    agent.alive, agent.bad_actions = 0, 0
+    agent.alive, agent.bad_actions, agent.valid = 0, 0, True
     agent.statistics[:] = 0.0
     agent.components[:] = zero
     for i in range(first, first + size):
@@ -138,6 +150,7 @@ def _report_mechs(
         _add_statistics(agent, state.statistics[b, m])
         for k in range(agent.components.shape[0]):
             agent.components[k] += out.components[b, m, k]
+    agent.living = agent.alive > 0
     for k in range(agent.components.shape[0]):
         agent.components[k] = agent.components[k] / np.float32(size)
     agent.reward = agent.components[0]
@@ -162,17 +175,29 @@ def _report_episode(battle: Row, episode: Row, agent: Row, max_cycles: int, coun
 
 @entry_point
 def report_agents(
-    state: State, out: Outputs, rows: Any, episodes: Any, agents: Any, max_cycles: int, counts: bool
-) -> None:  # fmt: skip
+    state: State,
+    out: Outputs,
+    rows: Any,
+    episodes: Any,
+    agents: Any,
+    done: Any,
+    counted: Any,
+    max_cycles: int,
+    counts: bool,
+) -> None:
     """Write the reports about all agents, and follow their episodes.
 
     `rows` (B, n) int64 are the agents' mechs, `episodes` (B, a) EPISODE, `agents` (B, a) AGENT; n is a multiple of a.
-    `counts` tells whether a decision has been taken since the last report. Battles that started after it have zeros in
-    their outputs, and their agents' episodes are as at the start.
+    `done` (B,) bool and `counted` (2,) int64 are written as `Agents` has them. `counts` tells whether a decision has
+    been taken since the last report. Battles that started after it have zeros in their outputs, and their agents'
+    episodes are as at the start.
     """
     size = rows.shape[1] // agents.shape[1]
     zero = 0.0 if agents.shape[1] == 1 else -0.0  # -0.0 + -0.0 is -0.0: a mech's components keep their signs
+    counted[ENDS], counted[OVER] = 0, 0
     for b in range(agents.shape[0]):
+        counted[OVER] += state.battles[b].over
+        done[b] = True
         for a in range(agents.shape[1]):
             first = integer(rows[b, a * size])
             agent = agents[b, a]
@@ -180,3 +205,7 @@ def report_agents(
             _report_mechs(state, out, rows, b, a * size, size, zero, agent)
             agent.terminated, agent.truncated = out.terminated[b, first], out.truncated[b, first]
             _report_episode(state.battles[b], episodes[b, a], agent, max_cycles, counts)
+            if agent.terminated or agent.truncated:
+                counted[ENDS] += 1
+            if agent.present:
+                done[b] = False

@@ -32,9 +32,9 @@ def check_seeds(seeds: ArrayLike, count: int, places: list[int]) -> dict[int, in
     return {place: check_seed(array[place]) for place in places}
 
 
-def check_mask(mask: ArrayLike, count: int) -> NDArray[np.bool_]:
-    """The checked mask of battles (B,). Raises ValueError."""
+def check_mask(mask: ArrayLike, count: int) -> list[int]:
+    """The battles that a mask (B,) chooses, in order. Raises ValueError."""
     array = np.asarray(mask)
     if array.shape != (count,) or array.dtype != np.bool_:
         raise ValueError(f"mask: expected ({count},) booleans, got {array.shape} {array.dtype}")
-    return array
+    return array.nonzero()[0].tolist()

@@ -19,7 +19,7 @@ from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
-from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
+from echelon_env.engine.state import BATTLE, BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import begin_battle, step_range
@@ -94,9 +94,13 @@ class BattleEngine:
         self.actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
         """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
+        self._all_started = False
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
         self._materials = self.tables.materials.tobytes()
+        self._team_sizes = len(self.config.blue), len(self.config.red)
+        self._spawns = np.zeros((self.num_battles, 2, max(self._team_sizes), 2))  # what `begin_battle` reads and writes
+        self._surveys = np.zeros_like(self.state.battle_maps[:, 0], order="C")
         self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
@@ -134,14 +138,14 @@ class BattleEngine:
             its recipe. Nothing is reset then.
         """
         self._bind_kernels()
-        chosen = np.ones(self.num_battles, np.bool_) if mask is None else check_mask(mask, self.num_battles)
-        places = np.flatnonzero(chosen).tolist()
+        places = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
         seed_of = check_seeds(seeds, self.num_battles, places)
         map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, places)
         terrains: dict[int, Terrain] = {}
         self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
-        self._started |= chosen
+        self._started[places] = True
+        self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
             observer.on_reset(places)
         return self.out.observations
@@ -184,7 +188,7 @@ class BattleEngine:
             observer.on_step(self.actions)
 
     def _check_started(self) -> None:
-        if np.count_nonzero(self._started) < self.num_battles:
+        if not self._all_started:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
 
@@ -339,6 +343,7 @@ class BattleEngine:
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
         np.copyto(self.state.blocks, blocks_of(self.state.columns))
+        self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
             observer.on_change()
 
@@ -353,34 +358,27 @@ class BattleEngine:
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
         return self.__dict__ | {
-            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None), "_cleared": [],
+            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None),
+            "_cleared": [], "_battles": None, "_columns": None, "_blocks": None,
         }  # fmt: skip
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
-        state = self.state
-        packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
         for rows in self._cleared:
             rows[b] = 0
-        battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
+        packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
         if packed is None:
-            columns[:] = 0
-        else:
-            columns[:], battle["num_hazards"] = packed.columns, packed.num_hazards
-            top = 0  # the columns are packed already
-        battle["seed"], battle["map_seed"] = seed, terrain.seed
-        battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
-            terrain.zone_x,
-            terrain.zone_y,
-            terrain.zone_radius,
-        )
-        self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
-        self.state.voxels[b] = terrain.voxels
-        spawns = terrain.spawns.copy()  # for Numba a read-only array has another type
-        self._begin_battle(spawns, self._classes, top, b)
+            self._battles[b], self._columns[b], top = _battle_of(terrain), 0, max(1, terrain.top)
+        else:  # all that follows from the map is known
+            (self._battles[b], self._columns[b], self._blocks[b], self._surveys[b]), top = packed, 0
+        self.state.battles["seed"][b] = seed
+        self.state.teams["mechs_alive"][b] = self._team_sizes
+        self.state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
+        self._begin_battle(top, b)
         self._step_range(b, b + 1, True)
         if self.maps is not None and packed is None:
-            computed = Packed(columns.copy(), int(battle["num_hazards"]))
+            battle = _battle_of(terrain, int(self.state.battles["num_hazards"][b]))
+            computed = Packed(battle, self._columns[b].copy(), self._blocks[b].copy(), self._surveys[b].copy())
             self.maps.keep_packed(self._materials, terrain.seed, computed)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
@@ -397,11 +395,22 @@ class BattleEngine:
         tables, state, out = self._bound
         if tables is self.tables and state is self.state and out is self.out:
             return
-        self._begin_battle = begin_battle.bind(self.tables, self.state)
+        self._begin_battle = begin_battle.bind(self.tables, self.state, self._spawns, self._classes, self._surveys)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
         arrays = {**self.state._asdict(), **self.out._asdict()}
-        del arrays["voxels"], arrays["columns"]  # these are overwritten completely
-        # bytes of the arrays that a battle starts with as zeros, a row for each battle
-        self._cleared = [array.view(np.uint8).reshape(self.num_battles, -1) for array in arrays.values()]
+        # bytes of arrays, a row for each battle
+        rows = {name: array.view(np.uint8).reshape(self.num_battles, -1) for name, array in arrays.items()}
+        self._battles, self._columns, self._blocks = rows.pop("battles"), rows.pop("columns"), rows.pop("blocks")
+        del rows["voxels"], rows["observations"]  # these are overwritten completely, as the other three are
+        # what a battle starts with as zeros: of the scratch memory only what a decision cut short may have left
+        self._cleared = [row for name, row in rows.items() if name == "pending" or name not in SCRATCH]
         self._bound = self.tables, self.state, self.out
+
+
+def _battle_of(terrain: Terrain, num_hazards: int = 0) -> NDArray[np.uint8]:
+    """The bytes of a BATTLE in which all that follows from the map is set."""
+    battle = np.zeros(1, BATTLE)
+    battle["map_seed"], battle["num_hazards"] = terrain.seed, num_hazards
+    battle["zone_x"], battle["zone_y"], battle["zone_radius"] = terrain.zone_x, terrain.zone_y, terrain.zone_radius
+    return battle.view(np.uint8)

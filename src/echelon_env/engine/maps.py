@@ -24,12 +24,16 @@ MAX_TABLES = 4
 
 
 class Packed(NamedTuple):
-    """What an engine computes from a map at the start of a battle."""
+    """What an engine computes from a map at the start of a battle. Its arrays are read-only once kept."""
 
+    battle: NDArray[np.uint8]
+    """The bytes of a BATTLE at its start, but for the seed."""
     columns: NDArray[np.uint8]
-    """(1, bytes): the battle's columns. Read-only once kept."""
-    num_hazards: int
-    """Number of hazardous voxels."""
+    """The bytes of the battle's columns."""
+    blocks: NDArray[np.uint8]
+    """The bytes of their blocks."""
+    survey: NDArray[np.float32]
+    """(F,): the battlefield map in the order of the columns."""
 
 
 class MapPool:
@@ -37,7 +41,7 @@ class MapPool:
 
     A seed selects the map with the number ``episode_seed(seed, 1) % len(pool)``, a hash of the seed. Any number of
     environments and threads can share a pool. A kept map takes size x size x height bytes (200 kB by default), and
-    size x size x 12 (120 kB) more for each of the latest material catalogues that battles on it have used. A copy is
+    size x size x 12.5 (125 kB) more for each of the latest material catalogues that battles on it have used. A copy is
     the pool itself. A pickle holds only what the maps are generated from.
 
     Parameters
@@ -156,7 +160,8 @@ class MapPool:
 
     def keep_packed(self, materials: bytes, seed: int, packed: Packed) -> None:
         """Keep what an engine with a table of materials has computed from the map of a seed."""
-        packed.columns.setflags(write=False)
+        for array in packed:
+            array.setflags(write=False)
         self._packed.setdefault(materials, {})[seed] = packed
         for oldest in list(self._packed)[:-MAX_TABLES]:  # a copy: other threads may add tables meanwhile
             self._packed.pop(oldest, None)

@@ -94,9 +94,9 @@ def _touched(cell: int, size: int) -> int:
 
 
 @kernel
-def write_battle_maps(tables: Tables, state: State, b: int) -> None:
-    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, rotated so that a team's spawn is in cell (0, 0)."""
-    size, battle, columns = tables.rules[0].map_size, state.battles[b], state.columns[b]
+def survey_map(tables: Tables, battle: Row, columns: Any, survey: Any) -> None:
+    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, `survey` (F,), in the order of the columns."""
+    size = tables.rules[0].map_size
     for cy in range(MAP_SIDE):
         for cx in range(MAP_SIDE):
             total, inside, count = 0, 0, 0
@@ -107,27 +107,39 @@ def write_battle_maps(tables: Tables, state: State, b: int) -> None:
                     dx, dy = ix + 0.5 - battle.zone_x, iy + 0.5 - battle.zone_y
                     if dx * dx + dy * dy <= battle.zone_radius**2:
                         inside += 1
-            for team in range(2):
-                column, row = cx, cy
-                for _ in range(state.teams[b, team].quarter_turns):
-                    column, row = MAP_SIDE - 1 - row, column
-                at = (row * MAP_SIDE + column) * MAP_CELL_WIDTH
-                cells = state.battle_maps[b, team]
-                cells[at + MapCell.HEIGHT] = total / (count * tables.rules[0].map_height)
-                cells[at + MapCell.ZONE] = inside / count
+            at = (cy * MAP_SIDE + cx) * MAP_CELL_WIDTH
+            survey[at + MapCell.HEIGHT] = total / (count * tables.rules[0].map_height)
+            survey[at + MapCell.ZONE] = inside / count
 
 
 @kernel
-def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
+def turn_battle_maps(state: State, b: int, survey: Any) -> None:
+    """Write the teams' battlefield maps: the survey, rotated so that a team's spawn is in cell (0, 0)."""
+    for team in range(2):
+        cells = state.battle_maps[b, team]
+        for cy in range(MAP_SIDE):
+            for cx in range(MAP_SIDE):
+                column, row = cx, cy
+                for _ in range(state.teams[b, team].quarter_turns):
+                    column, row = MAP_SIDE - 1 - row, column
+                to, at = (row * MAP_SIDE + column) * MAP_CELL_WIDTH, (cy * MAP_SIDE + cx) * MAP_CELL_WIDTH
+                for i in range(MAP_CELL_WIDTH):
+                    cells[to + i] = survey[at + i]
+
+
+@kernel
+def place_all(tables: Tables, state: State, spawns: Any, classes: Any, survey: Any, top: int, b: int) -> None:
     """Start a battle whose arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
-    With `top` 0 the columns and the number of hazards are already set, too.
+    With `top` 0 all that follows from the map is already set, too: columns, blocks, the number of hazards, the survey.
     """
     battle = state.battles[b]
-    fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
-    pack_blocks(state.columns[b], state.blocks[b])
+    if top > 0:
+        fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
+        pack_blocks(state.columns[b], state.blocks[b])
+        survey_map(tables, battle, state.columns[b], survey)
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team
         _place_team(tables, state, spawns, classes, b, area, team)
-    write_battle_maps(tables, state, b)
+    turn_battle_maps(state, b, survey)

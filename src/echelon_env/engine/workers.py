@@ -1,27 +1,29 @@
-"""A thread pool."""
+"""Threads that share the calls of a function. They cost less for each decision than `concurrent.futures` does."""
 
 from __future__ import annotations
 
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any
 
 Arguments = tuple[Any, ...]
 
 
-def shares(count: int, num_threads: int) -> list[tuple[int, int]]:
+def shares(count: int, num_threads: int, least: int = 1) -> list[tuple[int, int]]:
     """Ranges (first, last + 1) of `count` items for threads that take one after the other.
 
     A range holds half of what would be each thread's share of the items that are left ("guided self-scheduling"): there
-    are few ranges, and the threads finish within the time of one item of each other.
+    are few ranges, and the threads finish within the time of one item of each other. No range but the last has fewer
+    than `least` items.
     """
     if num_threads == 1:
         return [(0, count)]
     ranges, first = [], 0
     while first < count:
-        last = first + max(1, (count - first) // (2 * num_threads))
+        last = min(count, first + max(least, (count - first) // (2 * num_threads)))
         ranges.append((first, last))
         first = last
     return ranges
@@ -32,7 +34,8 @@ class Workers:
 
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads
-        self._others = ThreadPoolExecutor(num_threads - 1) if num_threads > 1 else None
+        self._open = num_threads > 1
+        self._renew()
         _ALL.add(self)
 
     def for_all(self, function: Callable[..., None], arguments: Sequence[Arguments]) -> None:
@@ -41,25 +44,77 @@ class Workers:
         Raises the exception of a call after all threads have stopped.
         """
         left = iter(arguments)  # threads share it: a list's iterator yields each entry once
-        if self._others is None:
+        if not self._open:
             _work(function, left)
             return
-        others = [self._others.submit(_work, function, left) for _ in range(min(self.num_threads, len(arguments)) - 1)]
+        self._start()
+        shares = [_Share(function, left) for _ in range(min(self.num_threads, len(arguments)) - 1)]
+        for share in shares:
+            self._shares.put(share)
         try:
             _work(function, left)
-        finally:  # waits for those that have started and cancels the rest
-            errors = [other.exception() for other in others if not other.cancel()]
+        finally:
+            errors = [share.end() for share in shares]
         for error in filter(None, errors):
             raise error
 
     def close(self) -> None:
         """Stop the other threads. Later calls run in the caller's thread."""
-        if self._others is not None:
-            self._others.shutdown()
-            self._others = None
+        self._open, threads = False, self._threads
+        self._stop()
+        for thread in threads:
+            thread.join()
+
+    def _renew(self) -> None:
+        """Have no threads. Those of before are none of this process, or stop."""
+        self._shares: SimpleQueue[_Share | None] = SimpleQueue()
+        self._threads: list[Thread] = []
+        self._starting = Lock()
+
+    def _start(self) -> None:
+        """Start the other threads, which do not keep this object alive."""
+        if len(self._threads) < self.num_threads - 1:
+            with self._starting:
+                while len(self._threads) < self.num_threads - 1:
+                    self._threads.append(Thread(target=_serve, args=(self._shares,), daemon=True))
+                    self._threads[-1].start()
+
+    def _stop(self) -> None:
+        for _ in self._threads:
+            self._shares.put(None)
+        self._threads = []
+
+    def __del__(self) -> None:
+        self._stop()
 
     def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
         return Workers, (self.num_threads,)
+
+
+class _Share:
+    """What another thread is to do of the calls that are left."""
+
+    def __init__(self, function: Callable[..., None], left: Iterator[Arguments]) -> None:
+        self._function, self._left = function, left
+        self._taken, self._running = Lock(), Lock()
+        self._running.acquire()
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Do it, in the other thread, unless it has ended."""
+        if self._taken.acquire(blocking=False):
+            try:
+                _work(self._function, self._left)
+            except BaseException as error:  # the caller raises it
+                self._error = error
+            finally:
+                self._running.release()
+
+    def end(self) -> BaseException | None:
+        """Wait until it is done, and return the exception; if no thread has begun, keep all from it."""
+        if not self._taken.acquire(blocking=False):
+            self._running.acquire()
+        return self._error
 
 
 _ALL: weakref.WeakSet[Workers] = weakref.WeakSet()
@@ -68,12 +123,18 @@ _ALL: weakref.WeakSet[Workers] = weakref.WeakSet()
 def _renew_threads() -> None:
     """In a forked process: the threads are gone, and what they shared may be locked for ever."""
     for workers in list(_ALL):
-        if workers._others is not None:
-            workers._others = ThreadPoolExecutor(workers.num_threads - 1)
+        workers._renew()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_threads)
+
+
+def _serve(shares: SimpleQueue[_Share | None]) -> None:
+    """The other threads' work: share after share, until there is a None."""
+    while (share := shares.get()) is not None:
+        share.run()
+        del share  # it refers to what owns the threads
 
 
 def _work(function: Callable[..., None], arguments: Iterator[Arguments]) -> None:

@@ -165,9 +165,10 @@ class AutoresetBattles:
             self._start_next()
         report = self._report(self._all, counts=True)
         agents = report.agents
-        rewards, terminated, truncated = (agents[name].copy() for name in ("reward", "terminated", "truncated"))
-        if np.count_nonzero(terminated) or np.count_nonzero(truncated):
-            self._done = np.logical_not(self._agents.episodes["present"].any(axis=1))
+        rewards, terminated = agents["reward"].copy(), agents["terminated"].copy()
+        truncated = agents["truncated"].copy()
+        if self._agents.ends:
+            self._done = self._agents.done.copy()
             self._any_done = bool(self._done.any())
         final = None
         if self._any_done and self.mode == AutoresetMode.SAME_STEP:
@@ -235,9 +236,11 @@ class AutoresetBattles:
         events = None
         if self._has_events:
             events = tuple(read_events(self.engine, b, self.names) for b in range(self.battles.num_battles))
+        agents = self._agents.report(self.engine.state, self.engine.out, self.max_cycles, counts)
         return Report(
             valid=valid,
-            agents=self._agents.report(self.engine.state, self.engine.out, self.max_cycles, counts),
+            agents=agents,
+            over=self._agents.over > 0,
             masks=self._spaces.split_masks(self.action_masks()) if self._spaces.masked else None,
             events=events,
         )

@@ -23,7 +23,7 @@ from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.engine.state import BLUE, DRAW, RED
 from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
-from echelon_env.opponents.policy import check_resumable
+from echelon_env.opponents.policy import check_resumable, close_policy
 from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, part_of, without
 
 Control = Literal["pilot", "team", "all"]
@@ -125,6 +125,7 @@ class ControlledBattles:
             role: make_policy(role, given[role], seed + i, config, num_threads)
             for i, role in enumerate(POLICY_ROLES[control])
         }
+        self._own_policies = [policy for role, policy in self._players.items() if policy is not given[role]]
         self._mixtures = {
             role: policy
             for role, policy in self._players.items()
@@ -301,8 +302,10 @@ class ControlledBattles:
         return self.rows_of(self.engine.reward_components)
 
     def close(self) -> None:
-        """Stop the engine's threads."""
+        """Stop the threads of the engine and of the policies that were given by name."""
         self.engine.close()
+        for policy in self._own_policies:
+            close_policy(policy)
 
     def _act(self, role: str, policy: Policy) -> None:
         rows = self._others[role]

@@ -78,6 +78,7 @@ class Report(NamedTuple):
     agents: NDArray[Any]  # (B, a) AGENT
     masks: Any  # arrays (B, a, choices) int8, see AgentSpaces.split_masks; None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
+    over: bool  # whether a battle is over
 
 
 def agent_names(config: BattleConfig) -> list[str]:
@@ -106,22 +107,23 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 
 _ZONE = "own_share", "enemy_share", "own_score", "enemy_score"
-_SCALARS = AGENT[["alive", "bad_actions", *_ZONE, "outcome"]]
+_SCALARS = AGENT[["alive", "living", "bad_actions", *_ZONE, "outcome"]]
 """Fields of AGENT that become Python's numbers: to convert each one takes five times as long."""
 
 
 def agent_infos(report: Report, agents: Collection[int], single_agent: bool = False) -> list[dict[str, Any]]:
     """Infos of the given agents of battle 0; `single_agent` as in `batch_infos`."""
     records = report.agents[0]
-    components, statistics, scalars = records["components"], records["statistics"], records.view(_SCALARS).tolist()
+    components, statistics = list(records["components"]), list(records["statistics"])  # faster than an index for each
+    scalars = records.view(_SCALARS).tolist()
     map_seed = records["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
     reason = _reason(records["reason"][0])
     infos: list[dict[str, Any]] = []
     for agent in agents:
-        alive, bad_actions, own_share, enemy_share, own_score, enemy_score, outcome = scalars[agent]
+        alive, living, bad_actions, own_share, enemy_share, own_score, enemy_score, outcome = scalars[agent]
         infos.append(
             {
-                "alive": alive if single_agent else alive != 0,
+                "alive": alive if single_agent else living,
                 "bad_actions": bad_actions,
                 "reward_components": components[agent],
                 "own_share": own_share,
@@ -166,40 +168,54 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
         ``reward_components`` and ``episode_statistics`` have a last axis. ``map_seed`` is (B,). ``reason`` and
         ``events`` are object arrays (B,).
     """
-    battles, records = report.agents[:, 0], report.agents
-    valid, masks = report.valid.copy(), report.masks
+    agents, masks, valid = report.agents, report.masks, report.valid.copy()
+    battles, count = agents[:, 0], len(valid)
+    if np.count_nonzero(valid) < count:  # faster than `all`
+        agents["valid"][~valid], agents["outcome"][~valid] = False, 0
     if single_agent:
-        records, covered = battles, valid
+        agents, where = battles, valid
         if masks is not None:
             masks = pick(masks, np.s_[:, 0])
-            masks = objects([pick(masks, b) for b in range(len(valid))]) if isinstance(masks, tuple) else masks
+            masks = objects([pick(masks, b) for b in range(count)]) if isinstance(masks, tuple) else masks
     else:
-        covered = np.repeat(valid[:, None], records.shape[1], axis=1)
-    reasons = battles["reason"]
-    reason = np.full(len(valid), "", object)
-    for b in np.flatnonzero(reasons).tolist():
-        reason[b] = _reason(reasons[b])
-    outcome = records["outcome"]
-    if np.count_nonzero(valid) < len(valid):
-        reason[~valid], outcome[~valid] = None, 0
-    of_agents = {
-        "alive": records["alive"] if single_agent else records["alive"] != 0,
-        "bad_actions": records["bad_actions"] if single_agent else records["bad_actions"].astype(np.int32),
-        "reward_components": records["components"],
-        **{name: records[name] for name in _ZONE},
-        **({} if single_agent else {"present": records["present"]}),
-        **({} if masks is None else {"action_mask": masks}),
-        "episode_statistics": records["statistics"],
-        "outcome": outcome,
-    }
-    of_battles = {"map_seed": battles["map_seed"], "reason": reason}
-    if report.events is not None:
-        of_battles["events"] = objects(report.events)
+        where = agents["valid"]
     infos: dict[str, Any] = {}
-    for values, where in ((of_agents, covered), (of_battles, valid)):
-        for name, value in values.items():
-            infos[name], infos[f"_{name}"] = value, where
+    for name, mask_name, field in _OF_ONE_AGENT if single_agent else _OF_AGENTS:
+        infos[name], infos[mask_name] = agents[field], where
+    if single_agent:
+        infos["bad_actions"] = infos["bad_actions"].astype(np.int64)  # as Gymnasium's vector environments have it
+    if masks is not None:
+        infos["action_mask"], infos["_action_mask"] = masks, where
+    infos["map_seed"], infos["_map_seed"] = battles["map_seed"], valid
+    infos["reason"], infos["_reason"] = _reasons(report), valid
+    if report.events is not None:
+        infos["events"], infos["_events"] = objects(report.events), valid
     return infos
+
+
+_OF_AGENTS = tuple(
+    (name, f"_{name}", field)
+    for name, field in {
+        "alive": "living", "bad_actions": "bad_actions", "reward_components": "components",
+        **dict(zip(_ZONE, _ZONE, strict=True)),
+        "present": "present", "episode_statistics": "statistics", "outcome": "outcome",
+    }.items()
+)  # fmt: skip
+"""Keys of the infos of several agents in a battle, those of their masks, and the fields of AGENT."""
+
+_OF_ONE_AGENT = tuple(
+    (name, mask, "alive" if name == "alive" else field) for name, mask, field in _OF_AGENTS if name != "present"
+)
+
+
+def _reasons(report: Report) -> NDArray[Any]:
+    """(B,) object: why each battle is over; empty until it is, None where the report does not cover the battle."""
+    reasons = np.full(len(report.valid), "", object)
+    if report.over:
+        reasons[:] = [_reason(code) for code in report.agents["reason"][:, 0].tolist()]
+    if np.count_nonzero(report.valid) < len(reasons):
+        reasons[~report.valid] = None
+    return reasons
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self, class_columns
 from echelon_env.opponents.knowledge import UNKNOWN, make_knowledge
-from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
+from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable, close_policy
 from echelon_env.opponents.senses import is_contact, value
 from echelon_env.storage.arrays import Kind, check_arrays, check_same, named, part_of, without
 
@@ -298,6 +298,10 @@ class Handicap(HandicapEffects):
                 f"actions of {self.policy!r}: expected shape {(len(observations), ACTION_DIM)}, got {np.shape(actions)}"
             )
         return self.execute(observations, actions)
+
+    def close(self) -> None:
+        """Stop the policy's threads, if it has any. Later calls run in the caller's thread."""
+        close_policy(self.policy)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """See `Resumable`; the current handicaps and the wrapped policy's state are part of the state.

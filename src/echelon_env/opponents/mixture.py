@@ -15,7 +15,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.observations import STREAMS, Objective, Self
-from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
+from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable, close_policy
 from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.storage.arrays import Kind, named, part_of, without
 
@@ -151,6 +151,11 @@ class Mixture:
             mine = starts & (self._level == number)
             if mine.any():
                 policy.reset(mine)
+
+    def close(self) -> None:
+        """Stop the threads. Later calls run in the caller's thread."""
+        for policy in (self._rows, *self._others.values()):
+            close_policy(policy)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """See `Resumable`; the current weights are part of the state.

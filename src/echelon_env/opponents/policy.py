@@ -69,6 +69,13 @@ class FunctionPolicy:
         return np.asarray(self.function(observations))
 
 
+def close_policy(policy: object) -> None:
+    """Stop the threads of a policy that has any: call its `close`, which policies need not have."""
+    close = getattr(policy, "close", None)
+    if callable(close):
+        close()
+
+
 def check_resumable(role: str, policy: Policy) -> Resumable:
     """The policy, checked. Raises `ConfigError`, whose text starts with `role`, if its state cannot be saved."""
     if not isinstance(policy, Resumable):

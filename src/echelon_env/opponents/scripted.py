@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer, check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.kernels import entry_point
-from echelon_env.engine.workers import Workers
+from echelon_env.engine.workers import Workers, shares
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
 from echelon_env.opponents.decision import decide
@@ -23,9 +22,6 @@ from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 
 Floats = NDArray[np.float32]
-
-RANGES = 2
-"""Ranges of rows per thread. A thread that is done early takes another range."""
 
 LEAST_ROWS = 16
 """Rows of the smallest range that a thread takes: fewer cost less than starting a thread does."""
@@ -71,9 +67,8 @@ class ScriptedRows:
         self.num_threads = check_integer("num_threads", num_threads)
         self._workers = Workers(num_threads)
         self._skills, knowledge = np.concatenate([skill.record() for skill in LEVELS.values()]), make_knowledge(config)
-        ranges = 1 if num_threads == 1 else RANGES * num_threads
-        self._act_rows = [  # a range has scratch memory of its own
-            act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN)) for _ in range(ranges)
+        self._act_rows = [  # a thread takes one while it needs it: each has scratch memory of its own
+            act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN)) for _ in range(num_threads)
         ]
         self.allocate(0)
 
@@ -97,14 +92,20 @@ class ScriptedRows:
             rows = rows.copy()  # for Numba a read-only array has another type
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
         arrays = levels, rows, self._memories, actions
-        count = min(len(self._act_rows), len(rows) // LEAST_ROWS)
-        if count < 2:
-            self._act_rows[0](*arrays)
-            return actions
-        bounds = itertools.pairwise(np.linspace(0, len(rows), count + 1).astype(int).tolist())
-        shares = [(number, *(array[first:last] for array in arrays)) for number, (first, last) in enumerate(bounds)]
-        self._workers.for_all(lambda number, *share: self._act_rows[number](*share), shares)
+
+        def act_range(first: int, last: int) -> None:
+            kernel = self._act_rows.pop()
+            try:
+                kernel(*[array[first:last] for array in arrays])
+            finally:
+                self._act_rows.append(kernel)
+
+        self._workers.for_all(act_range, shares(len(rows), self.num_threads, LEAST_ROWS))
         return actions
+
+    def close(self) -> None:
+        """Stop the threads. Later calls run in the caller's thread."""
+        self._workers.close()
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """The memories and the seed as plain arrays."""
@@ -168,6 +169,10 @@ class Scripted:
         if len(observations) != len(self._rows):
             self._rows.allocate(len(observations))
         return self._rows.act(observations, np.full(len(observations), [*LEVELS].index(self.level)))
+
+    def close(self) -> None:
+        """Stop the threads. Later calls run in the caller's thread."""
+        self._rows.close()
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """See `Resumable`."""

@@ -207,7 +207,7 @@ def read_action(
     agents = () if batch is None else (batch,)
     rows = agents if mechs is None else (*agents, mechs)
     if action_format == "continuous":
-        numbers = read_actions(_as_array(action, what), (*agents, (mechs or 1) * ACTION_DIM), what)
+        numbers = read_actions(as_array(action, what), (*agents, (mechs or 1) * ACTION_DIM), what)
         return _read_only(numbers.reshape(*rows, ACTION_DIM))
     check_action_format(action_format)
     if action_format == "dict":
@@ -225,7 +225,8 @@ def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
     return view
 
 
-def _as_array(value: ArrayLike, what: str) -> NDArray[Any]:
+def as_array(value: ArrayLike, what: str) -> NDArray[Any]:
+    """The value as an array. Raises ValueError, naming it, if its rows differ in length."""
     try:
         return np.asarray(value)
     except ValueError as error:
@@ -234,7 +235,7 @@ def _as_array(value: ArrayLike, what: str) -> NDArray[Any]:
 
 def _read_choices(value: ArrayLike, shape: tuple[int, ...], sizes: NDArray[Any] | int, what: str) -> NDArray[Any]:
     """Choices as an integer array, checked to be in [0, sizes)."""
-    choices = _as_array(value, what)
+    choices = as_array(value, what)
     if choices.shape != shape:
         raise ValueError(f"{what}: expected shape {shape}, got {choices.shape}")
     if choices.dtype.kind not in "iub":
@@ -260,7 +261,7 @@ def _read_blocks(action: Any, rows: tuple[int, ...], what: str) -> NDArray[np.fl
     for block in BLOCKS:
         value, width, name = action[block.name], len(block.entries), f"{what}[{block.name!r}]"
         if block.kind == "numbers":
-            vectors[..., block.part] = read_actions(_as_array(value, name), (*rows, width), name)
+            vectors[..., block.part] = read_actions(as_array(value, name), (*rows, width), name)
         elif block.kind == "switches":
             vectors[..., block.part] = _read_choices(value, (*rows, width), 2, name)
         else:

@@ -12,12 +12,14 @@ from gymnasium.spaces import Dict, Space
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.spaces.actions import (
     CHOICE_PARTS,
     ActionFormat,
     action_space,
+    as_array,
     check_action_format,
     choice_sizes,
     read_action,
@@ -106,6 +108,8 @@ class AgentSpaces:
         Raises ValueError, naming the agent, for one that is not in the space; numbers may be out of bounds.
         """
         try:
+            if self.action == "continuous":
+                return read_actions(np.array(actions), (len(actions), ACTION_DIM))
             return self.read(_stack(actions), len(actions))
         except (ValueError, AttributeError):  # an action is wrong: read one by one to name the agent
             named = zip(agents, actions, strict=True)
@@ -113,8 +117,10 @@ class AgentSpaces:
 
     def read_rows(self, actions: Any, batch: int, mechs: int) -> NDArray[np.float32]:
         """Vectors (B, M, A) of actions with two leading axes, (B, M, ...). Raises ValueError."""
+        if self.action == "continuous":
+            return read_actions(as_array(actions, "actions"), (batch, mechs, ACTION_DIM), "actions")
         if self.action != "dict":
-            width = ACTION_DIM if self.action == "continuous" else len(choice_sizes(self.action))
+            width = len(choice_sizes(self.action))
             shape = (batch, mechs) if self.action == "discrete" else (batch, mechs, width)
             actions = np.asarray(actions)
             if actions.shape != shape:
