@@ -199,12 +199,12 @@ def _terrain_face(position: float, moved: float, half: float) -> float:
 
 @kernel
 def move_along(
-    tables: Tables, columns: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int
+    tables: Tables, columns: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int, body: int
 ) -> int:  # fmt: skip
     """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge allow.
 
-    `here` are the solid heights under it, see `solid_under`; returns those at its new position. `count`: see
-    `_count_near`.
+    `here` are the solid heights under it, see `solid_under`; returns those at its new position. `body` are the heights
+    that it occupies. `count`: see `_count_near`.
     """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
@@ -214,7 +214,7 @@ def move_along(
     if x == mech.x and y == mech.y:
         return here
     there = here if covers_same_cells(mech_class, mech, x, y) else solid_under(columns, mech_class, x, y)
-    if there & body_mask(mech_class, mech.z):
+    if there & body:
         if _try_step_up(tables, mechs, near, count, m, x, y, here, there):
             return there
         if x != mech.x:
@@ -296,8 +296,11 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
             add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
     count = _count_near(tables, mechs, near, m, dx, dy)
     if dx != 0.0 or dy != 0.0:
-        here = move_along(tables, columns, mechs, near, count, m, dx, 0.0, here)
-        here = move_along(tables, columns, mechs, near, count, m, 0.0, dy, here)
+        z, body = mech.z, body_mask(mech_class, mech.z)
+        here = move_along(tables, columns, mechs, near, count, m, dx, 0.0, here, body)
+        if mech.z != z:
+            body = body_mask(mech_class, mech.z)
+        here = move_along(tables, columns, mechs, near, count, m, 0.0, dy, here, body)
         if walk.harmless == walk.surveyed:
             walk.solid = here
         elif not covers_same_cells(mech_class, mech, x, y):
