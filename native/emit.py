@@ -7,6 +7,13 @@ from llvmlite import binding as llvm
 OUTSIDE = {"numba_frexp"}
 """The functions that kernels may call and that the library defines itself, in support.c."""
 
+llvm.set_option("emit", "-disable-loop-idiom-memset")  # lower.py sets it, too
+# Loops that fill arrays stay loops, in the vectors of each processor. Else LLVM calls `memset`, whose code in support.c
+# is for every processor: a decision of 10 v 10 fills 60 kB of observations with zeros.
+
+FEATURES = {"x86-64-v4": "-prefer-256-bit"}
+"""LLVM's features by processor, besides its own: v4 has vectors of 512 bits, not of 256."""
+
 _INTRINSICS = {
     *("abs", "assume", "bitreverse", "bswap", "ceil", "copysign", "ctlz", "ctpop", "cttz", "experimental", "fabs"),
     *("floor", "fshl", "fshr", "lifetime", "masked", "memcpy", "memmove", "memset", "sadd", "smax", "smin", "smul"),
@@ -30,7 +37,7 @@ def emit(bitcode: bytes, symbol: str, export: str, triple: str, processor: str) 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(triple).create_target_machine(
-        cpu=processor, opt=3, reloc="pic", codemodel="default"
+        cpu=processor, features=FEATURES.get(processor, ""), opt=3, reloc="pic", codemodel="default"
     )
     module = llvm.parse_bitcode(bitcode)
     wrapper = llvm.parse_assembly(_wrapper(module.get_function(symbol), symbol, export, "windows" in triple))

@@ -139,6 +139,13 @@ def index_without_wrap() -> None:
     arrayobj.fix_integer_index = as_it_is
 
 
+def keep_fills() -> None:
+    """Let LLVM keep loops that fill arrays, see `emit`."""
+    from llvmlite import binding
+
+    binding.set_option("lower", "-disable-loop-idiom-memset")
+
+
 def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
     """The bitcode of a function and of all that it calls, not optimised, and the function's symbol."""
     import numba
@@ -169,6 +176,7 @@ def main(folder: Path, names: list[str]) -> None:
     before = {path.relative_to(PACKAGE).as_posix(): _library.file_digest(path) for path in PACKAGE.rglob("*.py")}
     samples = sample_arguments()
     index_without_wrap()
+    keep_fills()
     functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
     for name in names or ENTRIES:
         arguments = dict(zip(inspect.signature(functions[name]).parameters, samples[name], strict=True))

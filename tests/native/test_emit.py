@@ -46,6 +46,26 @@ def test_a_function_whose_bits_differ_between_systems_is_refused(call):
         emit(bitcode(text), "kernel", "exported", TARGETS["linux-x86_64"].triple, "x86-64-v2")
 
 
+@pytest.mark.parametrize("level", [level for level, _ in TARGETS["linux-x86_64"].levels])
+def test_loops_that_fill_arrays_call_no_function(level):
+    text = """
+    define i32 @kernel(ptr %result, ptr %exception, i64 %count, ptr %out) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [0, %entry], [%next, %loop]
+      %place = getelementptr float, ptr %out, i64 %i
+      store float 0.0, ptr %place
+      %next = add nuw nsw i64 %i, 1
+      %again = icmp slt i64 %next, %count
+      br i1 %again, label %loop, label %end
+    end:
+      ret i32 0
+    }
+    """
+    assert b"memset" not in emit(bitcode(text), "kernel", "exported", TARGETS["linux-x86_64"].triple, level)
+
+
 def test_a_function_that_the_library_does_not_define_is_refused():
     text = """
     declare i32 @PyErr_Occurred()

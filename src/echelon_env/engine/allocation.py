@@ -19,6 +19,7 @@ from echelon_env.engine.state import (
     COLUMN,
     EVENT,
     MECH,
+    OTHERS,
     PAINT_MARK,
     PROJECTILE,
     SIGHTING,
@@ -28,7 +29,7 @@ from echelon_env.engine.state import (
     Outputs,
     State,
 )
-from echelon_env.layout.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS, OBSERVATION_DIM
+from echelon_env.layout.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS, OBSERVATION_DIM, Contact
 
 MAX_RECORDS = 1_000_000
 """Largest allowed capacity for projectiles, for smoke clouds, and for events of a decision."""
@@ -141,6 +142,8 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
         walks=np.zeros((num_battles, mechs), WALK),
         blocks=np.zeros((num_battles, blocks, blocks), BLOCK),
         ego=np.zeros((num_battles, 3, EGO_SIDE**2), np.uint32),
+        looks=np.zeros((num_battles, mechs, len(Contact)), np.float32),
+        others=np.zeros((num_battles, 4, OTHERS), np.float64),
         ranks=np.zeros((num_battles, 2, max(CONTACT_ROWS, INTEL_ROWS)), np.float64),
         pending=np.zeros((num_battles, mechs, 4), np.float64),
         visible=np.zeros((num_battles, mechs, mechs), np.int8),

@@ -15,7 +15,7 @@ from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip
 from echelon_env.engine.hazards import ground_harm
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import surface_below
-from echelon_env.engine.state import EGO_AT, EGO_INSIDE, EGO_SOLID, State
+from echelon_env.engine.state import EGO_AT, EGO_INSIDE, EGO_LISTED, EGO_SOLID, State
 from echelon_env.engine.tables import Tables
 from echelon_env.layout.observations import STREAMS, EgoCell
 
@@ -58,6 +58,16 @@ def _gather(columns: Any, ego: Any) -> int:
 
 
 @kernel
+def _list_hazards(columns: Any, ego: Any) -> int:
+    """List the cells of the map whose columns are hazardous, without a branch. Return how many they are."""
+    count, flat = 0, columns.flat
+    for k in range(ego.shape[1]):
+        ego[EGO_LISTED, count] = k
+        count += integer(flat[integer(ego[EGO_AT, k])].hazard != 0) & integer(ego[EGO_INSIDE, k])
+    return count
+
+
+@kernel
 def _write_obstacles(rules: Row, feet: float, head: float, ego: Any, row: Any) -> None:
     level = math.ceil(head - CONTACT_TOLERANCE)
     for k in range(ego.shape[1]):
@@ -75,8 +85,8 @@ def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
     hazardous = _gather(columns, ego)
     _write_obstacles(rules, mech.z, head, ego, row)
     if hazardous:
-        for k in range(ego.shape[1]):
+        for i in range(_list_hazards(columns, ego)):
+            k = integer(ego[EGO_LISTED, i])
             at = integer(ego[EGO_AT, k])
-            if columns.flat[at].hazard and ego[EGO_INSIDE, k]:
-                harm = ground_harm(tables, state.voxels[b], columns.flat[at], at % size, at // size, mech.z, head)
-                row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.HAZARD] = harm
+            harm = ground_harm(tables, state.voxels[b], columns.flat[at], at % size, at // size, mech.z, head)
+            row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.HAZARD] = harm

@@ -65,11 +65,13 @@ def ground_harm(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet
 @kernel
 def apply_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
     """Effects of hazards on a living mech in this tick. Their damage becomes pending."""
-    mech = state.mechs[b, m]
+    mech, walk = state.mechs[b, m], state.walks[b, m]
     speed_factor, heating, cooling, damage = 1.0, 0.0, 0.0, 0.0
+    if walk.harmless == state.battles[b].terrain_changes + 1:
+        return Hazards(speed_factor, heating, cooling)
     mech_class = tables.classes[mech.mech_class]
-    survey(state.battles[b], state.columns[b], mech_class, mech, state.walks[b, m])
-    if integer(state.walks[b, m].hazard) & body_mask(mech_class, mech.z):
+    survey(state.battles[b], state.columns[b], mech_class, mech, walk)
+    if walk.hazard != 0 and integer(walk.hazard) & body_mask(mech_class, mech.z):
         touched = materials_touched(state.columns[b], state.voxels[b], mech_class, mech)
         for code in range(bit_length(touched)):
             if (touched >> code) & 1:

@@ -67,6 +67,15 @@ def list_near(tables: Tables, state: State, b: int) -> None:
 
 
 @kernel
+def _any_near(near: Any) -> bool:
+    """Whether any mech may touch another one in this decision. If none may, the order of moves does not matter."""
+    count = 0
+    for m in range(near.shape[0]):
+        count |= integer(near[m, 0])
+    return count != 0
+
+
+@kernel
 def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
     """Shuffle the mechs (Fisher-Yates over the spawn places) into this tick's movement order."""
     count = order.shape[0]
@@ -190,12 +199,12 @@ def _terrain_face(position: float, moved: float, half: float) -> float:
 
 @kernel
 def move_along(
-    tables: Tables, columns: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int
+    tables: Tables, columns: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int, body: int
 ) -> int:  # fmt: skip
     """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge allow.
 
-    `here` are the solid heights under it, see `solid_under`; returns those at its new position. `count`: see
-    `_count_near`.
+    `here` are the solid heights under it, see `solid_under`; returns those at its new position. `body` are the heights
+    that it occupies. `count`: see `_count_near`.
     """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
@@ -205,7 +214,7 @@ def move_along(
     if x == mech.x and y == mech.y:
         return here
     there = here if covers_same_cells(mech_class, mech, x, y) else solid_under(columns, mech_class, x, y)
-    if there & body_mask(mech_class, mech.z):
+    if there & body:
         if _try_step_up(tables, mechs, near, count, m, x, y, here, there):
             return there
         if x != mech.x:
@@ -256,8 +265,19 @@ def move_vertically(tables: Tables, mechs: Any, near: Any, count: int, m: int, h
 
 
 @kernel
+def turn_all(tables: Tables, mechs: Any) -> None:
+    """One tick of the turns of a battle's mechs. They do not depend on each other, so the processor overlaps them."""
+    for m in range(mechs.shape[0]):
+        mech = mechs[m]
+        if mech.turn != 0.0 and in_control(mech):
+            turn_rate = tables.classes[mech.mech_class].turn_rate
+            mech.yaw = wrap_angle(mech.yaw + mech.turn * turn_rate * tables.rules[0].dt)
+            mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
+
+
+@kernel
 def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
-    """One tick of a mech's movement: turn, then x, y and z."""
+    """One tick of a mech's movement after its turn: x, y and z."""
     rules, columns, mechs, near = tables.rules[0], state.columns[b], state.mechs[b], state.near[b, m]
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
@@ -267,9 +287,6 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     here = integer(walk.solid)
     dx, dy = 0.0, 0.0
     if in_control(mech):
-        if mech.turn != 0.0:
-            mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)
-            mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
         reach = mech_class.top_speed * mech.speed_factor * rules.dt
         if mech.legs <= 0.0:
             reach *= rules.legged_speed
@@ -279,8 +296,11 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
             add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
     count = _count_near(tables, mechs, near, m, dx, dy)
     if dx != 0.0 or dy != 0.0:
-        here = move_along(tables, columns, mechs, near, count, m, dx, 0.0, here)
-        here = move_along(tables, columns, mechs, near, count, m, 0.0, dy, here)
+        z, body = mech.z, body_mask(mech_class, mech.z)
+        here = move_along(tables, columns, mechs, near, count, m, dx, 0.0, here, body)
+        if mech.z != z:
+            body = body_mask(mech_class, mech.z)
+        here = move_along(tables, columns, mechs, near, count, m, 0.0, dy, here, body)
         if walk.harmless == walk.surveyed:
             walk.solid = here
         elif not covers_same_cells(mech_class, mech, x, y):
@@ -292,10 +312,13 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
 
 @kernel
 def move_all(tables: Tables, state: State, b: int) -> None:
-    """One tick of movement of a battle's living mechs, in random order."""
-    mechs, move_order = state.mechs[b], state.move_order[b]
-    draw_move_order(state.battles[b], state.order[b], move_order)
-    for place in range(move_order.shape[0]):
-        m = integer(move_order[place])
+    """One tick of movement of a battle's living mechs: all turn, then they move in random order."""
+    mechs, order = state.mechs[b], state.order[b]
+    turn_all(tables, mechs)
+    if _any_near(state.near[b]):
+        draw_move_order(state.battles[b], order, state.move_order[b])
+        order = state.move_order[b]
+    for place in range(order.shape[0]):
+        m = integer(order[place])
         if mechs[m].alive:
             move_mech(tables, state, b, m)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from echelon_env.engine.body import radiation
 from echelon_env.engine.ego_map import EGO_MAP_AT, write_ego_map
 from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.kernels import Row, integer, kernel
+from echelon_env.engine.others import forward_left, locate_others, write_looks
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
-from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
+from echelon_env.engine.state import DISTANCE, ECCM, ECM, FORWARD, IN_SIGHT, LEFTWARD, NO_MECH, UPWARD, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import centre_height
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
 from echelon_env.layout.observations import (
+    CLASS_NAMES,
     COMM_CLASS,
     COMM_ROWS,
     CONTACT_CLASS,
@@ -36,6 +36,7 @@ from echelon_env.layout.observations import (
 SELF_AT = STREAMS["self"].start
 OBJECTIVE_AT = STREAMS["objective"].start
 CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
+BODY_AT = int(Contact.ARMOUR)  # the first feature of a contact that does not depend on the observer, see `looks`
 CONTACTS_MASK_AT = STREAMS["contacts_mask"].start
 SQUAD_AT, SQUAD_WIDTH = STREAMS["squad"].start, STREAMS["squad"].row_width
 SQUAD_MASK_AT = STREAMS["squad_mask"].start
@@ -44,12 +45,6 @@ INTEL_MASK_AT = STREAMS["intel_mask"].start
 COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
 COMM_MASK_AT = STREAMS["comm_mask"].start
 BATTLE_MAP_AT = STREAMS["battle_map"].start
-
-
-@kernel
-def forward_left(mech: Row, dx: float, dy: float) -> tuple[float, float]:
-    """A planar vector in a mech's own frame."""
-    return dx * mech.facing_x + dy * mech.facing_y, dy * mech.facing_x - dx * mech.facing_y
 
 
 @kernel
@@ -147,26 +142,24 @@ def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> N
 
 
 @kernel
-def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The visible enemies, in the order of the contact table."""
-    rules, battle, mechs = tables.rules[0], state.battles[b], state.mechs[b]
-    mech, z = mechs[m], centre_height(tables, mechs[m])
+def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> int:
+    """The visible enemies, in the order of the contact table. Returns how many they are."""
+    rules, mechs, others = tables.rules[0], state.mechs[b], state.others[b]
+    mech = mechs[m]
     for slot in range(mech.contacts.shape[0]):
         o = integer(mech.contacts[slot])
         if o == NO_MECH:
-            return
-        other = mechs[o]
-        other_class = tables.classes[other.mech_class]
+            return slot
+        other, look = mechs[o], state.looks[b, o]
         at = CONTACTS_AT + slot * CONTACT_WIDTH
-        dx, dy, dz = other.x - mech.x, other.y - mech.y, centre_height(tables, other) - z
-        distance, (east, north) = math.sqrt(dx * dx + dy * dy + dz * dz), unit_in_plane(dx, dy)
-        forward, left = forward_left(mech, east, north)
         row[CONTACTS_MASK_AT + slot] = 1.0
-        row[at + Contact.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
-        row[at + Contact.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
-        row[at + Contact.DISTANCE] = min(1.0, distance / rules.map_diagonal)
-        row[at + Contact.RANGE] = min(1.0, distance / rules.range_scale)
-        row[at + Contact.ELEVATION] = dz / rules.map_height
+        for feature in range(BODY_AT, CONTACT_WIDTH):
+            row[at + feature] = look[feature]
+        row[at + Contact.DIRECTION_FORWARD] = others[FORWARD, slot]
+        row[at + Contact.DIRECTION_LEFT] = others[LEFTWARD, slot]
+        row[at + Contact.DISTANCE] = min(1.0, others[DISTANCE, slot] / rules.map_diagonal)
+        row[at + Contact.RANGE] = min(1.0, others[DISTANCE, slot] / rules.range_scale)
+        row[at + Contact.ELEVATION] = others[UPWARD, slot] / rules.map_height
         row[at + Contact.LINE_OF_SIGHT] = state.visible[b, m, o] == IN_SIGHT
         forward, left = forward_left(mech, other.vx - mech.vx, other.vy - mech.vy)
         row[at + Contact.VELOCITY_FORWARD] = clip(0.5 * forward / rules.speed_scale, -1.0, 1.0)
@@ -174,74 +167,63 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
         forward, left = forward_left(mech, other.facing_x, other.facing_y)
         row[at + Contact.FACING_FORWARD] = clip(forward, -1.0, 1.0)
         row[at + Contact.FACING_LEFT] = clip(left, -1.0, 1.0)
-        row[at + Contact.ARMOUR] = other.armour / other_class.armour
-        row[at + Contact.HEAT] = other.heat / other_class.heat_capacity
-        row[at + Contact.SHUTDOWN] = other.shutdown
-        row[at + Contact.FALLEN] = other.fallen > 0
-        row[at + Contact.LEGGED] = other.legs <= 0.0
         row[at + Contact.PAINTED] = is_painted(state, b, integer(mech.pack), o)
-        row[at + Contact.RADIATING] = radiation(other) != SILENT
-        row[at + Contact.IN_ZONE] = is_inside(rules, battle, other)
         row[at + Contact.IS_TARGET] = o == mech.target
-        if other_class.one_hot >= 0:
-            row[at + CONTACT_CLASS + other_class.one_hot] = 1.0
+    return int(mech.contacts.shape[0])
 
 
 @kernel
-def _write_mate(tables: Tables, state: State, b: int, m: int, z: float, o: int, slot: int, row: Any) -> None:
-    rules, battle, mech, other = tables.rules[0], state.battles[b], state.mechs[b, m], state.mechs[b, o]
-    other_class = tables.classes[other.mech_class]
+def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int, which: int, row: Any) -> None:
+    rules, others, look = tables.rules[0], state.others[b], state.looks[b, o]
     at = SQUAD_AT + slot * SQUAD_WIDTH
-    dx, dy, dz = other.x - mech.x, other.y - mech.y, centre_height(tables, other) - z
-    distance, (east, north) = math.sqrt(dx * dx + dy * dy + dz * dz), unit_in_plane(dx, dy)
-    forward, left = forward_left(mech, east, north)
     row[SQUAD_MASK_AT + slot] = 1.0
-    row[at + Squad.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
-    row[at + Squad.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
-    row[at + Squad.DISTANCE] = min(1.0, distance / rules.map_diagonal)
-    row[at + Squad.ELEVATION] = dz / rules.map_height
-    row[at + Squad.ARMOUR] = other.armour / other_class.armour
-    row[at + Squad.HEAT] = other.heat / other_class.heat_capacity
-    row[at + Squad.SHUTDOWN] = other.shutdown
-    row[at + Squad.FALLEN] = other.fallen > 0
-    row[at + Squad.IN_ZONE] = is_inside(rules, battle, other)
-    row[at + Squad.SAME_PACK] = other.pack == mech.pack
-    if other_class.one_hot >= 0:
-        row[at + SQUAD_CLASS + other_class.one_hot] = 1.0
+    row[at + Squad.DIRECTION_FORWARD] = others[FORWARD, which]
+    row[at + Squad.DIRECTION_LEFT] = others[LEFTWARD, which]
+    row[at + Squad.DISTANCE] = min(1.0, others[DISTANCE, which] / rules.map_diagonal)
+    row[at + Squad.ELEVATION] = others[UPWARD, which] / rules.map_height
+    row[at + Squad.ARMOUR] = look[Contact.ARMOUR]
+    row[at + Squad.HEAT] = look[Contact.HEAT]
+    row[at + Squad.SHUTDOWN] = look[Contact.SHUTDOWN]
+    row[at + Squad.FALLEN] = look[Contact.FALLEN]
+    row[at + Squad.IN_ZONE] = look[Contact.IN_ZONE]
+    row[at + Squad.SAME_PACK] = state.mechs[b, o].pack == state.mechs[b, m].pack
+    for name in range(len(CLASS_NAMES)):
+        row[at + SQUAD_CLASS + name] = look[CONTACT_CLASS + name]
 
 
 @kernel
-def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Living team-mates: those of the own pack, then those of the other packs, each in roster order."""
-    slot, z = 0, centre_height(tables, state.mechs[b, m])
+def write_squad(tables: Tables, state: State, b: int, m: int, first: int, row: Any) -> int:
+    """Living team-mates: those of the own pack, then those of the other packs, each in roster order.
+
+    `first` is the first one's column in `State.others`; returns the one after the last.
+    """
+    slot = 0
     for i in range(tables.mates.shape[1]):
         o = integer(tables.mates[m, i])
         if o == NO_MECH or slot == SQUAD_ROWS:
-            return
+            break
         if state.mechs[b, o].alive:
-            _write_mate(tables, state, b, m, z, o, slot, row)
+            _write_mate(tables, state, b, m, o, slot, first + slot, row)
             slot += 1
+    return first + slot
 
 
 @kernel
-def write_intel(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Enemies that the pack remembers and that are in no contact row."""
-    rules, mech = tables.rules[0], state.mechs[b, m]
-    pack, z = integer(mech.pack), centre_height(tables, mech)
+def write_intel(tables: Tables, state: State, b: int, m: int, first: int, row: Any) -> None:
+    """Enemies that the pack remembers and that are in no contact row. `first`: see `write_squad`."""
+    rules, mech, others = tables.rules[0], state.mechs[b, m], state.others[b]
+    pack = integer(mech.pack)
     for slot in range(mech.intel.shape[0]):
         o = integer(mech.intel[slot])
         if o == NO_MECH:
             return
         sighting, other_class = state.sightings[b, pack, o], tables.classes[state.mechs[b, o].mech_class]
         at = INTEL_AT + slot * INTEL_WIDTH
-        dx, dy, dz = sighting.x - mech.x, sighting.y - mech.y, sighting.z - z
-        distance, (east, north) = math.sqrt(dx * dx + dy * dy + dz * dz), unit_in_plane(dx, dy)
-        forward, left = forward_left(mech, east, north)
         row[INTEL_MASK_AT + slot] = 1.0
-        row[at + Intel.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
-        row[at + Intel.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
-        row[at + Intel.DISTANCE] = min(1.0, distance / rules.map_diagonal)
-        row[at + Intel.ELEVATION] = dz / rules.map_height
+        row[at + Intel.DIRECTION_FORWARD] = others[FORWARD, first + slot]
+        row[at + Intel.DIRECTION_LEFT] = others[LEFTWARD, first + slot]
+        row[at + Intel.DISTANCE] = min(1.0, others[DISTANCE, first + slot] / rules.map_diagonal)
+        row[at + Intel.ELEVATION] = others[UPWARD, first + slot] / rules.map_height
         forward, left = forward_left(mech, sighting.vx, sighting.vy)
         row[at + Intel.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
         row[at + Intel.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
@@ -289,15 +271,17 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 @kernel
 def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
     """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective."""
+    write_looks(tables, state, b)
     for m in range(state.mechs.shape[1]):
         row = observations[m]
         row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0
         write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:
             write_self(tables, state, b, m, row)
-            write_contacts(tables, state, b, m, row)
-            write_squad(tables, state, b, m, row)
-            write_intel(tables, state, b, m, row)
+            locate_others(tables, state, b, m)
+            mates = write_contacts(tables, state, b, m, row)
+            enemies = write_squad(tables, state, b, m, mates, row)
+            write_intel(tables, state, b, m, enemies, row)
             write_comm(tables, state, b, m, row)
             write_ego_map(tables, state, b, m, row)
             write_battle_map(state, b, m, row)

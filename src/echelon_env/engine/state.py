@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.kernels import integer
 from echelon_env.layout.actions import COMM_DIM
-from echelon_env.layout.observations import CONTACT_ROWS, INTEL_ROWS
+from echelon_env.layout.observations import CONTACT_ROWS, INTEL_ROWS, SQUAD_ROWS
 
 NO_MECH = integer(-1)
 
@@ -69,6 +69,15 @@ EVENT_KINDS = tuple(EVENT_MEANINGS)
 
 # Values of each cell of an ego map (second axis of `ego`).
 EGO_AT, EGO_INSIDE, EGO_SOLID = range(3)
+EGO_LISTED = EGO_SOLID  # then in its place: indices of hazardous cells
+
+# Values of each other mech that a mech observes (second axis of `others`): first its offset in metres, then the forward
+# and the left part of the direction to it in place of the offset's, the height, and the distance in metres.
+FORWARD, LEFTWARD, UPWARD, DISTANCE = range(4)
+LANES = 8
+"""The number of others that are handled at a time."""
+OTHERS = -(CONTACT_ROWS + SQUAD_ROWS + INTEL_ROWS) // LANES * -LANES
+"""Room for all others that a mech observes."""
 
 # Pending effects on a mech in a tick (last axis of `pending`).
 BODY, LEGS, HEAT, STABILITY = range(4)
@@ -336,11 +345,13 @@ class State(NamedTuple):
     pending: NDArray[np.float64]  # (B, M, 4) BODY, LEGS, HEAT, STABILITY pending for each mech in a tick
     blocks: NDArray[Any]  # (B, ceil(Y / 4), ceil(X / 4)) BLOCK: the bits that any of a block's columns has
     ego: NDArray[np.uint32]  # (B, 3, cells) EGO_AT (flat index of the column), EGO_INSIDE, EGO_SOLID of an ego map
+    looks: NDArray[np.float32]  # (B, M, F) the contact row of each living mech without what depends on its observer
+    others: NDArray[np.float64]  # (B, 4, rows) FORWARD, LEFTWARD, UPWARD, DISTANCE of the others that a mech observes
     ranks: NDArray[np.float64]  # (B, 2, rows) what a table that is being sorted is sorted by, first and second
     blockers: NDArray[np.int16]  # (B, M, M, 2) column (iy, ix) that last blocked the line between two mechs
 
 
-SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "ranks", "blockers")
+SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "looks", "others", "ranks", "blockers")
 """Arrays of the state that every decision writes before it reads them, with three exceptions. `list_near` initializes
 `walks` and `near`; no kernel may survey the ground before. Exceptions: `pending` is all zeros between decisions,
 `blocks` follows from `columns` (`voxels.blocks_of`), and `blockers` holds columns that are only guesses and are tested
