@@ -21,7 +21,7 @@ from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import BLUE, RED
+from echelon_env.engine.state import BLUE, RED, SCRATCH
 from echelon_env.evaluate.networks import PolicyFactory
 from echelon_env.evaluate.players import IDLE
 from echelon_env.evaluate.seeds import evaluation_seed
@@ -125,6 +125,9 @@ class Game:
         if check_integer("number", number, 0) >= MAX_STARTS:
             raise ConfigError(f"number: expected a battle below {MAX_STARTS:,}, got {number}")
         seed = evaluation_seed(self._seed, number)
+        for name in SCRATCH:  # what earlier battles left there is no part of this one
+            array = getattr(self._engine.state, name)
+            array[...] = np.zeros((), array.dtype)
         with Recorder(self._engine, self.players) as recorder:
             self._engine.reset([seed])
             header = battle_header(recorder.current())
