@@ -227,7 +227,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         return self._observations()
 
     def close(self) -> None:
-        """Stop the engine's threads."""
+        """Stop the threads of the engine and of an opponent that was given by name."""
         self.battles.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine
-from echelon_env.engine.workers import Workers, shares
+from echelon_env.engine.workers import Workers, _Share, shares
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -149,8 +149,8 @@ def test_copies_have_their_own_threads(renew):
 
 
 def test_threads_end_with_what_owns_them():
-    engine = BattleEngine("duel-open", 2, num_threads=3)
-    engine.reset([1, 2])
+    engine = BattleEngine("duel-open", 3, num_threads=3)
+    engine.reset([1, 2, 3])
     threads, gone = engine._workers._threads, weakref.ref(engine)
     assert len(threads) == 2
     assert all(thread.is_alive() for thread in threads)
@@ -179,3 +179,43 @@ def test_shares_have_a_least_size(count, threads):
     ranges = shares(count, threads, least=16)
     assert [i for first, last in ranges for i in range(first, last)] == list(range(count))
     assert all(last - first >= 16 for first, last in ranges[:-1])
+
+
+class InterruptedLock:
+    """A lock whose second wait is interrupted, after `then` is set."""
+
+    def __init__(self, then):
+        self._lock, self._then, self._waits = threading.Lock(), then, 0
+
+    def acquire(self):
+        self._waits += 1
+        if self._waits == 2:
+            self._then.set()
+            raise KeyboardInterrupt
+        return self._lock.acquire()
+
+    def release(self):
+        self._lock.release()
+
+
+def test_an_interrupted_wait_goes_on_until_the_other_thread_is_done():
+    goes_on, done = threading.Event(), []
+    share = _Share(lambda number: done.append(number) if goes_on.wait(60) else None, iter([(7,)]))
+    share._running = InterruptedLock(goes_on)
+    share._running.acquire()
+    thread = threading.Thread(target=share.run)
+    thread.start()
+    while not share._taken.locked():
+        pass
+    assert isinstance(share.end(), KeyboardInterrupt)
+    assert done == [7]
+    thread.join()
+
+
+def test_no_more_threads_start_than_there_are_calls():
+    workers = Workers(8)
+    workers.for_all(lambda _: None, [(0,)])
+    assert workers._threads == []
+    workers.for_all(lambda _: None, [(0,), (1,), (2,)])
+    assert len(workers._threads) == 2
+    workers.close()

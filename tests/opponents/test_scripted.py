@@ -209,3 +209,22 @@ def test_experts_play_either_side_equally_well():
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_level_plays_either_side_equally_well(level):
     assert_fair(level, 400)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_an_interrupted_act_loses_nothing(num_threads, monkeypatch):
+    observations = BattleEngine("skirmish").reset([1])[0].copy()
+    expected = opponents.make("expert", 0, "skirmish").act(observations)
+    policy = opponents.make("expert", 0, "skirmish", num_threads=num_threads)
+    rows = policy._rows
+    kernels = rows._act_rows
+
+    def interrupt(*arrays):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rows, "_act_rows", [interrupt] * num_threads)
+    with pytest.raises(KeyboardInterrupt):
+        policy.act(observations)
+    assert rows._act_rows == [interrupt] * num_threads
+    monkeypatch.setattr(rows, "_act_rows", kernels)
+    assert np.array_equal(policy.act(observations), expected)

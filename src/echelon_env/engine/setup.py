@@ -129,7 +129,7 @@ def turn_battle_maps(state: State, b: int, survey: Any) -> None:
 
 @kernel
 def place_all(tables: Tables, state: State, spawns: Any, classes: Any, survey: Any, top: int, b: int) -> None:
-    """Start a battle whose arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
+    """Start a battle whose lasting arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
     With `top` 0 all that follows from the map is already set, too: columns, blocks, the number of hazards, the survey.
     """

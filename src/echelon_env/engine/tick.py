@@ -95,7 +95,7 @@ def step_range(
 def begin_battle(
     tables: Tables, state: State, spawns: Any, classes: Any, surveys: Any, top: int, b: int
 ) -> None:  # fmt: skip
-    """Start battle b, whose arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
+    """Start battle b, whose lasting arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
     `spawns` (B, 2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes. All voxels
     above `top` metres are air. `surveys` (B, F) float32 get what the battlefield maps show, see `setup.survey_map`.

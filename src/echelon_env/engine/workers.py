@@ -41,17 +41,16 @@ class Workers:
     def for_all(self, function: Callable[..., None], arguments: Sequence[Arguments]) -> None:
         """Call a function with each tuple of arguments. Every thread takes the next one until none is left.
 
-        Raises the exception of a call after all threads have stopped.
+        Raises the exception of a call, and KeyboardInterrupt, after all threads have stopped.
         """
         left = iter(arguments)  # threads share it: a list's iterator yields each entry once
-        if not self._open:
-            _work(function, left)
-            return
-        self._start()
-        shares = [_Share(function, left) for _ in range(min(self.num_threads, len(arguments)) - 1)]
-        for share in shares:
-            self._shares.put(share)
+        others = min(self.num_threads, len(arguments)) - 1 if self._open else 0
+        self._start(others)
+        shares: list[_Share] = []
         try:
+            for _ in range(others):
+                shares.append(_Share(function, left))
+                self._shares.put(shares[-1])
             _work(function, left)
         finally:
             errors = [share.end() for share in shares]
@@ -71,13 +70,14 @@ class Workers:
         self._threads: list[Thread] = []
         self._starting = Lock()
 
-    def _start(self) -> None:
-        """Start the other threads, which do not keep this object alive."""
-        if len(self._threads) < self.num_threads - 1:
+    def _start(self, others: int) -> None:
+        """Start so many other threads, unless they run. They do not keep this object alive."""
+        if len(self._threads) < others:
             with self._starting:
-                while len(self._threads) < self.num_threads - 1:
-                    self._threads.append(Thread(target=_serve, args=(self._shares,), daemon=True))
-                    self._threads[-1].start()
+                while len(self._threads) < others:
+                    thread = Thread(target=_serve, args=(self._shares,), daemon=True)
+                    thread.start()
+                    self._threads.append(thread)
 
     def _stop(self) -> None:
         for _ in self._threads:
@@ -98,6 +98,7 @@ class _Share:
         self._function, self._left = function, left
         self._taken, self._running = Lock(), Lock()
         self._running.acquire()
+        self._done = False
         self._error: BaseException | None = None
 
     def run(self) -> None:
@@ -108,12 +109,17 @@ class _Share:
             except BaseException as error:  # the caller raises it
                 self._error = error
             finally:
+                self._done = True
                 self._running.release()
 
     def end(self) -> BaseException | None:
         """Wait until it is done, and return the exception; if no thread has begun, keep all from it."""
         if not self._taken.acquire(blocking=False):
-            self._running.acquire()
+            while not self._done:
+                try:
+                    self._running.acquire()
+                except KeyboardInterrupt as error:  # the caller's; the other thread still works
+                    self._error = error
         return self._error
 
 

@@ -195,7 +195,7 @@ class AutoresetBattles:
         return masks.reshape(*self._agents.episodes.shape, -1)
 
     def close(self) -> None:
-        """Stop the engine's threads."""
+        """Stop the threads of the engine and of policies that were given by name."""
         self.battles.close()
 
     def _start(

@@ -160,7 +160,7 @@ class BattleBatchEnv:
         return self._battles.action_masks().astype(np.bool_)
 
     def close(self) -> None:
-        """Stop the engine's threads."""
+        """Stop the threads of the engine and of policies that were given by name."""
         self._battles.close()
 
     def _observe(self, vectors: NDArray[np.float32], report: Report) -> Any:

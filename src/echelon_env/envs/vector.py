@@ -148,6 +148,6 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return self._screen.render_all()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Stop the engine's threads."""
+        """Stop the threads of the engine and of policies that were given by name."""
         self._screen.close()
         self._battles.close()

@@ -24,7 +24,7 @@ from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays,
 Floats = NDArray[np.float32]
 
 LEAST_ROWS = 16
-"""Rows of the smallest range that a thread takes: fewer cost less than starting a thread does."""
+"""Rows of the smallest range that a thread takes, but for the last: fewer cost less than waking a thread does."""
 
 
 @entry_point
@@ -86,19 +86,20 @@ class ScriptedRows:
         self._memories["seed"][mask] = self.seed
 
     def act(self, observations: Floats, levels: NDArray[np.int64]) -> Floats:
-        """Actions (R, A) for observations (R, D) at levels (R,), indices into `LEVELS`; zeros for dead mechs."""
+        """Actions (R, A) for observations (R, D) at levels (R,), indices into `LEVELS`; zeros for dead mechs.
+
+        One thread at a time may call it.
+        """
         rows = np.ascontiguousarray(observations, np.float32)
         if not rows.flags.writeable:
             rows = rows.copy()  # for Numba a read-only array has another type
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
-        arrays = levels, rows, self._memories, actions
+        arrays, free = (levels, rows, self._memories, actions), self._act_rows.copy()
 
         def act_range(first: int, last: int) -> None:
-            kernel = self._act_rows.pop()
-            try:
-                kernel(*[array[first:last] for array in arrays])
-            finally:
-                self._act_rows.append(kernel)
+            kernel = free.pop()
+            kernel(*[array[first:last] for array in arrays])
+            free.append(kernel)
 
         self._workers.for_all(act_range, shares(len(rows), self.num_threads, LEAST_ROWS))
         return actions
