@@ -126,19 +126,19 @@ ENTRIES = (
         "on for a minute.",
     ),
     Entry(
-        "duel", "champion", "expert", 0, 68.6, Camera(40, 56, 14, -0.5),
-        "The champion has fired smoke at the expert in the zone, and shells follow. The expert is destroyed without a "
-        "shot of its own.",
+        "duel", "champion", "expert", 20, 226.6, Camera(31, 68.5, 13, -0.5, 0.45),
+        "The champion has hit the expert once, and the expert has kept away from it for 40 seconds. When the zone is "
+        "ten points from lost, it comes back and is destroyed.",
     ),
     Entry(
-        "duel-cover", "expert", "champion", 18, 259.6, Camera(42, 19, 14, -0.5),
-        "The two meet at the zone for the last time, and the expert wins. The champion has fired 113 shells, most "
-        "of them at nothing, with 15 hits.",
+        "duel-cover", "expert", "champion", 29, 179.6, Camera(21, 44, 13, -0.5, 0.45),
+        "The champion has 26 of the 30 points that win. Both lose their legs in the last clash, and the expert is left "
+        "with 14 of its 150 hit points.",
     ),
     Entry(
-        "duel-open", "champion", "expert", 18, 51.6, Camera(29, 17, 15, -2.1),
-        "A duel on open ground, where smoke is banned: the champion has about 30 of its 150 hit points left, the "
-        "expert 110. It hits with 9 of 39 shells, the expert with 21 of 40.",
+        "duel-open", "champion", "expert", 24, 91.3, Camera(35, 26.5, 15, -0.5),
+        "A duel on open ground, where smoke is banned: the champion fires until it shuts down, here for the third time "
+        "of six. It hits with 14 of 85 shots, the expert with 21 of 39.",
     ),
 )  # fmt: skip
 
