@@ -353,8 +353,8 @@ class State(NamedTuple):
 
 SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "looks", "others", "ranks", "blockers")
 """Arrays of the state of which every decision writes what its result depends on, with three exceptions. `list_near`
-initializes `walks` and `near`; no kernel may survey the ground before. `looks` has rows of living mechs only, and of `others`
-nothing beyond the last row depends on what is there. Exceptions: `pending` is all zeros between decisions, `blocks`
+initializes `walks` and `near`; no kernel may survey the ground before. `looks` has rows of living mechs only, and no
+result depends on what `others` has beyond its last row. Exceptions: `pending` is all zeros between decisions, `blocks`
 follows from `columns` (`voxels.blocks_of`), and `blockers` holds columns that are only guesses and are tested again."""
 
 
