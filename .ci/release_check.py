@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 import venv
@@ -83,6 +84,16 @@ def build(target: str | None, kind: str) -> None:
     """Build one file in an environment of its own."""
     environment = {**os.environ, **({} if target is None else {"ECHELON_TARGET": target})}
     run(sys.executable, "-m", "build", "--quiet", kind, "--outdir", str(OUT), str(ROOT), env=environment)
+
+
+def check_sdist(sdist: Path, version: str) -> None:
+    """Raise SystemExit for a source archive without what its wheels are built from."""
+    with tarfile.open(sdist) as archive:
+        names = archive.getnames()
+    needed = (f"echelon_env-{version}/{name}" for name in ("README.md", "LICENSE", "pyproject.toml", "hatch_build.py"))
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise SystemExit(f"{sdist.name}: missing: {missing}")
 
 
 def check_wheel(wheel: Path, target: Target | None) -> None:
@@ -177,6 +188,7 @@ def main() -> None:
     print(f"echelon-env {version}: building", flush=True)
     sdist, wheels = build_all(version)
     run(sys.executable, "-m", "twine", "check", "--strict", str(sdist), *map(str, wheels.values()))
+    check_sdist(sdist, version)
     for name, wheel in wheels.items():
         check_wheel(wheel, TARGETS.get(name))
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
