@@ -6,7 +6,7 @@ MINUTES ?= 30
 NOTEBOOKS ?= short
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery site release-check clean
+.PHONY: library wheel wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery site release-check clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -37,14 +37,9 @@ interop: $(VENV)/.installed-dev
 library: $(VENV)/.installed-dev
 	$(BIN)/python -m native
 
-# A wheel with machine code for this machine; wheels for all machines, those for others without a test.
+# A wheel with machine code for this machine; release-check builds those for all machines.
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build --wheel
-
-wheels: $(VENV)/.installed-dev
-	for target in linux-x86_64 linux-aarch64 darwin-aarch64 windows-x86_64 none; do \
-		ECHELON_TARGET=$$target $(BIN)/python -m build --quiet --wheel || exit 1; \
-	done
 
 # All files of a release in build/release, tried in fresh environments; the work tree must have no changes.
 release-check: $(VENV)/.installed-dev

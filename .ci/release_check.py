@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 import venv
@@ -58,12 +59,15 @@ def check_sources() -> str:
     tags = [tag for tag in run("git", "tag", "--points-at", "HEAD", cwd=ROOT).split() if tag.startswith("v")]
     if any(tag != f"v{version}" for tag in tags):
         raise SystemExit(f"expected the tag v{version}, as pyproject.toml says, got {', '.join(tags)}")
-    heading = "Unreleased" if ".dev" in version else rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)"
-    found = re.search(r"^## (.+)\n+(\S.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    if not found or not re.fullmatch(heading, found[1]) or found[2].startswith("## "):
-        raise SystemExit(
-            f"CHANGELOG.md: expected its first section to be '{heading}', with text, for version {version}"
-        )
+    sections = re.split("^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    heading, *lines = sections[1].splitlines() if len(sections) > 1 else [""]
+    date = re.compile(r" \(\d{4}-\d\d-\d\d\)$")
+    right = heading == "Unreleased" if ".dev" in version else date.search(heading) and date.sub("", heading) == version
+    if not right:
+        expected = "Unreleased" if ".dev" in version else f"{version} (YYYY-MM-DD)"
+        raise SystemExit(f"CHANGELOG.md: expected its first section to be '## {expected}', got '## {heading}'")
+    if not any(line.strip() and not line.startswith("#") for line in lines):
+        raise SystemExit(f"CHANGELOG.md: the section '## {heading}' has no text")
     return str(version)
 
 
@@ -83,6 +87,16 @@ def build(target: str | None, kind: str) -> None:
     """Build one file in an environment of its own."""
     environment = {**os.environ, **({} if target is None else {"ECHELON_TARGET": target})}
     run(sys.executable, "-m", "build", "--quiet", kind, "--outdir", str(OUT), str(ROOT), env=environment)
+
+
+def check_sdist(sdist: Path, version: str) -> None:
+    """Raise SystemExit for a source archive without what its wheels are built from."""
+    with tarfile.open(sdist) as archive:
+        names = archive.getnames()
+    needed = (f"echelon_env-{version}/{name}" for name in ("README.md", "LICENSE", "pyproject.toml", "hatch_build.py"))
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise SystemExit(f"{sdist.name}: missing: {missing}")
 
 
 def check_wheel(wheel: Path, target: Target | None) -> None:
@@ -130,23 +144,28 @@ def check_metadata(name: str, metadata: Message) -> None:
 
 
 def try_installed(what: str, requirement: str, work: Path) -> None:
-    """Install into a fresh environment without extras, and play there."""
+    """Install into a fresh environment `what` without extras, and play there."""
     python = fresh_environment(work / what, requirement)
     policy = ROOT / "src" / "echelon_env" / "champions" / "duel"
     shutil.copy(ROOT / ".ci" / "smoke.py", work / what)
-    found = os.environ["PATH"]
-    environment = {**os.environ, "ECHELON_POLICY": str(policy), "ECHELON_CACHE_DIR": str(work / what / "cache")}
-    environment["PATH"] = os.pathsep.join([str(python.parent), found])
+    environment = {**without_sources(work / what), "ECHELON_POLICY": str(policy)}
+    environment["PATH"] = os.pathsep.join([str(python.parent), os.environ["PATH"]])
     run(str(python), "-W", "error", "smoke.py", cwd=work / what, env=environment)
 
 
 def try_without_machine_code(wheel: Path, work: Path) -> None:
     """The wheel for any other machine says what it lacks, and plays with the extra `jit`."""
     python = fresh_environment(work / "none", str(wheel))
-    environment = {**os.environ, "ECHELON_CACHE_DIR": str(work / "none" / "cache")}
+    environment = without_sources(work / "none")
     run(str(python), "-W", "error", "-c", WITHOUT_CODE, cwd=work, env=environment)
     install(python, f"{wheel}[jit]")
     run(str(python), "-W", "error", "-c", WITH_JIT, cwd=work, env=environment)
+
+
+def without_sources(folder: Path) -> dict[str, str]:
+    """The variables for Python in a virtual environment: no path to these sources, and an empty cache."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**kept, "ECHELON_CACHE_DIR": str(folder / "cache")}
 
 
 def fresh_environment(folder: Path, requirement: str) -> Path:
@@ -176,19 +195,21 @@ def main() -> None:
     version = check_sources()
     print(f"echelon-env {version}: building", flush=True)
     sdist, wheels = build_all(version)
-    run(sys.executable, "-m", "twine", "check", "--strict", str(sdist), *map(str, wheels.values()))
+    check_sdist(sdist, version)
     for name, wheel in wheels.items():
         check_wheel(wheel, TARGETS.get(name))
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
+        twine = fresh_environment(work / "twine", "twine")
+        run(str(twine), "-m", "twine", "check", "--strict", str(sdist), *map(str, wheels.values()))
         for name, target in TARGETS.items():
             for tag in target.tags:
                 where = ("--target", str(work / name / tag), "--platform", tag, "--no-deps", "--only-binary=:all:")
                 install(Path(sys.executable), *where, str(wheels[name]))
         if machine() in wheels:
-            try_installed(machine(), str(wheels[machine()]), work)
-        try_installed("sdist", str(sdist), work)
+            try_installed("wheel", str(wheels[machine()]), work)
+            try_installed("sdist", str(sdist), work)
         try_without_machine_code(wheels["none"], work)
     print(f"ready to publish: {OUT.relative_to(ROOT)}")
 

@@ -7,6 +7,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+from docs.site.staging import REPOSITORY
+
 project = "Echelon"
 author = "the Echelon authors"
 copyright = author
@@ -47,7 +49,10 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
-html_theme_options = {"navigation_with_keys": True}
+html_theme_options = {
+    "navigation_with_keys": True,
+    "footer_icons": [{"name": "Source code", "url": REPOSITORY, "html": "Source code", "class": ""}],
+}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 

@@ -206,11 +206,11 @@ def index() -> str:
     )
 
 
-def cards(pages: str, root: str, suffix: str = ".html") -> str:
+def cards(pages: str, root: str) -> str:
     """A picture of every scenario's battle with its name, which leads to a page in the folder `pages`."""
     width, height = gallery.SIZE
     items = "\n".join(
-        f'<a href="{pages}/{entry.scenario}{suffix}"><img src="{root}/battles/{entry.scenario}.webp" width="{width}" '
+        f'<a href="{pages}/{entry.scenario}.html"><img src="{root}/battles/{entry.scenario}.webp" width="{width}" '
         f'height="{height}" loading="lazy" alt=""><span>{entry.scenario}</span></a>'
         for entry in gallery.ENTRIES
     )

@@ -64,14 +64,9 @@ def with_parameters(notebook: Any, parameters: dict[str, Any] | None) -> Any:
 
 def execute(notebook: Any, folder: Path) -> None:
     """Run all cells in a folder, with one thread."""
-    old = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        NotebookClient(
-            notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(folder)}}, extra_arguments=QUIET
-        ).execute()
-    finally:
-        os.environ.pop("OMP_NUM_THREADS") if old is None else os.environ.update(OMP_NUM_THREADS=old)
+    resources = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(notebook, timeout=TIMEOUT, resources=resources, extra_arguments=QUIET)
+    client.execute(env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
 def stage(source: Path, mode: str) -> None:

@@ -190,7 +190,7 @@ invalid request, which is reported in one line, 130 after Ctrl-C.
 def commands_page() -> str:
     """The page of all commands."""
     sections = [COMMANDS]
-    with mock.patch.dict(os.environ, COLUMNS="100"):
+    with mock.patch.dict(os.environ, COLUMNS="100", NO_COLOR="1"):
         for name, point in plugins.declared(plugins.COMMANDS).items():
             module = point.load()
             parser = argparse.ArgumentParser(prog=f"echelon {name}", description=module.__doc__.splitlines()[0])

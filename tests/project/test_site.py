@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from benchmarks.baselines import results
@@ -132,12 +133,15 @@ def test_page_of_a_scenario_says_what_its_configuration_says(name, monkeypatch):
 
 @pytest.mark.slow
 def test_the_site_in_a_browser(tmp_path):
-    """Pages fit a telephone, the search finds words, a replay plays, and nothing is loaded from elsewhere."""
+    """Pages fit a telephone, the search finds words, a replay plays, and nothing is loaded from elsewhere.
+
+    `ECHELON_SITE` is the folder of a site that was built before.
+    """
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("Chromium is not installed")
-    site = build(tmp_path / "site")
+    site = Path(os.environ.get("ECHELON_SITE") or build(tmp_path / "site")).resolve()
     options = ["--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader"]
     with playwright.sync_playwright() as api:
         browser = api.chromium.launch(executable_path=chromium, args=options)
