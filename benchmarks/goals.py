@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.apis import BATCH_ENV, ENGINE, PARALLEL_ENV, VECTOR_ENV
+from benchmarks.apis import BATCH_ENV, BATCH_VIEWS, ENGINE, PARALLEL_ENV, VECTOR_ENV
 from benchmarks.resets import KEPT, POOL_RESET
 from benchmarks.results import Results
 from benchmarks.scaling import LOOPS, OF_ONE
@@ -66,6 +66,7 @@ GOALS = (
     Goal("engine, 20 v 20", 250_000, 120_000, _engine("20 v 20")),
     Goal("vector env, 10 v 10, % of the engine", 85, 85, _share(VECTOR_ENV)),
     Goal("batch env, 10 v 10, % of the engine", 90, 90, _share(BATCH_ENV)),
+    Goal("the same with copy=False", 90, 90, _share(BATCH_VIEWS)),
     Goal(
         "parallel env, one battle of 5 v 5", 150_000, 80_000,
         lambda results: results.number("apis", "novices", PARALLEL_ENV, "5 v 5"),

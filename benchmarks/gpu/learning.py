@@ -20,7 +20,6 @@ POINTS = 40
 """Of a curve that are kept, at most."""
 SETTINGS = {
     "opponent": "novice", "eval-every": 0, "checkpoint-every": 0, "seed": 1, "network.critic": "shared",
-    "steps": 1_000_000_000,
 }  # fmt: skip
 
 
@@ -55,7 +54,7 @@ def command(setting: Setting, device: str, out: Path) -> list[str]:
     full = {"battles": 512, "ppo.n-steps": 32, "ppo.batch-size": 16_384, "maps": 500}
     options = {
         **SETTINGS, **alternatives(setting, sizes, full), "device": device, "threads": half, "torch-threads": half,
-        "max-minutes": alternatives(setting, 0.05, MINUTES), "out": out,
+        "steps": alternatives(setting, 640, 1_000_000_000), "max-minutes": alternatives(setting, 0, MINUTES), "out": out,
     }  # fmt: skip
     given = itertools.chain.from_iterable((f"--{name}", str(value)) for name, value in options.items())
     return [sys.executable, "-m", "echelon_train", "skirmish", *given]
