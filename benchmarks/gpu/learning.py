@@ -50,11 +50,14 @@ def learning(setting: Setting) -> None:
 def command(setting: Setting, device: str, out: Path) -> list[str]:
     """The run's command: schedules follow the clock, so both runs anneal alike."""
     half = max(1, cores() // 2)
-    sizes = {"battles": 2, "ppo.n-steps": 16, "ppo.batch-size": 80, "maps": 2, "network.width": 16}
-    full = {"battles": 512, "ppo.n-steps": 32, "ppo.batch-size": 16_384, "maps": 500}
+    sizes = {"battles": 2, "ppo.n-steps": 16, "ppo.batch-size": 80, "maps": 2, "network.width": 16, "steps": 640}
+    full = {
+        "battles": 512, "ppo.n-steps": 32, "ppo.batch-size": 16_384, "maps": 500, "steps": 1_000_000_000,
+        "max-minutes": MINUTES,
+    }  # fmt: skip
     options = {
         **SETTINGS, **alternatives(setting, sizes, full), "device": device, "threads": half, "torch-threads": half,
-        "steps": alternatives(setting, 640, 1_000_000_000), "max-minutes": alternatives(setting, 0, MINUTES), "out": out,
+        "out": out,
     }  # fmt: skip
     given = itertools.chain.from_iterable((f"--{name}", str(value)) for name, value in options.items())
     return [sys.executable, "-m", "echelon_train", "skirmish", *given]

@@ -191,7 +191,7 @@ def actions_here(config, policies, seed):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, name):
     config = CONFIGS[name]
-    page = opened(config, opponent="champion", teammate="veteran", mech="nobody", seed=7)
+    page = opened(config, opponent="champion", teammate="veteran", mech="none", seed=7)
     play_to_the_end(page)
     replay = saved(page, tmp_path / "watched.replay")
     assert replay.first_difference() is None
@@ -203,7 +203,7 @@ def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, name):
 
 
 def test_who_only_watches_sees_all(opened):
-    page = opened("skirmish-open", mech="nobody", opponent="novice")
+    page = opened("skirmish-open", mech="none", opponent="novice")
     assert "You watch" in page.text("note")
     page.press("Enter")
     page.wait("echelon.after.decision > 2")

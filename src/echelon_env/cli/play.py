@@ -11,7 +11,7 @@ from echelon_env.cli.arguments import positive
 from echelon_env.cli.play_server import PlayServer
 from echelon_env.config.schema import ConfigError
 from echelon_env.replays import Game
-from echelon_env.replays.game import NOBODY
+from echelon_env.replays.game import NO_MECH
 from echelon_env.storage.atomic import free_path
 
 _PORTS = 65_535
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--as",
         dest="mech",
         metavar="MECH",
-        help=f"the mech to drive: a class such as 'medium', an agent such as 'red_0', or '{NOBODY}' to watch",
+        help=f"the mech to drive: a class such as 'medium', an agent such as 'red_0', or '{NO_MECH}' to watch",
     )
     add("--seed", type=int, default=0, metavar="N", help="seed of the maps and of the players (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write the page with its maps to a file, and serve nothing")

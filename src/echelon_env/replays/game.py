@@ -36,7 +36,7 @@ from echelon_env.replays.recorder import Recorder, printable
 from echelon_env.replays.world import Call, World
 from echelon_env.storage.atomic import write_bytes
 
-NOBODY = "nobody"
+NO_MECH = "none"
 """In place of a mech: the person watches."""
 
 MAX_STARTS = 2**20
@@ -55,7 +55,7 @@ class Game:
         ``"policy:PATH"``.
     mech
         The mech to drive: an agent such as ``"blue_2"``, or a class for blue's first mech of it; default blue's first
-        mech. ``"nobody"``: the battle is only watched.
+        mech. ``"none"``: the battle is only watched.
     seed
         Seed of the maps and of the players' random choices, at least 0. The battles' seeds are those of an evaluation
         with this seed.
@@ -89,7 +89,7 @@ class Game:
         calls = {team: each.call for team, each in zip(("blue", "red"), self._players, strict=True) if each.call}
         self._world = World(engine, [array for each in self._players for array in each.changing], calls)
         shown = [printable(name) for name in names]
-        if mech != NOBODY:
+        if mech != NO_MECH:
             shown[own] = f"person and {shown[own]}" if engine.config.num_mechs > 2 else "person"
         blue_name, red_name = shown
         self.players = blue_name, red_name
@@ -205,9 +205,9 @@ def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArr
 
 
 def _find_mech(engine: BattleEngine, mech: str | None) -> int:
-    """The row of a mech by an agent's name or by blue's class; -1 for nobody."""
+    """The row of a mech by an agent's name or by blue's class; -1 for none."""
     config = engine.config
-    if mech == NOBODY:
+    if mech == NO_MECH:
         return -1
     agents = [f"blue_{i}" for i in range(len(config.blue))] + [f"red_{i}" for i in range(len(config.red))]
     known: Mapping[str, int] = {name: config.blue.index(name) for name in config.blue} | {
@@ -216,5 +216,5 @@ def _find_mech(engine: BattleEngine, mech: str | None) -> int:
     if mech is None:
         return 0
     if mech not in known:
-        raise ConfigError(f"unknown mech {mech!r}{nearest_name(str(mech), [*known, NOBODY])}")
+        raise ConfigError(f"unknown mech {mech!r}{nearest_name(str(mech), [*known, NO_MECH])}")
     return known[mech]
