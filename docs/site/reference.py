@@ -105,12 +105,17 @@ def settings(config: type[Any], prefix: str = "", level: int = 2) -> Iterator[st
         yield from settings(part, path, min(level + 1, 3))
 
 
+_WHOLE = ("battle", "scenarios", "opponents")
+"""Fields that hold configurations which have sections of their own."""
+
+
 def _part_of(hint: Any, field: dataclasses.Field[Any]) -> type[Any] | None:
     """The configuration that a field holds, itself or in a tuple of parts with names."""
+    if field.name in _WHOLE:
+        return None
     if typing.get_origin(hint) is tuple and dataclasses.is_dataclass(typing.get_args(hint)[0]):
         return typing.cast("type[Any]", typing.get_args(hint)[0])
-    plain = hasattr(hint, "parse") or field.name == "battle"
-    return typing.cast("type[Any]", hint) if dataclasses.is_dataclass(hint) and not plain else None
+    return typing.cast("type[Any]", hint) if dataclasses.is_dataclass(hint) and not hasattr(hint, "parse") else None
 
 
 def _comments(config: type[Any]) -> dict[str, str]:

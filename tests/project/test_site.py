@@ -67,6 +67,8 @@ def test_the_site_builds_and_is_complete(tmp_path):
     fields = {key for key, _ in values(echelon_env.BattleConfig().to_dict()) if not key.startswith("catalog.")}
     assert {key: rows[key] for key in fields if rows[key] != 1} == {}
     assert rows["catalog.weapons.damage"] == rows["ppo.n_steps"] == rows["network.width"] == 1
+    empty = [row for row in re.findall(r"<tr.*?</tr>", settings, re.DOTALL) if re.search(r"<p></p></td>\s*</tr>", row)]
+    assert empty == [], "settings without a meaning"
 
     for name in echelon_env.scenario_names():
         text = (site / "environments" / f"{name}.html").read_text()

@@ -25,29 +25,29 @@ class ZoneConfig:
     """The circular zone that teams fight for."""
 
     min_radius: float = quantity(5.0, "m", 1)  # for five mechs per team; scales with the square root of the team size
-    max_radius: float = quantity(8.0, "m", 1)
+    max_radius: float = quantity(8.0, "m", 1)  # each map draws a radius in between
     max_feet_height: float = quantity(2.0, "m", 0)  # mechs with higher feet are not in the zone
     contested_share: float = quantity(0.25, "share", 0, 1)  # zone share of each team in a contest at equal tonnage
-    score_to_win: float = quantity(45.0, "s", 0.01)
+    score_to_win: float = quantity(45.0, "s", 0.01)  # zone share summed over time with which a team wins
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhysicsConfig:
     """Bodies, heat and balance."""
 
-    gravity: float = quantity(9.81, "m/s2", 0, 100)
-    vertical_damping: float = quantity(0.02, "share per tick", 0, 1)
-    jet_heat: float = quantity(20.0, "heat/s")
+    gravity: float = quantity(9.81, "m/s2", 0, 100)  # downward acceleration
+    vertical_damping: float = quantity(0.02, "share per tick", 0, 1)  # share of the vertical speed that drag takes
+    jet_heat: float = quantity(20.0, "heat/s")  # of running jump jets
     vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
-    max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)
-    max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
+    max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)  # upper bound on a mech's heat
+    max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)  # hits heat a mech up to this at most
     legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech whose legs are destroyed
-    max_stability: float = quantity(100.0, "points", 1)
-    stability_recovery: float = quantity(10.0, "points/s")
+    max_stability: float = quantity(100.0, "points", 1)  # stability at the start, and its upper bound
+    stability_recovery: float = quantity(10.0, "points/s")  # without penalties
     moving_penalty: float = quantity(0.5, "share of the recovery", 0, 1)  # while legged or faster than `moving_speed`
-    moving_speed: float = quantity(1.0, "m/s")
-    suppression_penalty: float = quantity(0.75, "share of the recovery", 0, 1)
+    moving_speed: float = quantity(1.0, "m/s")  # faster mechs have the moving penalty
+    suppression_penalty: float = quantity(0.75, "share of the recovery", 0, 1)  # while suppressed
     least_recovery: float = quantity(0.1, "share of the recovery", 0, 1)  # lower bound on the sum of all penalties
     fall_duration: float = quantity(3.0, "s")  # time on the ground after stability reaches 0
     risen_stability: float = quantity(50.0, "points")  # stability after standing up
@@ -59,18 +59,18 @@ class CombatConfig:
 
     friendly_fire: bool = True  # splash also hits team-mates and the shooter
     aim_low: float = quantity(0.1, "share of the target's height", 0, 1)  # lowest point that a shot aims at
-    aim_high: float = quantity(0.9, "share of the target's height", 0, 1)
+    aim_high: float = quantity(0.9, "share of the target's height", 0, 1)  # highest point that a shot aims at
     legs_height: float = quantity(0.3, "share of the target's height", 0, 1)  # lower hits are leg hits
     legs_share: float = quantity(0.5, "share", 0, 1)  # share of a leg hit's damage that the body takes
     rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width; attacks that travel within this arc hit the rear
-    rear_damage: float = quantity(1.5, "x", 1)
+    rear_damage: float = quantity(1.5, "x", 1)  # multiplies the damage of hits from the rear
     paint_damage: float = quantity(1.1, "x", 1)  # multiplies the damage of hits on mechs painted by the shooter's pack
     paint_quality: float = quantity(0.7, "sensor quality", 0)  # minimum for seeing and locking on to a painted mech
     dive_distance: float = quantity(3.0, "m")  # horizontal distance at which cruising missiles start to dive
-    anti_missile_range: float = quantity(5.5, "m")
-    anti_missile_probability: float = quantity(0.6, "probability", 0, 1)
-    anti_missile_cooldown: float = quantity(1.0, "s")
-    wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)
+    anti_missile_range: float = quantity(5.5, "m")  # from the centre of the mech that has the system
+    anti_missile_probability: float = quantity(0.6, "probability", 0, 1)  # of destroying the missile
+    anti_missile_cooldown: float = quantity(1.0, "s")  # between two shots of a system
+    wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)  # of a hard wreck, rounded down to metres
     wreck_duration: float = quantity(20.0, "s")  # until a hard wreck becomes debris
 
 
@@ -82,12 +82,12 @@ class SensorConfig:
     bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are visible through terrain
     jamming: float = quantity(0.85, "sensor quality")  # subtracted by enemy ECM at distance 0
     counter: float = quantity(0.65, "sensor quality")  # added by friendly ECCM at distance 0
-    min_quality: float = quantity(0.25, "sensor quality", 0, 100)
-    max_quality: float = quantity(1.5, "sensor quality", 0.01, 100)
+    min_quality: float = quantity(0.25, "sensor quality", 0, 100)  # lower bound, and the quality of a shut-down mech
+    max_quality: float = quantity(1.5, "sensor quality", 0.01, 100)  # upper bound
     electronics_range: float = quantity(50.0, "m", 0.1)  # distance from which ECM and ECCM have no effect
-    ecm_heat: float = quantity(3.0, "heat/s")
-    eccm_heat: float = quantity(2.0, "heat/s")
-    hearing_range: float = quantity(30.0, "m")
+    ecm_heat: float = quantity(3.0, "heat/s")  # added by active ECM to its carrier
+    eccm_heat: float = quantity(2.0, "heat/s")  # added by active ECCM to its carrier
+    hearing_range: float = quantity(30.0, "m")  # between the centres
     muffled: float = quantity(0.2, "x", 0, 1)  # multiplies noise without line of sight
     intel_memory: float = quantity(10.0, "s")  # time for which a pack remembers an enemy that it no longer sees
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
@@ -150,14 +150,14 @@ class BattleConfig:
     """Everything that defines a battle except its seed. Raises `ConfigError` for invalid values."""
 
     blue: tuple[str, ...] = PACK * 2  # mech classes of team blue; every five in order form a pack
-    red: tuple[str, ...] = PACK * 2
+    red: tuple[str, ...] = PACK * 2  # mech classes of team red
     dt: float = quantity(0.05, "s", 0.001, 0.1)  # length of a physics tick
     decision_repeat: int = quantity(5, "ticks", 1, 100)  # ticks between two decisions of an agent
     max_steps: int = quantity(480, "decisions", 1, 10**6)  # the battle's time limit
     time_limit: Literal["truncate", "terminate"] = "truncate"  # "terminate" makes the time limit part of the task
-    observability: Literal["partial", "full"] = "partial"
+    observability: Literal["partial", "full"] = "partial"  # "full": mechs see all others
     banned_weapons: tuple[str, ...] = ()  # weapons removed from all mechs; their mounts stay empty
-    dead_agents: Literal["terminate", "persist"] = "terminate"
+    dead_agents: Literal["terminate", "persist"] = "terminate"  # "persist": dead mechs stay agents to the end
     terrain: TerrainConfig = field(default_factory=TerrainConfig)
     zone: ZoneConfig = field(default_factory=ZoneConfig)
     physics: PhysicsConfig = field(default_factory=PhysicsConfig)

@@ -21,14 +21,14 @@ MOUNTS = ("primary", "secondary", "tertiary", "special")
 class Material:
     """The material of a voxel. Hazards (speed, heat, damage) act on mechs whose bounding box overlaps the voxel."""
 
-    name: str
-    blocks_movement: bool = False
-    blocks_sight: bool = False
+    name: str  # by which it is referred to
+    blocks_movement: bool = False  # is solid for mechs
+    blocks_sight: bool = False  # is opaque
     hit_points: int = quantity(0, "", 0, 60_000)  # 0: cannot be destroyed
     rubble: float = quantity(0.0, "0 to 1", 0, 1)  # probability that a destroyed voxel becomes debris
     speed_factor: float = quantity(1.0, "", 0, 1)  # multiplies a mech's top speed
     heat: float = quantity(0.0, "heat/s", -1e6, 1e6)  # added to a mech; negative values cool it
-    damage: float = quantity(0.0, "hit points/s")
+    damage: float = quantity(0.0, "hit points/s")  # to a mech's body
 
 
 MATERIALS = (
@@ -53,10 +53,10 @@ AIR, DIRT, CONCRETE, REINFORCED, GLASS, FOLIAGE, WATER, LAVA, DEBRIS, WRECK = ra
 class Weapon:
     """A weapon. Ranges are measured between the centres of the two mechs."""
 
-    name: str
-    flight: Flight
-    range: float = measure("m")
-    damage: float = measure("hit points")
+    name: str  # by which it is referred to
+    flight: Flight  # how a shot travels
+    range: float = measure("m")  # maximum distance of the target
+    damage: float = measure("hit points")  # of a hit
     heat: float = measure("heat points")  # added to the shooter per shot
     cooldown: float = measure("s")  # between shots
     arc: float = measure("degrees", 0, 360)  # full width of the firing arc around the mech's facing
@@ -70,7 +70,7 @@ class Weapon:
     lifetime: float = quantity(0.0, "s")  # homing: flight duration
     paint: float = quantity(0.0, "s")  # duration for which a hit paints its target
     smoke_radius: float = quantity(0.0, "m")  # radius of the cloud at the end of the flight; 0: no cloud
-    smoke_duration: float = quantity(0.0, "s")
+    smoke_duration: float = quantity(0.0, "s")  # of the cloud
     charges: int = quantity(0, "")  # shots per battle; 0: unlimited
 
     @property
@@ -83,24 +83,24 @@ class Weapon:
 class MechClass:
     """A mech class: body, heat, weapons and equipment."""
 
-    name: str
+    name: str  # by which it is referred to
     length: float = measure("m", 0.1, 16)  # along x
     width: float = measure("m", 0.1, 16)  # along y
     height: float = measure("m", 0.1, 32)  # along z
-    top_speed: float = measure("m/s")
-    turn_rate: float = measure("rad/s")
+    top_speed: float = measure("m/s")  # on foot, in all directions
+    turn_rate: float = measure("rad/s")  # at full turn
     jet_acceleration: float = measure("m/s2")  # 0: no jump jets
-    armour: float = measure("hit points")
-    legs: float = measure("hit points")
-    heat_capacity: float = measure("heat points")
-    heat_dissipation: float = measure("heat/s")
-    tonnage: float = measure("t")
-    noise: float = measure("per m/s")
+    armour: float = measure("hit points")  # of the body; at 0 the mech is destroyed
+    legs: float = measure("hit points")  # of the legs; at 0 the mech is legged
+    heat_capacity: float = measure("heat points")  # the mech shuts down above this heat
+    heat_dissipation: float = measure("heat/s")  # cooling at any time
+    tonnage: float = measure("t")  # weight of the mech in a contested zone
+    noise: float = measure("per m/s")  # that enemies hear, times the speed
     wreck_probability: float = measure("0 to 1", 0, 1)  # of leaving a hard wreck instead of debris
     primary: str | None = None  # name of the weapon on the mount
-    secondary: str | None = None
-    tertiary: str | None = None
-    special: str | None = None
+    secondary: str | None = None  # on its mount
+    tertiary: str | None = None  # on its mount
+    special: str | None = None  # on its mount
     electronics: bool  # carries ECM and ECCM
     anti_missile: bool  # carries an anti-missile system
     contact_slots: int = measure("")  # rows of the contact table that the sensor suite can fill

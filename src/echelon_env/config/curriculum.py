@@ -27,10 +27,10 @@ class Curriculum:
     names. Raises `ConfigError` for invalid values.
     """
 
-    scenarios: tuple[Scenario, ...]
+    scenarios: tuple[Scenario, ...]  # the stages, from easy to hard
     opponents: tuple[Opponents, ...] = ()  # of the stages; none: the same in all of them
-    window: int = quantity(100, "battles", 1, 100_000)
-    promote: float = quantity(0.7, "win rate", 0, 1)
+    window: int = quantity(100, "battles", 1, 100_000)  # of a stage that the win rate counts
+    promote: float = quantity(0.7, "win rate", 0, 1)  # that leads to the next stage
     demote: float = quantity(0.3, "win rate", -1, 1)  # below 0: never
 
     def __post_init__(self) -> None:

@@ -20,14 +20,14 @@ class TerrainConfig:
     """The map: its size, its biomes, its spawn areas and its lanes."""
 
     size: int = quantity(100, "m", 24, 512)  # edge length of the square map
-    height: int = quantity(20, "m", 8, MAX_HEIGHT)
+    height: int = quantity(20, "m", 8, MAX_HEIGHT)  # of the map
     biomes: tuple[str, ...] = field(default_factory=default_biomes)  # candidates for the four quadrants
     centre_jitter: float = quantity(0.12, "map sizes", 0, 0.3)  # offset of the quadrants' common corner from the centre
     spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
     spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
     max_spawn_distance: float = quantity(1000.0, "m", 1)  # between the spawn areas, which are in corners if these allow
-    direct_lane_width: float = quantity(8.0, "m", 4, 32)
-    flank_lane_width: float = quantity(6.0, "m", 4, 32)
+    direct_lane_width: float = quantity(8.0, "m", 4, 32)  # of the open lane from a spawn area straight to the zone
+    flank_lane_width: float = quantity(6.0, "m", 4, 32)  # of the open lanes that go around
     mirrored: bool = False  # the map equals itself rotated by 180 degrees, with the teams exchanged
     ring_width: float = quantity(6.0, "m", 0, 32)  # open ring around the zone
     max_distance_difference: float = quantity(0.15, "share", 0.01, 1)  # of the teams' walking distances to the zone

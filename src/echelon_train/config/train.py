@@ -39,7 +39,7 @@ class TrainConfig:
     """All settings of a training run. Raises `ConfigError` for invalid values."""
 
     battle: BattleConfig  # with a curriculum the battle of its first stage
-    curriculum: Curriculum | None = None
+    curriculum: Curriculum | None = None  # stages of scenarios in place of one battle
     opponent: Opponents = field(
         default=Opponents.parse("novice"),
         metadata={"help": "opponent to train against, or a TOML table of opponents and weights (docs/opponents.md)"},
