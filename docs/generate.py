@@ -124,7 +124,7 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 The cells of `ego_map` are ordered from behind to ahead, then from right to left; those of `battle_map` by rows of the
 rotated map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) describes
-every entry, and lists the entries that are never filled, by the agent's class or because an ability is off. In
+every entry. It marks the entries that are never filled because of the agent's class or an ability that is off. In
 `echelon_env.layout`, `STREAMS` has the slices and `feature_names()` a name for every entry. The class features are a
 one-hot of the four shipped classes; a custom class has zeros there.
 
@@ -139,8 +139,8 @@ For a stream with several rows, the table has the features of the first row. The
 For centralised training, `state(team)` of the parallel and of the batch environment is a float32 vector of all mechs
 of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)} entries for the battle, then
 {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)} as in `battle_map`.
-`state_space` has its bounds. PettingZoo's `state()` is that of blue. It excludes projectiles, smoke, messages and
-changes of the terrain. `echelon_env.layout.state_streams(num_mechs)` has the slices.
+`state_space` has its bounds. PettingZoo's `state()` is the blue team's state. The state excludes projectiles, smoke,
+messages and changes of the terrain. `echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 
@@ -250,8 +250,8 @@ mech has only neutral choices. `info["action_mask"]` is a tuple of int8 arrays, 
 `gymnasium.spaces.MultiDiscrete.sample`. `action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 
 These masks need the environment. A player of an [evaluation](evaluation.md) has observations only:
-`echelon_env.spaces.ObservedMasks(config)(observations)` are the masks that these show, hardly less exact. Train
-with them what shall act with them.
+`echelon_env.spaces.ObservedMasks(config)(observations)` computes masks from observations, which forbid slightly less.
+Train a policy with the masks with which it will be evaluated.
 
 ## The discrete format
 
@@ -266,7 +266,7 @@ The others are {OTHER_CHOICES}.
 "Fire" pulls the triggers of the primary, the secondary and the tertiary weapon; the engine chooses the targets. Moves
 and turns have full speed. Messages and the display are zeros. The choices suffice for a scripted novice: in 200 battles
 of `skirmish`, a novice whose actions are replaced by the most similar choices wins 92 and draws 7 against the novice
-itself (`tests/spaces/test_masks.py` repeats it with fewer battles).
+itself (2026-11-23; `tests/spaces/test_masks.py` repeats it with fewer battles).
 
 **Masks** have {len(DISCRETE_CHOICES)} entries per mech. A choice with 0 has a part that certainly has no effect by the
 rules above (of a volley: none of its weapons can fire), so a simpler choice does the same. `info["action_mask"]` is one
