@@ -102,7 +102,7 @@ def result_sections(scenario: str, rows: list[Mapping[str, Any]]) -> Iterator[st
             yield f"On the suite `{suite}`:\n\n{table(ordered)}\n"
 
 
-RESULTS = """Battles won in per cent of those against each opponent, with 95 % intervals over maps, from
+RESULTS = """Battles won against each opponent in per cent, with 95 % intervals over maps, from
 `docs/baselines.json`. [Baselines](../baselines.md)
 explains methods and columns, [champions](../champions.md) the champion.
 """
@@ -133,7 +133,7 @@ def page(scenario: Scenario, rows: list[Mapping[str, Any]]) -> str:
 {linked_picture(name, f"../battles/{picture}.webp", "..")}
 
 *{html.escape(entry.caption)}* {entry.blue} v {entry.red}: {gallery.result(entry.read())}.
-[Watch it](site:../battles/{name}.html), or look at [all battles](../watch.md).
+[Watch the battle](site:../battles/{name}.html), or [all battles](../watch.md).
 
 ```python
 import gymnasium
@@ -156,8 +156,8 @@ env = echelon_env.parallel_env("{name}")  # PettingZoo: every mech is an agent
 
 ![Four maps of {name} from above](../pictures/maps-{name}.webp)
 
-The maps of the seeds 0 to 3. `echelon maps --scenario {name} --out {name}.png` draws more, with captions and a legend.
-Biomes of a map's quadrants are drawn from:
+The maps of the seeds 0 to 3. `echelon maps --scenario {name} --out {name}.png` writes a picture of more maps, with
+captions and a legend. The biomes of a map's quadrants are sampled from:
 
 {biomes}
 
@@ -220,8 +220,8 @@ def cards(pages: str, root: str) -> str:
 WATCH = """# Watch battles
 
 A battle of ten against ten. The engine runs in your browser as WebAssembly, simulates the battle again from the
-recorded actions, and says whether it is the same. [Replays](replays.md) lists the keys; [in a window of its
-own](site:battles/battle.html) there is more room.
+recorded actions, and compares every state with the recorded one. [Replays](replays.md) lists the keys. [Open the
+battle in a separate page](site:battles/battle.html).
 
 <iframe class="battle" src="battles/battle.html" title="A battle of ten against ten" loading="lazy"></iframe>
 

@@ -43,7 +43,7 @@ SHORT: dict[str, dict[str, Any]] = {
 NOTES = {
     "short": "> **The outputs on this page are those of a short run**, with the parameters of the cell below: the "
     "policies have hardly learned anything. Run the notebook, or build the site with `make site NOTEBOOKS=full`, for "
-    "the results that the text describes.",
+    "the results in the text.",
     "none": "> This page was built without running the notebook.",
 }
 
