@@ -185,6 +185,7 @@ def main() -> None:
     parser.add_argument("--battles", type=int, default=200, help="battles of the evaluations before and after")
     settings = Settings(**vars(parser.parse_args()))
 
+    torch.set_num_threads(1)  # networks of this size get slower with more threads
     torch.manual_seed(settings.seed)
     envs = make(settings, 1)
     agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.nvec.tolist())

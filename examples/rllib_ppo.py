@@ -12,6 +12,7 @@ import os
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
+import torch
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 from ray.tune.registry import register_env
@@ -35,6 +36,7 @@ def main() -> None:
     options = {
         "scenario": arguments.scenario, "max_steps": arguments.decisions, "time_limit": "terminate", "maps": 50,
     }  # fmt: skip
+    torch.set_num_threads(1)  # networks of this size get slower with more threads
     ray.init(num_cpus=2, include_dashboard=False)
     config = (
         PPOConfig()

@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
 
+    torch.set_num_threads(1)  # networks of this size get slower with more threads
     torch.manual_seed(arguments.seed)
     env = SMACEnv(arguments.scenario, opponent=arguments.opponent, seed=arguments.seed, maps=200)
     q_network, mixer = make_networks(env.get_env_info())

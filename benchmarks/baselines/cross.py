@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from benchmarks.baselines import results, runs
 from benchmarks.baselines.judge import LETTERS, judged, where
 from benchmarks.baselines.plan import BUDGETS, METHODS, SUITE, TABLE, Run
 from benchmarks.machine import ROOT
+from echelon_env import BattleConfig
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate import Player, baseline, load_suite, play_match
 
@@ -39,16 +41,25 @@ def play(scenario: str, out: Path, rows: Path) -> None:
     if len(players) == len(REFERENCES):
         raise ValueError(f"{out}: expected at least one run of {scenario} whose training is done, got none")
     config, seeds = suite.config(scenario), suite.scenario(scenario).seeds[:MAPS]
-    outcomes: dict[Run, dict[str, str]] = {run: {} for run in players}
+    outcomes = all_pairs({run.method: player for run, player in players.items()}, config, seeds, scenario)
+    for run in players:
+        judgement = judged(SUITE, {scenario: outcomes[run.method]})
+        row = {"scenario": scenario, "method": run.method, "seed": run.seed, **judgement}
+        results.append({**row, **where()}, rows, replace=True)
+
+
+def all_pairs(
+    players: Mapping[str, Player], config: BattleConfig, seeds: Sequence[int], scenario: str
+) -> dict[str, dict[str, str]]:
+    """The outcomes of each player against each other one, by their names, on the maps of the seeds."""
+    outcomes: dict[str, dict[str, str]] = {name: {} for name in players}
     for first, second in combinations(players, 2):
         battles = play_match(players[first], players[second], config, seeds, scenario=scenario).battles
-        outcomes[first][second.method] = "".join(LETTERS[battle.outcome] for battle in battles)
-        outcomes[second][first.method] = "".join(LETTERS[-battle.outcome] for battle in battles)
-        won = outcomes[first][second.method].count("W")
-        print(f"{first.method} v {second.method}: {won} of {len(battles)} won", flush=True)
-    for run, played in outcomes.items():
-        row = {"scenario": scenario, "method": run.method, "seed": run.seed, **judged(SUITE, {scenario: played})}
-        results.append({**row, **where()}, rows, replace=True)
+        outcomes[first][second] = "".join(LETTERS[battle.outcome] for battle in battles)
+        outcomes[second][first] = "".join(LETTERS[-battle.outcome] for battle in battles)
+        won = outcomes[first][second].count("W")
+        print(f"{scenario}: {first} v {second}: {won} of {len(battles)} won", flush=True)
+    return outcomes
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -27,24 +27,24 @@ def judge(player: Player, suite_name: str, scenarios: Iterable[str]) -> dict[str
     return judged(suite_name, outcomes)
 
 
-def judged(suite_name: str, outcomes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """What a row says of its battles: the suite whose maps they have, the stamp, and the outcomes by scenario."""
+def judged(suite_name: str | None, outcomes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """What a row says of its battles: the suite whose maps they have, if any, the stamp, the outcomes by scenario."""
     return {**conditions(suite_name), "package": stamp()["package"], "outcomes": outcomes}
 
 
-def conditions(suite_name: str) -> dict[str, str]:
-    """What has to be equal in rows that are compared: the suite, the rules and the opponents."""
-    suite, hashes = load_suite(suite_name), stamp()
+def conditions(suite_name: str | None) -> dict[str, str | None]:
+    """What has to be equal in rows that are compared: the suite, if any, the rules and the opponents."""
+    hashes = stamp()
     return {
-        "suite": suite.name,
-        "suite_hash": suite.hash,
+        "suite": suite_name,
+        "suite_hash": None if suite_name is None else load_suite(suite_name).hash,
         **{name: hashes[name] for name in ("engine_hash", "opponents_hash")},
     }
 
 
 def current(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The rows of the installed suites, rules and opponents."""
-    now: dict[str, dict[str, str]] = {}
+    now: dict[str | None, dict[str, str | None]] = {}
     kept = []
     for row in rows:
         name = row["suite"]

@@ -108,7 +108,7 @@ class Entry:
         return np.array(played).reshape(len(self.rows), -1, 2).mean(axis=2)
 
 
-def entries(rows: Iterable[Mapping[str, Any]], scenario: str, suite: str = SUITE) -> list[Entry]:
+def entries(rows: Iterable[Mapping[str, Any]], scenario: str, suite: str | None = SUITE) -> list[Entry]:
     """The methods of a scenario, the best first."""
     runs: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from benchmarks.baselines import results
+from benchmarks.baselines import ladder, results
 from benchmarks.baselines.judge import current
-from benchmarks.baselines.page import Entry, table
+from benchmarks.baselines.page import Entry, cross_table, entries, table
 from benchmarks.baselines.plan import GENERALIZATION, SUITE
 from PIL import Image
 
@@ -106,16 +106,27 @@ RESULTS = """Battles won against each opponent in per cent, with 95 % intervals 
 `docs/baselines.json`. [Baselines](../baselines.md)
 explains methods and columns, [champions](../champions.md) the champion.
 """
-NO_RESULTS = """No suite has this scenario, so there are no stored results. This command measures the champion against
-two levels:
+LADDER = """Battles that each player (rows) won of {battles} against each other one (columns), in per cent. *Mean score*
+counts a draw as half a win; its 95 % interval is over {maps} maps. The rows are in `docs/ladders.json`. This
+command plays the same battles:
 
 ```
-echelon evaluate champion --scenario {name} --opponent novice expert --battles 200
+echelon evaluate {players} --scenario {name} --battles {battles}
 ```
+
+{pairs}
 """
 
 
-def page(scenario: Scenario, rows: list[Mapping[str, Any]]) -> str:
+def results_of(scenario: str, rows: list[Mapping[str, Any]], ladders: list[Mapping[str, Any]]) -> str:
+    """The results in a scenario: on the suites, or else of the champion and the scripted levels against each other."""
+    if sections := [*result_sections(scenario, rows)]:
+        return "\n".join([RESULTS, *sections])
+    pairs, players = cross_table(entries(ladders, scenario, None)), " ".join(ladder.PLAYERS)
+    return LADDER.format(name=scenario, battles=ladder.BATTLES, maps=ladder.BATTLES // 2, players=players, pairs=pairs)
+
+
+def page(scenario: Scenario, results: str) -> str:
     """The page of a scenario."""
     name, entry = scenario.name, BATTLES[scenario.name]
     picture = f"{name}-moving" if name == gallery.MOVING_SCENARIO else name
@@ -123,8 +134,6 @@ def page(scenario: Scenario, rows: list[Mapping[str, Any]]) -> str:
     changes = (
         markdown(("field", "value"), differences(own, default)) if own != default else "None: it has the defaults."
     )
-    measured = [RESULTS, *result_sections(name, rows)]
-    shown = "\n".join(measured if len(measured) > 1 else [NO_RESULTS.format(name=name)])
     biomes = "\n".join(f"- `{biome}`: {BIOMES[biome].summary}" for biome in scenario.config.terrain.biomes)
     return f"""# {name}
 
@@ -167,7 +176,7 @@ Means over 100 maps, see [statistics](../maps.md#statistics):
 
 ## Results
 
-{shown}"""
+{results}"""
 
 
 def linked_picture(name: str, picture: str, root: str) -> str:
@@ -244,9 +253,10 @@ def watch() -> str:
 
 def stage(source: Path) -> None:
     """Write the pages and their pictures into the site's source tree."""
-    rows = current(results.read(results.FILE))
+    rows, ladders = (current(results.read(file)) for file in (results.FILE, ladder.FILE))
     for scenario in scenarios().values():
-        write(source / "environments" / f"{scenario.name}.md", page(scenario, rows))
+        found = results_of(scenario.name, rows, ladders)
+        write(source / "environments" / f"{scenario.name}.md", page(scenario, found))
         draw_maps(scenario).save(source / "pictures" / f"maps-{scenario.name}.webp", quality=80)
     write(source / "environments" / "index.md", index())
     write(source / "watch.md", watch())

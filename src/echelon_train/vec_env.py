@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -20,6 +21,7 @@ from echelon_env.envs.controlled import ControlledBattles, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
 from echelon_env.opponents import Policy, PolicyLike
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
+from echelon_train.config.train import battle_config
 from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
 from echelon_train.state_layout import StateLayout
@@ -51,7 +53,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     Parameters
     ----------
     config
-        The battle; it must have ``dead_agents="persist"``, and teams of equal size unless the learner has one side.
+        The battle; it must have ``dead_agents="persist"``, and teams of equal size unless the learner has one side. The
+        name or file of a scenario is its battle with the settings of training, see `battle_config`.
     num_battles
         Battles that are stepped in parallel.
     opponent
@@ -88,7 +91,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def __init__(
         self,
-        config: BattleConfig,
+        config: BattleConfig | str | os.PathLike[str],
         num_battles: int,
         *,
         opponent: PolicyLike = "novice",
@@ -101,6 +104,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         central: bool = False,
         state_mechs: int | None = None,
     ) -> None:
+        if not isinstance(config, BattleConfig):
+            config = battle_config(config)
         check_battles(config, num_battles, side, self_play)
         check_seeds([seed], TRAINING_SEEDS)
         self.render_mode = None
@@ -322,7 +327,9 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 def check_battles(config: BattleConfig, num_battles: int, side: str, self_play: int) -> None:
     """Raise `ConfigError` for arguments of `BattleVecEnv` that do not fit each other."""
     if config.dead_agents != "persist":
-        raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode is the battle")
+        raise ConfigError(
+            "BattleVecEnv needs dead_agents = 'persist', as battle_config() sets it: a row's episode is the battle"
+        )
     if side not in SIDES:
         raise ConfigError(f"side: got {side!r}{nearest_name(str(side), SIDES)}", "side")
     if side == "both" and len(config.blue) != len(config.red):

@@ -1,14 +1,16 @@
 """The table of baselines: its runs, its rows and its page."""
 
+import json
 import subprocess
 
 import numpy as np
 import pytest
 from benchmarks.baselines import __main__ as command
-from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
+from benchmarks.baselines import cross, judge, ladder, ours, page, plan, results, runs
 from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
+from echelon_env.cli import main as echelon
 from echelon_env.evaluate import baseline, freeze_suite
 
 SCENARIO = "duel-open"
@@ -181,6 +183,26 @@ def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
     assert lines[0] == "|  | `ppo` | `trivial` | `idle` | mean score |"
     assert lines[2].startswith("| `ppo` |  | 100 | 100 | 100.0")
     assert page.cross_table([]) == "Not measured yet."
+
+
+def test_the_ladder_of_a_scenario_without_suite_is_what_evaluate_plays(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(ladder, "PLAYERS", ("novice", "trivial"))
+    monkeypatch.setattr(ladder, "without_suite", lambda: [SCENARIO])
+    file = tmp_path / "ladders.json"
+    assert ladder.missing(file) == [SCENARIO]
+    assert ladder.main(["--battles", "4", "--rows", str(file)]) == 0
+    assert ladder.missing(file) == []
+    rows = {row["method"]: row["outcomes"][SCENARIO] for row in judge.current(results.read(file))}
+    assert echelon(["evaluate", *ladder.PLAYERS, "--scenario", SCENARIO, "--battles", "4", "--json"]) == 0
+    (match,) = json.loads(capsys.readouterr().out.split("\n", 1)[1])["matches"]
+    played = match["battles"]["outcome"]
+    letters = {sign: "".join(judge.LETTERS[sign * outcome] for outcome in played) for sign in (1, -1)}
+    assert rows == {"novice": {"trivial": letters[1]}, "trivial": {"novice": letters[-1]}}
+
+
+def test_every_scenario_has_results():
+    """Those of other rules are not shown until they are played again."""
+    assert {row["scenario"] for row in results.read(ladder.FILE)} == {*ladder.without_suite()}
 
 
 def test_rows_of_other_rules_are_not_shown():

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from benchmarks.baselines import results
+from benchmarks.baselines import ladder, results
 from docs.site import check, environments, staging
 
 import echelon_env
@@ -120,7 +120,8 @@ def test_check_finds_what_is_wrong(tmp_path):
 @pytest.mark.parametrize("name", ["duel", "hunt"])
 def test_page_of_a_scenario_says_what_its_configuration_says(name, monkeypatch):
     scenario = echelon_env.scenarios()[name]
-    page = environments.page(scenario, results.read(results.FILE))
+    rows, ladders = results.read(results.FILE), results.read(ladder.FILE)
+    page = environments.page(scenario, environments.results_of(name, rows, ladders))
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     scope = {}
     exec(code, scope)

@@ -13,6 +13,7 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, training_map_seed, training_seed
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import STREAMS, Clock, Self, state_streams
+from echelon_train import battle_config
 from echelon_train.vec_env import BattleVecEnv, learner_side
 from train.small import small_battle
 
@@ -96,6 +97,12 @@ def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
 def test_self_play_needs_battles_in_which_the_learner_can_have_both_sides(self_play, side):
     with pytest.raises(ConfigError, match="self_play: expected"):
         BattleVecEnv(small_battle(), 3, opponent="trivial", side=side, self_play=self_play)
+
+
+def test_the_name_of_a_scenario_is_its_battle_with_the_settings_of_training():
+    assert BattleVecEnv("duel", 2).engine.config == battle_config("duel")
+    with pytest.raises(ConfigError, match=r"unknown scenario 'duell'; did you mean 'duel'\?"):
+        BattleVecEnv("duell", 2)
 
 
 def test_the_time_limit_can_truncate():

@@ -126,6 +126,8 @@ def test_bad_teams(team, message):
 
 def test_bad_policies():
     expected = r"policy: expected reset\(mask\) and act\(observations\), or a function, got "
+    with pytest.raises(ValueError, match=r"the opponent 'novice' needs an environment with action='continuous'"):
+        TeamVersusPolicy(battles.make("persist", action="discrete"), "novice")
     with pytest.raises(TypeError, match=rf"{expected}'novice'; names are opponents in Echelon's environments only"):
         TeamVersusPolicy(scripted(), "novice")
     with pytest.raises(TypeError, match=rf"{expected}3$"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from echelon_env import opponents
@@ -44,7 +45,8 @@ class TeamVersusPolicy(ParallelWrapper):
     TypeError
         If `env` is not a `pettingzoo.ParallelEnv`, or if the policy is neither a `Policy` nor a function.
     ValueError
-        For an unknown team or one of all agents, for an unknown opponent, and for unsupported spaces of the others.
+        For an unknown team or one of all agents, for an unknown opponent or one whose actions the environment does not
+        take, and for unsupported spaces of the others.
         In `step` for actions of the policy with a wrong shape or type.
     """
 
@@ -52,6 +54,8 @@ class TeamVersusPolicy(ParallelWrapper):
         super().__init__(env)
         config = getattr(env.unwrapped, "config", None)
         if isinstance(policy, (str, Mapping, Opponents)) and isinstance(config, BattleConfig):
+            if any(not isinstance(env.action_space(agent), Box) for agent in env.possible_agents):
+                raise ValueError(f"policy: the opponent {policy!r} needs an environment with action='continuous'")
             policy = opponents.make(policy, 0, config)
         if not isinstance(policy, Policy) and not callable(policy):
             hint = ""
