@@ -124,9 +124,9 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 The cells of `ego_map` are ordered from behind to ahead, then from right to left; the cells of `battle_map` by rows
 of the rotated map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`)
-describes every entry. It marks the entries that are never filled because of the agent's class or an ability that is off. In
-`echelon_env.layout`, `STREAMS` has the slices and `feature_names()` a name for every entry. The class features are a
-one-hot of the four shipped classes; a custom class has zeros there.
+describes every entry. It marks the entries that are never filled because of the agent's class or an ability that is
+off. In `echelon_env.layout`, `STREAMS` has the slices and `feature_names()` a name for every entry. The class features
+are a one-hot of the four shipped classes; a custom class has zeros there.
 
 ## Features
 
