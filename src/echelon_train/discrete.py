@@ -32,6 +32,8 @@ class DiscreteActions(VecEnvWrapper):  # type: ignore[misc]
     ConfigError
         For an environment with a global state, and for a format without choices.
 
+    Examples
+    --------
     >>> from echelon_env import make_config
     >>> env = DiscreteActions(BattleVecEnv(make_config("duel", dead_agents="persist"), 2))
     >>> _ = env.reset()

@@ -240,6 +240,8 @@ def test_a_player_can_play_against_itself(name):
 def test_two_different_players_of_one_name_are_refused():
     pretender = Player("novice", "scripted", lambda config, noise: FunctionPolicy(still))
     for pair in ((pretender, baseline("novice")), (baseline("novice", 1), baseline("novice"))):
+        with pytest.raises(TypeError, match=r"expected a Player, such as baseline\('idle'\) or .*, got 'idle'"):
+            play_match(baseline("novice"), "idle", CONFIG, [evaluation_seed(7, 0)], scenario="duel")
         with pytest.raises(ValueError, match="two different players are called 'novice'"):
             play_match(*pair, CONFIG, SEEDS, scenario="small")
         with pytest.raises(ValueError, match="two different players are called 'novice'"):
@@ -291,7 +293,10 @@ SHARED = FunctionPolicy(still)
     ("make", "message"),
     [
         (lambda config, noise: SHARED, "'me' and 'me' make the same policy object"),
-        (lambda config, noise: still, "'me': expected a policy with reset and act"),
+        (
+            lambda config, noise: still,
+            "'me': expected a policy with reset and act, got .*; FunctionPolicy of echelon_env",
+        ),
         (lambda config, noise: FunctionPolicy, "'me': expected a policy with reset and act"),
         (lambda config, noise: FunctionPolicy(lambda rows: rows[:, :3]), "actions of the player 'me'"),
     ],

@@ -79,7 +79,7 @@ def _reason(submission: Mapping[str, Any]) -> str:
         first, *others = submission["failures"]
         return f"FAILED to verify: {printable(first)}{f' and {len(others)} more' if others else ''}"
     complete = ", ".join(submission["complete"])
-    return f"has completed {complete} only" if complete else "has completed no scenario"
+    return f"has completed {complete} only" if complete else "has completed no scenario: all of its battles count"
 
 
 def _title(section: Mapping[str, Any]) -> str:

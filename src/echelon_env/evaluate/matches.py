@@ -132,10 +132,12 @@ def play_match(
     ------
     ValueError
         For no seeds, the same seed twice, or a seed out of range.
+    TypeError
+        If one of the players is not a `Player`.
     ConfigError
         For an invalid number, two different players with the same name, or players that make the same policy object.
     """
-    _check_names(first, second)
+    _check_players(first, second)
     seeds = _check_map_seeds(seeds)
     batch_size = check_integer("batch_size", batch_size)
     battles: list[Battle] = []
@@ -197,7 +199,7 @@ def play(
     ValueError, ConfigError
         As in `play_match`.
     """
-    _check_names(first, second)
+    _check_players(first, second)
     if side not in SIDES:
         raise ConfigError(f"side: expected 0 (blue) or 1 (red), got {side!r}")
     seeds = _check_map_seeds(seeds)
@@ -209,7 +211,10 @@ def play(
     return battles()
 
 
-def _check_names(first: Player, second: Player) -> None:
+def _check_players(first: Player, second: Player) -> None:
+    for player in (first, second):
+        if not isinstance(player, Player):
+            raise TypeError(f"expected a Player, such as baseline('idle') or Player(name, mode, make), got {player!r}")
     if first.name == second.name and first != second:
         raise ConfigError(f"two different players are called {first.name!r}: expected different names")
 
@@ -259,7 +264,8 @@ def _make_policies(
         team_size = len(config.rosters[place ^ side])
         policy = player.make(config, BattleNoise(seeds, (side, place), team_size))
         if isinstance(policy, type) or not isinstance(policy, Policy):
-            raise ConfigError(f"player {player.name!r}: expected a policy with reset and act, got {policy!r}")
+            hint = "; FunctionPolicy of echelon_env.opponents wraps a function" if callable(policy) else ""
+            raise ConfigError(f"player {player.name!r}: expected a policy with reset and act, got {policy!r}{hint}")
         policies.append(policy)
     first, second = policies
     if first is second:

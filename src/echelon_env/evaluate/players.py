@@ -176,6 +176,8 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
     ValueError
         For a seed out of range.
 
+    Examples
+    --------
     >>> named_player("expert@fire_rate=0.50").name
     'expert@fire_rate=0.5'
     """

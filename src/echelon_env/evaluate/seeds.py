@@ -64,6 +64,8 @@ def check_seeds(seeds: Iterable[int], allowed: range) -> None:
     for seed in map(check_seed, seeds):  # converts to int: `in` scans a range linearly for other integer types
         if seed not in allowed:
             reason = "; it is kept for evaluation" if seed in EVALUATION_SEEDS else ""
+            if allowed == EVALUATION_SEEDS:
+                reason = "; evaluation_seed(seed, index) makes one from small numbers"
             raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop}){reason}")
 
 

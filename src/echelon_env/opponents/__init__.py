@@ -56,6 +56,8 @@ def make(
         seed that is not an integer in [0, 2**64), and for an invalid configuration or number of threads
         (`ConfigError`).
 
+    Examples
+    --------
     >>> make("novice", seed=1)
     Scripted('novice', seed=1)
     >>> make({"novice": 3, "expert": 1})

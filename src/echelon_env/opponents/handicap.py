@@ -256,6 +256,8 @@ class Handicap(HandicapEffects):
     TypeError
         For a policy without `reset` and `act`.
 
+    Examples
+    --------
     >>> from echelon_env import opponents
     >>> slow = Handicap(opponents.make("expert"), BattleConfig(), reaction_delay=0.5)
     >>> slow.reaction_delay = 0.25

@@ -52,6 +52,8 @@ class Mixture:
         For an unknown name, with the nearest valid one, for weights that are not finite, negative or all zero, and
         for a seed that is not an integer in [0, 2**64) and an invalid number of threads.
 
+    Examples
+    --------
     >>> mixture = Mixture({"novice": 3, "expert": 1}, 0, BattleConfig())
     >>> mixture.weights = {"novice": 1, "expert": 1}
     """

@@ -70,6 +70,8 @@ class ObservedMasks:
     ConfigError
         For a format without choices.
 
+    Examples
+    --------
     >>> from echelon_env import make_config
     >>> from echelon_env.layout.observations import OBSERVATION_DIM
     >>> masks = ObservedMasks(make_config("duel"))

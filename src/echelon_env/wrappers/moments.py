@@ -27,6 +27,8 @@ class RunningMoments:
     shape
         Shape of a row; () for scalars.
 
+    Examples
+    --------
     >>> moments = RunningMoments((2,))
     >>> moments.update([[1.0, 5.0], [3.0, 5.0], [9.0, 9.0]], mask=[True, True, False])
     >>> moments.mean, moments.var, moments.count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -152,12 +153,12 @@ def first_checkpoint(run: Path) -> Path:
     return run / "checkpoints" / checkpoint_name(0)
 
 
-def load_checkpoint(path: Path) -> Checkpoint:
+def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Load a checkpoint from its folder, or the last one of a run, and check all of it.
 
     Raises CheckpointError, with the reason, if it is missing, damaged, of another version or not a checkpoint.
     """
-    folder = find_checkpoint(path)
+    folder = find_checkpoint(Path(path))
     stored = read_checkpoint(folder)
     load_network(stored.network, stored.tensors)  # checks what a player needs
     weights = {name: torch.from_numpy(tensor) for name, tensor in stored.tensors.items()}

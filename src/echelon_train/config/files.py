@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, build, nearest_name
@@ -142,7 +143,10 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
     names = {field.name for field in dataclasses.fields(TrainConfig)} | {"scenario", "description"}
     for key in data:
         if key not in names:
-            raise ConfigError(f"unknown config key {key!r}{nearest_name(key, names)}", key)
+            hint = nearest_name(key, names)
+            if key in (field.name for field in dataclasses.fields(BattleConfig)):
+                hint = "; a scenario file is given as --scenario FILE, one of its keys as --battle.KEY"
+            raise ConfigError(f"unknown config key {key!r}{hint}", key)
     if "eval_seeds" in data and "eval_battles" in data:
         raise ConfigError("eval_battles, eval_seeds: expected one of them", "eval_battles", "eval_seeds")
     own = {key: value for key, value in data.items() if key not in ("scenario", "description")}

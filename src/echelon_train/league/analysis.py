@@ -78,15 +78,13 @@ def warnings(analysis: Analysis, more: str) -> list[str]:
             sentences.append(f"- and {len(pairs) - _MOST_PAIRS} more, see {more}")
     cycle = analysis.cycle
     if cycle.significant:
-        found = (
-            f"{percent(cycle.score)} % of the results are cyclic, which no ratings explain (p = {cycle.p_value:.3f})."
-        )
-        sentences.append(f"{found} {_describe_triangle(cycle)}".rstrip())
+        found = f"No ratings explain {percent(cycle.score)} % of the results (p = {cycle.p_value:.3f})."
+        sentences.append(f"{found} {_describe_triangle(cycle)}")
     return sentences
 
 
 def _describe_triangle(cycle: CycleScore) -> str:
     if cycle.triangle is None:
-        return ""
+        return "No three members form a cycle."
     first, second, third = cycle.triangle
     return f"{first} beats {second}, {second} beats {third}, and {third} beats {first}."

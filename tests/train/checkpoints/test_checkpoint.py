@@ -53,7 +53,7 @@ def replace_by_pipe(file: Path) -> None:
 
 
 def test_a_saved_checkpoint_is_loaded(saved):
-    loaded, original = load_checkpoint(saved), example()
+    loaded, original = load_checkpoint(str(saved)), example()
     assert (loaded.network, loaded.battle) == (original.network, original.battle)
     assert (loaded.opponent, loaded.steps) == ("novice", 100)
     for name, tensor in weights_of(original.policy).items():

@@ -119,6 +119,11 @@ INVALID = [
         5,
         "'ppo.n_epochs': expected a number from 1 to 100 passes",
     ),
+    (
+        'blue = ["medium"]\n',
+        1,
+        "unknown config key 'blue'; a scenario file is given as --scenario FILE, one of its keys as",
+    ),
     ('scenario = "duel"\n[ppo]\nn_epoch = 1\n', 3, "unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
     ('scenario = "duel"\n[ppo]\nminibatch = 64\n', 3, "'ppo.minibatch': it is now 'ppo.batch_size'"),
     ('scenario = "duel"\n[ppo]\nlearning_rate = "linea:1:0"\n', 3, "did you mean 'linear'"),
