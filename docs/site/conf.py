@@ -35,6 +35,9 @@ nb_mime_priority_overrides = [("html", "text/html", 0)]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+# Signatures name these unions instead of spelling them out.
+_UNIONS = "PolicyLike", "PolicyFunction", "OpponentsLike", "ScenarioLike", "CurriculumLike", "Maps"
+autodoc_type_aliases = dict(zip(_UNIONS, _UNIONS, strict=True))
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 napoleon_google_docstring = False
