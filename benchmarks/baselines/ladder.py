@@ -37,8 +37,8 @@ def without_suite() -> list[str]:
 
 def missing(rows: Path) -> list[str]:
     """The scenarios that lack rows of the present rules and opponents."""
-    stored = {row["scenario"] for row in current(results.read(rows))}
-    return [name for name in without_suite() if name not in stored]
+    stored = {(row["scenario"], row["method"]) for row in current(results.read(rows))}
+    return [name for name in without_suite() if not stored.issuperset((name, player) for player in PLAYERS)]
 
 
 def play(scenario: str, battles: int, rows: Path) -> None:
@@ -58,6 +58,12 @@ def main(arguments: list[str] | None = None) -> int:
     add("--battles", type=int, default=BATTLES, help="of each pair (default: %(default)s)")
     add("--rows", type=Path, default=FILE, help="file that rows are added to (default: the published one)")
     options = parser.parse_args(arguments)
+    if options.battles < 2 or options.battles % 2:
+        parser.error(
+            f"--battles: expected an even number, as each map is played from both sides, got {options.battles}"
+        )
+    if options.battles != BATTLES and options.rows == FILE:
+        parser.error(f"--battles: the published ladders have {BATTLES}, expected another file in --rows")
     for scenario in [options.scenario] if options.scenario else missing(options.rows):
         play(scenario, options.battles, options.rows)
     return 0

@@ -25,7 +25,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def key(row: Mapping[str, Any]) -> tuple[str, str, int | None, str]:
+def key(row: Mapping[str, Any]) -> tuple[str, str, int | None, str | None]:
     """What there is one row of."""
     return row["scenario"], row["method"], row["seed"], row["suite"]
 

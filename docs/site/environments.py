@@ -120,8 +120,8 @@ echelon evaluate {players} --scenario {name} --battles {battles}
 
 def results_of(scenario: str, rows: list[Mapping[str, Any]], ladders: list[Mapping[str, Any]]) -> str:
     """The results in a scenario: on the suites, or else of the champion and the scripted levels against each other."""
-    if sections := [*result_sections(scenario, rows)]:
-        return "\n".join([RESULTS, *sections])
+    if scenario not in ladder.without_suite():
+        return "\n".join([RESULTS, *result_sections(scenario, rows)])
     pairs, players = cross_table(entries(ladders, scenario, None)), " ".join(ladder.PLAYERS)
     return LADDER.format(name=scenario, battles=ladder.BATTLES, maps=ladder.BATTLES // 2, players=players, pairs=pairs)
 

@@ -237,11 +237,18 @@ def test_a_player_can_play_against_itself(name):
     assert match.wins == match.losses or name == "random"
 
 
+def test_what_is_no_player_is_refused():
+    for start in (
+        lambda *pair: play_match(*pair, CONFIG, SEEDS, scenario="small"),
+        lambda *pair: play(*pair, CONFIG, SEEDS),
+    ):
+        with pytest.raises(TypeError, match=r"expected a Player, such as baseline\('idle'\) or .*, got 'idle'"):
+            start(baseline("novice"), "idle")
+
+
 def test_two_different_players_of_one_name_are_refused():
     pretender = Player("novice", "scripted", lambda config, noise: FunctionPolicy(still))
     for pair in ((pretender, baseline("novice")), (baseline("novice", 1), baseline("novice"))):
-        with pytest.raises(TypeError, match=r"expected a Player, such as baseline\('idle'\) or .*, got 'idle'"):
-            play_match(baseline("novice"), "idle", CONFIG, [evaluation_seed(7, 0)], scenario="duel")
         with pytest.raises(ValueError, match="two different players are called 'novice'"):
             play_match(*pair, CONFIG, SEEDS, scenario="small")
         with pytest.raises(ValueError, match="two different players are called 'novice'"):

@@ -122,6 +122,7 @@ def test_page_of_a_scenario_says_what_its_configuration_says(name, monkeypatch):
     scenario = echelon_env.scenarios()[name]
     rows, ladders = results.read(results.FILE), results.read(ladder.FILE)
     page = environments.page(scenario, environments.results_of(name, rows, ladders))
+    assert re.search(r"^\| `champion` \|.* \d+\.\d \[", page.split("## Results")[1], re.MULTILINE)
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     scope = {}
     exec(code, scope)

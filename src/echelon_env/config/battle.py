@@ -37,7 +37,7 @@ class PhysicsConfig:
 
     gravity: float = quantity(9.81, "m/s2", 0, 100)  # downward acceleration
     vertical_damping: float = quantity(0.02, "share per tick", 0, 1)  # share of the vertical speed that drag takes
-    jet_heat: float = quantity(20.0, "heat/s")  # of running jump jets
+    jet_heat: float = quantity(20.0, "heat/s")  # at full jet
     vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
     max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)  # upper bound on a mech's heat
@@ -70,7 +70,9 @@ class CombatConfig:
     anti_missile_range: float = quantity(5.5, "m")  # from the centre of the mech that has the system
     anti_missile_probability: float = quantity(0.6, "probability", 0, 1)  # of destroying the missile
     anti_missile_cooldown: float = quantity(1.0, "s")  # between two shots of a system
-    wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)  # of a hard wreck, rounded down to metres
+    wreck_height: float = quantity(
+        0.5, "share of the mech's height", 0, 1
+    )  # of a hard wreck, in whole metres, at least 1
     wreck_duration: float = quantity(20.0, "s")  # until a hard wreck becomes debris
 
 
@@ -155,7 +157,7 @@ class BattleConfig:
     decision_repeat: int = quantity(5, "ticks", 1, 100)  # ticks between two decisions of an agent
     max_steps: int = quantity(480, "decisions", 1, 10**6)  # the battle's time limit
     time_limit: Literal["truncate", "terminate"] = "truncate"  # "terminate" makes the time limit part of the task
-    observability: Literal["partial", "full"] = "partial"  # "full": mechs see all others
+    observability: Literal["partial", "full"] = "partial"  # "full": mechs see all living mechs
     banned_weapons: tuple[str, ...] = ()  # weapons removed from all mechs; their mounts stay empty
     dead_agents: Literal["terminate", "persist"] = "terminate"  # "persist": dead mechs stay agents to the end
     terrain: TerrainConfig = field(default_factory=TerrainConfig)

@@ -22,8 +22,8 @@ class Material:
     """The material of a voxel. Hazards (speed, heat, damage) act on mechs whose bounding box overlaps the voxel."""
 
     name: str  # by which it is referred to
-    blocks_movement: bool = False  # is solid for mechs
-    blocks_sight: bool = False  # is opaque
+    blocks_movement: bool = False  # stops mechs, projectiles and splash
+    blocks_sight: bool = False  # stops sight and projectiles
     hit_points: int = quantity(0, "", 0, 60_000)  # 0: cannot be destroyed
     rubble: float = quantity(0.0, "0 to 1", 0, 1)  # probability that a destroyed voxel becomes debris
     speed_factor: float = quantity(1.0, "", 0, 1)  # multiplies a mech's top speed
@@ -87,7 +87,7 @@ class MechClass:
     length: float = measure("m", 0.1, 16)  # along x
     width: float = measure("m", 0.1, 16)  # along y
     height: float = measure("m", 0.1, 32)  # along z
-    top_speed: float = measure("m/s")  # on foot, in all directions
+    top_speed: float = measure("m/s")  # in the plane, in all directions, also in the air
     turn_rate: float = measure("rad/s")  # at full turn
     jet_acceleration: float = measure("m/s2")  # 0: no jump jets
     armour: float = measure("hit points")  # of the body; at 0 the mech is destroyed

@@ -26,8 +26,8 @@ class TerrainConfig:
     spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
     spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
     max_spawn_distance: float = quantity(1000.0, "m", 1)  # between the spawn areas, which are in corners if these allow
-    direct_lane_width: float = quantity(8.0, "m", 4, 32)  # of the open lane from a spawn area straight to the zone
-    flank_lane_width: float = quantity(6.0, "m", 4, 32)  # of the open lanes that go around
+    direct_lane_width: float = quantity(8.0, "m", 4, 32)  # of the cleared lane to the zone, which bends once
+    flank_lane_width: float = quantity(6.0, "m", 4, 32)  # of the lanes that go around, cleared except for foliage
     mirrored: bool = False  # the map equals itself rotated by 180 degrees, with the teams exchanged
     ring_width: float = quantity(6.0, "m", 0, 32)  # open ring around the zone
     max_distance_difference: float = quantity(0.15, "share", 0.01, 1)  # of the teams' walking distances to the zone

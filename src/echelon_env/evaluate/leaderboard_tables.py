@@ -79,7 +79,11 @@ def _reason(submission: Mapping[str, Any]) -> str:
         first, *others = submission["failures"]
         return f"FAILED to verify: {printable(first)}{f' and {len(others)} more' if others else ''}"
     complete = ", ".join(submission["complete"])
-    return f"has completed {complete} only" if complete else "has completed no scenario: all of its battles count"
+    return (
+        f"has completed {complete} only"
+        if complete
+        else "has completed no scenario: a scenario is ranked only with all of its battles"
+    )
 
 
 def _title(section: Mapping[str, Any]) -> str:

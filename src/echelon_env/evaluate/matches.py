@@ -196,7 +196,7 @@ def play(
 
     Raises
     ------
-    ValueError, ConfigError
+    ValueError, TypeError, ConfigError
         As in `play_match`.
     """
     _check_players(first, second)
@@ -264,7 +264,11 @@ def _make_policies(
         team_size = len(config.rosters[place ^ side])
         policy = player.make(config, BattleNoise(seeds, (side, place), team_size))
         if isinstance(policy, type) or not isinstance(policy, Policy):
-            hint = "; FunctionPolicy of echelon_env.opponents wraps a function" if callable(policy) else ""
+            hint = (
+                "; FunctionPolicy of echelon_env.opponents wraps a function"
+                if callable(policy) and not isinstance(policy, type)
+                else ""
+            )
             raise ConfigError(f"player {player.name!r}: expected a policy with reset and act, got {policy!r}{hint}")
         policies.append(policy)
     first, second = policies

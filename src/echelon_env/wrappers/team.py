@@ -52,11 +52,9 @@ class TeamVersusPolicy(ParallelWrapper):
 
     def __init__(self, env: Any, policy: PolicyLike, team: str | Collection[Any] = "blue") -> None:
         super().__init__(env)
-        config = getattr(env.unwrapped, "config", None)
+        config, named = getattr(env.unwrapped, "config", None), None
         if isinstance(policy, (str, Mapping, Opponents)) and isinstance(config, BattleConfig):
-            if any(not isinstance(env.action_space(agent), Box) for agent in env.possible_agents):
-                raise ValueError(f"policy: the opponent {policy!r} needs an environment with action='continuous'")
-            policy = opponents.make(policy, 0, config)
+            named, policy = policy, opponents.make(policy, 0, config)
         if not isinstance(policy, Policy) and not callable(policy):
             hint = ""
             if isinstance(policy, (str, Mapping, Opponents)):
@@ -71,6 +69,8 @@ class TeamVersusPolicy(ParallelWrapper):
         self.observation_spaces = {agent: env.observation_space(agent) for agent in self.possible_agents}
         self.action_spaces = {agent: env.action_space(agent) for agent in self.possible_agents}
         first = self._others[0]
+        if named is not None and not isinstance(env.action_space(first), Box):
+            raise ValueError(f"policy: the opponent {named!r} needs an environment with action='continuous'")
         observation_space, action_space = env.observation_space(first), env.action_space(first)
         self._policy_observation_space, self._policy_action_space = check_box(first, observation_space), action_space
         if action_space.shape is None or action_space.dtype is None:

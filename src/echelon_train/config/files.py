@@ -145,7 +145,7 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
         if key not in names:
             hint = nearest_name(key, names)
             if key in (field.name for field in dataclasses.fields(BattleConfig)):
-                hint = "; a scenario file is given as --scenario FILE, one of its keys as --battle.KEY"
+                hint = "; give a scenario file as --scenario FILE, a key of the battle in the table [battle]"
             raise ConfigError(f"unknown config key {key!r}{hint}", key)
     if "eval_seeds" in data and "eval_battles" in data:
         raise ConfigError("eval_battles, eval_seeds: expected one of them", "eval_battles", "eval_seeds")

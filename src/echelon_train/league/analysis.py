@@ -85,6 +85,6 @@ def warnings(analysis: Analysis, more: str) -> list[str]:
 
 def _describe_triangle(cycle: CycleScore) -> str:
     if cycle.triangle is None:
-        return "No three members form a cycle."
+        return "No cycle of three members is certain by itself."
     first, second, third = cycle.triangle
     return f"{first} beats {second}, {second} beats {third}, and {third} beats {first}."

@@ -122,7 +122,7 @@ INVALID = [
     (
         'blue = ["medium"]\n',
         1,
-        "unknown config key 'blue'; a scenario file is given as --scenario FILE, one of its keys as",
+        "unknown config key 'blue'; give a scenario file as --scenario FILE, a key of the battle in the table",
     ),
     ('scenario = "duel"\n[ppo]\nn_epoch = 1\n', 3, "unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
     ('scenario = "duel"\n[ppo]\nminibatch = 64\n', 3, "'ppo.minibatch': it is now 'ppo.batch_size'"),

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from echelon_train.league.analysis import Analysis, warnings
 from echelon_train.league.ratings.bradley_terry import bradley_terry
-from echelon_train.league.ratings.cycles import cycle_score
+from echelon_train.league.ratings.cycles import CycleScore, cycle_score
 from echelon_train.league.ratings.payoffs import payoffs
 from train.league.drawn import ahead, circle, draw_league
 
@@ -117,3 +118,17 @@ def test_the_rate_of_false_alarms(alike, games, neighbours):
         found.append(scored(draw_league(rng, logits, games, alike=alike, neighbours=neighbours)).significant)
     print(f"alike {alike}, {games} games, {neighbours} neighbours: {np.mean(found):.3f}")
     assert np.mean(found) <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("triangle", "sentence"),
+    [
+        (("rock", "scissors", "paper"), "rock beats scissors, scissors beats paper, and paper beats rock."),
+        (None, "No cycle of three members is certain by itself."),
+    ],
+)
+def test_a_significant_cycle_is_said_with_its_members(triangle, sentence):
+    members = {"mispredictions": [], "unexplained": [], "ratings": {}, "payoffs": None, "strengths": None}
+    said = warnings(Analysis(**members, cycle=CycleScore(0.25, 0.004, 1, triangle)), "")
+    assert said == [f"No ratings explain 25.0 % of the results (p = 0.004). {sentence}"]
+    assert warnings(Analysis(**members, cycle=CycleScore(0.25, 0.2, 1, None)), "") == []
