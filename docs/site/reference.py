@@ -164,7 +164,7 @@ Every field of a configuration, with its default, unit and inclusive range. An i
 
 Every environment, the engine and {py:obj}`make_config <echelon_env.make_config>` take these fields as keyword
 arguments, nested parts as mappings: `make_config("duel", max_steps=240, terrain={"size": 64})`. A [scenario
-file](../maps.md#scenarios) has the nested parts as tables, and `echelon train` takes `--battle.terrain.size 64`.
+file](../maps.md#scenarios) has the nested parts as tables, and `echelon train` takes `--set battle.terrain.size=64`.
 An entry of the catalogue is changed by its name: `catalog={"weapons": {"laser": {"damage": 20}}}`. [The
 rules](../game.md) define what the values do.
 

@@ -276,7 +276,9 @@ def test_a_pipe_is_refused_at_once(tmp_path):
 
 def test_a_submission_of_an_unknown_suite_is_refused(text, tmp_path):
     (tmp_path / "file.json").write_text(text)
-    with pytest.raises(SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'"):
+    with pytest.raises(
+        SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'; a suite .* --suite FILE"
+    ):
         read_submission(tmp_path / "file.json")
 
 

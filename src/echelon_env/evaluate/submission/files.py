@@ -210,7 +210,8 @@ def _read_suite(document: Any, suite: Suite | None) -> Suite:
     name = check_text("suite.name", document["name"])
     if suite is None:
         if name not in SUITES:
-            raise SubmissionError(f"suite.name: expected one of {', '.join(SUITES)}, got {name!r:.80}")
+            own = "a suite of your own needs --suite FILE"
+            raise SubmissionError(f"suite.name: expected one of {', '.join(SUITES)}, got {name!r:.80}; {own}")
         suite = load_suite(name)
     if (name, document["hash"]) != (suite.name, suite.hash):
         raise SubmissionError(
