@@ -70,9 +70,7 @@ class CombatConfig:
     anti_missile_range: float = quantity(5.5, "m")  # from the centre of the mech that has the system
     anti_missile_probability: float = quantity(0.6, "probability", 0, 1)  # of destroying the missile
     anti_missile_cooldown: float = quantity(1.0, "s")  # between two shots of a system
-    wreck_height: float = quantity(
-        0.5, "share of the mech's height", 0, 1
-    )  # of a hard wreck, in whole metres, at least 1
+    wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)  # of a hard wreck, rounded to whole metres
     wreck_duration: float = quantity(20.0, "s")  # until a hard wreck becomes debris
 
 

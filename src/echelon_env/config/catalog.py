@@ -93,9 +93,9 @@ class MechClass:
     armour: float = measure("hit points")  # of the body; at 0 the mech is destroyed
     legs: float = measure("hit points")  # of the legs; at 0 the mech is legged
     heat_capacity: float = measure("heat points")  # the mech shuts down above this heat
-    heat_dissipation: float = measure("heat/s")  # cooling at any time
+    heat_dissipation: float = measure("heat/s")  # heat that the mech loses
     tonnage: float = measure("t")  # weight of the mech in a contested zone
-    noise: float = measure("per m/s")  # that enemies hear, times the speed
+    noise: float = measure("per m/s")  # loudness that enemies hear, multiplied by the speed
     wreck_probability: float = measure("0 to 1", 0, 1)  # of leaving a hard wreck instead of debris
     primary: str | None = None  # name of the weapon on the mount
     secondary: str | None = None  # on its mount

@@ -41,9 +41,7 @@ class HandicapConfig:
 
     fire_rate: float = quantity(1.0, "(a share)", 0, 1)  # of every weapon, of what its cooldown allows
     reaction_delay: float = quantity(0.0, "s", 0, MAX_DELAY)  # of its actions, rounded to whole decisions
-    aim_error: float = quantity(
-        0.0, "radians", 0, MAX_AIM_ERROR
-    )  # standard deviation of the error in directions of enemies
+    aim_error: float = quantity(0.0, "radians", 0, MAX_AIM_ERROR)  # standard deviation in the directions of enemies
 
     def __post_init__(self) -> None:
         check_fields(self, "")

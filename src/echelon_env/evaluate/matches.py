@@ -264,11 +264,8 @@ def _make_policies(
         team_size = len(config.rosters[place ^ side])
         policy = player.make(config, BattleNoise(seeds, (side, place), team_size))
         if isinstance(policy, type) or not isinstance(policy, Policy):
-            hint = (
-                "; FunctionPolicy of echelon_env.opponents wraps a function"
-                if callable(policy) and not isinstance(policy, type)
-                else ""
-            )
+            function = callable(policy) and not isinstance(policy, type)
+            hint = "; FunctionPolicy of echelon_env.opponents wraps a function" if function else ""
             raise ConfigError(f"player {player.name!r}: expected a policy with reset and act, got {policy!r}{hint}")
         policies.append(policy)
     first, second = policies
