@@ -334,7 +334,7 @@ PUBLIC_MODULES = (
 )
 """The modules whose `__all__` is the public interface."""
 
-MODULES_OF_OTHERS = ("echelon_env.interop.benchmarl",)
+MODULES_OF_OTHERS = ("echelon_env.interop.benchmarl", "echelon_env.interop.torchrl")
 """Modules that import libraries which need not be installed; their classes are public, too."""
 
 

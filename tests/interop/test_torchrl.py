@@ -1,4 +1,4 @@
-"""TorchRL's PettingZooWrapper, by way of examples/torchrl_rollout.py."""
+"""TorchRL: `TorchRLEnv`, PettingZooWrapper and GymWrapper."""
 
 import importlib.util
 import re
@@ -11,7 +11,11 @@ from torchrl.envs import GymEnv, GymWrapper, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
 import echelon_env
+from echelon_env import ConfigError
+from echelon_env.engine.rng import episode_seed
+from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.interop import NumericInfos
+from echelon_env.interop.torchrl import TorchRLEnv
 from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES
 
 
@@ -22,11 +26,23 @@ def load(name):
     return module
 
 
-example, qmix = load("torchrl_rollout"), load("torchrl_qmix")
+ppo, qmix = load("torchrl_ppo"), load("torchrl_qmix")
 
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using version")
 
 FORMATS = [(o, a) for o in ("flat", "dict") for a in ("continuous", "dict", "multi_discrete", "discrete")]
+
+
+def wrapped(scenario, **options):
+    """A battle in TorchRL's wrapper, with the arguments of docs/interop.md."""
+    env = NumericInfos(echelon_env.parallel_env(scenario, **options))
+    return PettingZooWrapper(env, use_mask=True, done_on_any=False, categorical_actions=True)
+
+
+def rollout_on(env, steps):
+    """A rollout in which battles that are over are followed by others."""
+    torch.manual_seed(0)
+    return env.rollout(steps, break_when_any_done=False)
 
 
 def rollout(env, steps, seed=0):
@@ -37,12 +53,12 @@ def rollout(env, steps, seed=0):
 
 @pytest.mark.parametrize(("observation", "action"), FORMATS)
 def test_specs(observation, action):
-    check_env_specs(example.make("duel-open", observation=observation, action=action, max_steps=5))
+    check_env_specs(wrapped("duel-open", observation=observation, action=action, max_steps=5))
 
 
 @pytest.mark.parametrize(("observation", "action"), FORMATS)
 def test_rollout_with_deaths(deadly, observation, action):
-    battle = rollout(example.make(deadly, observation=observation, action=action, max_steps=100), 200)
+    battle = rollout(wrapped(deadly, observation=observation, action=action, max_steps=100), 200)
     assert battle.shape == (100,)
     assert battle["next", "done"].squeeze(-1).tolist() == [False] * 99 + [True]
     lived = torch.cat([battle["blue", "mask"], battle["red", "mask"]], dim=-1)
@@ -59,7 +75,7 @@ def test_rollout_with_deaths(deadly, observation, action):
 
 
 def test_random_actions_keep_to_the_masks(deadly):
-    battle = rollout(example.make(deadly, action="multi_discrete", max_steps=60), 60)
+    battle = rollout(wrapped(deadly, action="multi_discrete", max_steps=60), 60)
     starts = torch.as_tensor(np.cumsum([0, *MULTI_DISCRETE_SIZES[:-1]]))
     for team in ("blue", "red"):
         masks, actions = battle[team, "action_mask"], battle[team, "action"]
@@ -70,7 +86,7 @@ def test_random_actions_keep_to_the_masks(deadly):
 
 
 def test_the_end_of_the_clock_is_truncation_where_all_live_on():
-    battle = rollout(example.make("skirmish", max_steps=4), 10)
+    battle = rollout(wrapped("skirmish", max_steps=4), 10)
     assert battle["next", "truncated"][-1] and not battle["next", "terminated"][-1]
 
 
@@ -89,16 +105,16 @@ def test_infos_as_they_are_do_not_fit():
 
 
 def test_without_the_arguments_a_rollout_ends_with_the_first_death_or_fails(deadly):
-    def wrapped(**options):
+    def plain(**options):
         return PettingZooWrapper(NumericInfos(echelon_env.parallel_env(deadly, max_steps=120)), **options)
 
-    assert len(rollout(wrapped(use_mask=True), 200)) < 120
+    assert len(rollout(plain(use_mask=True), 200)) < 120
     with pytest.raises(ValueError, match="use_mask=True"):
-        rollout(wrapped(done_on_any=False), 200)
+        rollout(plain(done_on_any=False), 200)
 
 
 def test_random_discrete_actions_keep_to_the_mask(deadly):
-    battle = rollout(example.make(deadly, action="discrete", max_steps=60), 60)
+    battle = rollout(wrapped(deadly, action="discrete", max_steps=60), 60)
     for team in ("blue", "red"):
         masks, actions = battle[team, "action_mask"], battle[team, "action"]
         allowed = masks.gather(-1, actions[..., None])[..., 0]
@@ -108,7 +124,7 @@ def test_random_discrete_actions_keep_to_the_mask(deadly):
 
 def test_masks_within_observations_do_not_fit():
     with pytest.raises(ValueError, match="expected sequence"), pytest.warns(UserWarning, match="extremely slow"):
-        example.make("duel-open", action="multi_discrete", mask_in_observation=True).reset()
+        wrapped("duel-open", action="multi_discrete", mask_in_observation=True).reset()
 
 
 def test_single_agent():
@@ -123,10 +139,101 @@ def test_single_agent_by_id():
     assert rollout(env, 20)["next", "done"][-1]
 
 
-def test_the_example_runs(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["torchrl_rollout.py", "--decisions=20"])
-    example.main()
-    assert "blue: rewards" in capsys.readouterr().out
+@pytest.mark.parametrize("opponent", [None, "novice"])
+@pytest.mark.parametrize("action", ["continuous", "multi_discrete", "discrete"])
+def test_batch_specs(action, opponent):
+    env = TorchRLEnv("skirmish", 3, opponent=opponent, action=action, max_steps=5)
+    check_env_specs(env)
+    assert env.group_map.keys() == ({"blue"} if opponent else {"blue", "red"})
+    assert env.group_map["blue"] == [f"blue_{i}" for i in range(5)]
+
+
+@pytest.mark.parametrize("opponent", [None, "novice"])
+def test_a_batch_is_the_battles_of_the_engine(deadly, opponent):
+    """Observations, rewards, states and ends are those of `ControlledBattles` with the same seeds and actions."""
+    env = TorchRLEnv(deadly, 3, opponent=opponent, seed=5, maps=4, max_steps=40)
+    played = rollout(env, 40, seed=5)
+    battles = ControlledBattles(
+        deadly, 3, control="team" if opponent else "all", opponent="novice", maps=4, dead_agents="persist", max_steps=40
+    )  # fmt: skip
+    observed = [battles.reset([episode_seed(5 + b, 0) for b in range(3)])]
+    teams, rewards, states = list(env.group_map), [], [battles.engine.global_state()]
+    for t in range(played.shape[1]):
+        actions = torch.cat([played[team, "action"][:, t] for team in teams], 1)
+        results = battles.step(actions.numpy())
+        observed.append(results[0]), rewards.append(results[1]), states.append(battles.engine.global_state())
+    seen = torch.cat([played[team, "observation"] for team in teams], 2)
+    assert np.array_equal(seen, np.stack(observed[:-1], 1))
+    assert np.array_equal(played["next", "state"], np.stack(states[1:], 1))
+    earned = torch.cat([played["next", team, "reward"] for team in teams], 2)[..., 0]
+    assert np.array_equal(earned, np.stack(rewards, 1))
+    assert not torch.cat([played[team, "alive"] for team in teams], 2).all()
+    done = played["next", "done"][:, -1, 0]
+    assert done.any() and np.array_equal(done, battles.battle_over)
+    assert np.array_equal(played["next", "outcome"][done, -1, 0], battles.learner_outcome[done])
+
+
+def test_battles_of_a_batch_end_and_begin_again_by_themselves():
+    env = TorchRLEnv("duel", 2, opponent="novice", seed=1, max_steps=7)
+    played = rollout_on(env, 20)
+    ends = played["next", "done"][..., 0].nonzero()[:, 1].tolist()
+    assert ends == [6, 13, 6, 13]
+    assert played["next", "truncated"].equal(played["next", "done"]) and not played["next", "terminated"].any()
+    starts = played["blue", "observation"][0, [0, 7, 14]]
+    assert not starts[0].equal(starts[1]) and not starts[1].equal(starts[2])
+
+
+def test_a_batch_goes_on_after_some_battles_are_over(deadly):
+    played = TorchRLEnv(deadly, 8, opponent=None, seed=0, max_steps=200).rollout(200, break_when_all_done=True)
+    done = played["next", "done"][..., 0]
+    assert done[:, -1].all() and not done[:, done.any(0).nonzero()[0]].all()
+    assert not (done[:, :-1] & ~done[:, 1:]).any()  # a battle that is over stays over
+
+
+def test_random_choices_in_a_batch_keep_to_the_masks(deadly):
+    env = TorchRLEnv(deadly, 2, opponent=None, action="discrete", max_steps=60, seed=0)
+    played = rollout_on(env, 60)
+    for team in ("blue", "red"):
+        masks, actions = played[team, "action_mask"], played[team, "action"]
+        assert masks.gather(-1, actions[..., None]).all() and not masks.all()
+
+
+def test_seeds_repeat_a_batch():
+    first, again, other = (rollout_on(TorchRLEnv("duel", 2, seed=seed, max_steps=6), 15) for seed in (3, 3, 4))
+    assert first["next", "state"].equal(again["next", "state"])
+    assert not first["next", "state"].equal(other["next", "state"])
+    unseeded = [TorchRLEnv("duel", 1).reset()["state"] for _ in range(2)]
+    assert not unseeded[0].equal(unseeded[1])
+
+
+def test_a_batch_shows_its_first_battle():
+    env = TorchRLEnv("duel", 2)
+    env.reset()
+    assert env.render().ndim == 3
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"action": "dict"}, "action: unknown format 'dict'"),
+        ({"dead_agents": "terminate"}, "dead mechs keep their rows"),
+        ({"num_envs": 0}, "num_envs: expected an integer of at least 1, got 0"),
+        ({"opponent": "nobody"}, "unknown opponent 'nobody'"),
+    ],
+)
+def test_wrong_arguments_of_a_batch_are_errors(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        TorchRLEnv("duel", **arguments)
+
+
+def test_ppo_learns(monkeypatch, capsys):
+    """The trivial level wins all battles against a beginner, who does not reach the zone."""
+    monkeypatch.setattr("sys.argv", ["torchrl_ppo.py", "--scenario=duel-open", "--opponent=trivial", "--updates=30"])
+    ppo.main()
+    first, *_, last = (int(re.search(r"won (\d+)%", line).group(1)) for line in capsys.readouterr().out.splitlines())
+    assert first <= 40  # 12 at the first run
+    assert last >= 80  # 100 at the first run
 
 
 def test_qmix_learns(monkeypatch, capsys):

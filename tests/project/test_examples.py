@@ -22,7 +22,7 @@ SHORT = {
 }
 """Arguments with which each example is short."""
 
-OTHERS = {"torchrl_rollout.py", "torchrl_qmix.py", "rllib_ppo.py"}
+OTHERS = {"torchrl_ppo.py", "torchrl_qmix.py", "rllib_ppo.py"}
 """Examples that need further libraries: tests/interop runs them."""
 
 

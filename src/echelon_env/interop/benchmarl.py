@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarl.environments.pettingzoo.common import PettingZooClass
-from torchrl.envs import EnvBase, PettingZooWrapper
+from benchmarl.environments.common import TaskClass
+from tensordict import TensorDictBase
+from torchrl.data import Composite
+from torchrl.envs import EnvBase
 
-from echelon_env.config.schema import ConfigError
-from echelon_env.envs.parallel import parallel_env
-from echelon_env.interop.torchrl import NumericInfos
+from echelon_env.interop.torchrl import TorchRLEnv
 from echelon_env.opponents import PolicyLike
-from echelon_env.wrappers.team import TeamVersusPolicy
 
 
-class EchelonTask(PettingZooClass):  # type: ignore[misc]  # BenchMARL is not installed where mypy runs
+class EchelonTask(TaskClass):  # type: ignore[misc]  # BenchMARL is not installed where mypy runs
     """Battles as a task of BenchMARL; the groups are the teams ``blue`` and ``red``.
 
     Algorithms with continuous actions get the action vectors, those with discrete ones ``action="discrete"`` and masks.
+    All battles of BenchMARL's environments are stepped at once, see `TorchRLEnv`. The share of won battles is logged as
+    ``collection/win_rate``.
 
     Parameters
     ----------
     scenario
         A scenario's name or file.
     opponent
-        The policy of red, see `TeamVersusPolicy`; then blue is the only group, and actions are continuous. None: both
-        teams learn.
+        The policy of red, see `TorchRLEnv`; then blue is the only group. None: both teams learn.
     **kwargs
-        Further parameters of `echelon_env.parallel_env`. Dead mechs stay until the end of the battle unless
-        ``dead_agents="terminate"``.
+        Further parameters of `TorchRLEnv`.
 
     Raises
     ------
@@ -38,45 +37,71 @@ class EchelonTask(PettingZooClass):  # type: ignore[misc]  # BenchMARL is not in
     """
 
     def __init__(self, scenario: str = "skirmish", opponent: PolicyLike | None = None, **kwargs: Any) -> None:
-        super().__init__(scenario, {"opponent": opponent, "dead_agents": "persist", **kwargs})
+        super().__init__(scenario, {"opponent": opponent, **kwargs})
 
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
     ) -> Callable[[], EnvBase]:
-        """A function that makes one environment; BenchMARL runs several side by side."""
+        """A function that makes an environment of `num_envs` battles."""
         config = {**self.config, "action": "continuous" if continuous_actions else "discrete"}
-        opponent = config.pop("opponent")
-        if opponent is not None and not continuous_actions:
-            raise ConfigError("opponent: expected None with discrete actions, got one; scripted levels act in vectors")
-
-        def make() -> EnvBase:
-            env: Any = parallel_env(self.name, render_mode="rgb_array", **config)
-            if opponent is not None:
-                env = TeamVersusPolicy(env, opponent)
-            return PettingZooWrapper(
-                NumericInfos(env), return_state=True, use_mask=config["dead_agents"] == "terminate", done_on_any=False,
-                categorical_actions=True, device=device, seed=seed,
-            )  # fmt: skip
-
-        return make
+        return lambda: TorchRLEnv(self.name, num_envs, seed=seed, device=device, **config)
 
     def supports_continuous_actions(self) -> bool:
         """Always."""
         return True
 
     def supports_discrete_actions(self) -> bool:
-        """Unless a policy plays red."""
-        return self.config["opponent"] is None
+        """Always."""
+        return True
 
-    def has_state(self) -> bool:
-        """Always: the global state, from blue's side."""
+    def has_render(self, env: EnvBase) -> bool:
+        """Always: the first battle."""
         return True
 
     def max_steps(self, env: EnvBase) -> int:
         """Maximum number of decisions of a battle."""
-        return int(env.unwrapped.config.max_steps)
+        return int(env.config.max_steps)
+
+    def group_map(self, env: EnvBase) -> dict[str, list[str]]:
+        """The names of the mechs of each team."""
+        groups: dict[str, list[str]] = env.group_map
+        return groups
+
+    def observation_spec(self, env: EnvBase) -> Composite:
+        """The observations of each group."""
+        return self._groups_with(env, "observation")
+
+    def action_mask_spec(self, env: EnvBase) -> Composite | None:
+        """The masks of each group; None with continuous actions."""
+        return self._groups_with(env, "action_mask") or None
+
+    def info_spec(self, env: EnvBase) -> Composite | None:
+        """None: there are no infos."""
+        return None
+
+    def state_spec(self, env: EnvBase) -> Composite:
+        """The global state from blue's side."""
+        return Composite({"state": env.full_observation_spec_unbatched["state"].clone()})
+
+    def action_spec(self, env: EnvBase) -> Composite:
+        """The actions of each group."""
+        return env.full_action_spec_unbatched
 
     @staticmethod
     def env_name() -> str:
         """The name of the environment in BenchMARL's logs."""
         return "echelon"
+
+    @staticmethod
+    def log_info(batch: TensorDictBase) -> dict[str, float]:
+        """The share of the battles that have ended in a batch that blue has won."""
+        outcomes = batch["next", "outcome"][batch["next", "done"]]
+        return {"collection/win_rate": (outcomes > 0).float().mean().item()} if len(outcomes) else {}
+
+    def _groups_with(self, env: EnvBase, name: str) -> Composite:
+        """The spec of each group with one of its entries."""
+        spec = env.full_observation_spec_unbatched
+        return Composite({
+            group: Composite({name: spec[group, name].clone()}, shape=spec[group].shape)
+            for group in self.group_map(env) if (group, name) in spec.keys(True)
+        })  # fmt: skip
