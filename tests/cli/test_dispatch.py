@@ -33,6 +33,7 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["bnch"], "did you mean 'bench'"),
         (["bench", "--seconds", "-1"], "--seconds"),
         (["bench", "--scenarios", "dule"], "did you mean 'duel'"),
+        (["train", "--battle.max_steps=9"], "did you mean --set battle.max_steps=VALUE?"),
         (
             ["train", "--ppo.n-epoch", "3"],
             "'train' takes no '--ppo.n-epoch'; did you mean --ppo.n-epochs? (see 'echelon train --help')",

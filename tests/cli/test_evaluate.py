@@ -334,7 +334,7 @@ def test_the_label_of_a_trained_battle_names_the_abilities_that_are_off():
     assert (
         cli_evaluate._with_changes(name, changed, settings) == "skirmish (intel=false, catalog.weapons.laser.damage=3)"
     )
-    assert cli_evaluate._label(replace(config, max_steps=7)) == "trained"
+    assert cli_evaluate._label(replace(config, max_steps=7)) == "training battles"
     assert cli_evaluate._with_changes("duel", make_config("duel"), {}) == "duel"
 
 

@@ -121,6 +121,8 @@ def _refuse(argument: str, command: argparse.ArgumentParser, renamed: Mapping[st
     options = re.findall(r"--\w[\w.-]*\w", command.format_help())
     close = difflib.get_close_matches(name, options, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
+    if "." in name and "." not in "".join(close) and "--set" in options:
+        hint = f"; did you mean --set {name.removeprefix('--')}=VALUE?"
     if name in renamed:
         hint = f": it is now {renamed[name]}"
     return _fail(f"'{command.prog.partition(' ')[2]}' takes no {name!r}{hint} (see '{command.prog} --help')")

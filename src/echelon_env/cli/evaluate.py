@@ -247,7 +247,7 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
 
 
 def _label(config: BattleConfig) -> str:
-    """The name of the shipped scenario with the same battles as a training configuration, or "trained".
+    """The name of the shipped scenario with the same battles as a training configuration, or "training battles".
 
     Abilities may be off, see `_with_changes`.
     """
@@ -257,7 +257,7 @@ def _label(config: BattleConfig) -> str:
         named = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards", "abilities")}
         if dataclasses.replace(config, **named) == shipped:
             return name
-    return "trained"
+    return "training battles"
 
 
 def _with_changes(name: str, config: BattleConfig, settings: Mapping[str, str]) -> str:

@@ -32,8 +32,8 @@ _FLAGS = ("done", "terminated", "truncated")
 class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed where mypy runs
     """B battles in one TorchRL environment of batch size (B,), stepped at once.
 
-    The teams are groups, ``"blue"`` and ``"red"``, or only ``"blue"`` against an `opponent`. A group has a row for every
-    mech of its roster. Dead mechs keep their rows until the battle ends. The entries, without the leading axis B:
+    The teams are groups, ``"blue"`` and ``"red"``, or only ``"blue"`` against an `opponent`. A group has a row for
+    every mech of its roster. Dead mechs keep their rows until the battle ends. The entries, without the leading axis B:
 
     - ``("blue", "observation")`` (n, D) float32 and ``("blue", "alive")`` (n, 1) bool
     - ``("blue", "action_mask")`` (n, K) bool, only with choices

@@ -28,6 +28,6 @@ def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, s
 
 
 def battle_name(config: BattleConfig) -> str:
-    """The name of the scenario with a configuration; "trained" if there is none."""
+    """The name of the scenario with a configuration; "training battles" if there is none."""
     wanted = battle_hash(config)
-    return next((name for name in scenarios() if battle_hash(battle_config(name)) == wanted), "trained")
+    return next((name for name in scenarios() if battle_hash(battle_config(name)) == wanted), "training battles")

@@ -76,7 +76,7 @@ def test_a_rating_run_to_its_last_match_continues(commands, league, tiny):
 def test_the_battle_is_what_the_newest_policy_was_trained_on(commands, league, tmp_path):
     commands.lines("add", league.path, saved(tmp_path / "policy"), "--name", "tyro")
     document = commands.json("play", league.path, "tyro", "idle", "--maps", 1)
-    assert document["scenario"] == "trained"
+    assert document["scenario"] == "training battles"
     (match,) = league.matches()
     assert battle_hash(match.config) == CONFIG_HASH
 
