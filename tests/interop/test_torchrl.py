@@ -227,6 +227,7 @@ def test_wrong_arguments_of_a_batch_are_errors(arguments, message):
         TorchRLEnv("duel", **arguments)
 
 
+@pytest.mark.filterwarnings("ignore:The env passed to Collector")  # TorchRL 0.14 announces a change
 def test_ppo_learns(monkeypatch, capsys):
     """The trivial level wins all battles against a beginner, who does not reach the zone."""
     monkeypatch.setattr("sys.argv", ["torchrl_ppo.py", "--scenario=duel-open", "--opponent=trivial", "--updates=30"])
