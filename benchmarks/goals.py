@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.apis import BATCH_ENV, BATCH_VIEWS, ENGINE, PARALLEL_ENV, VECTOR_ENV
+from benchmarks.apis import BATCH_ENV, BATCH_VIEWS, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV
 from benchmarks.resets import KEPT, POOL_RESET
 from benchmarks.results import Results
 from benchmarks.scaling import LOOPS, OF_ONE
@@ -40,9 +40,9 @@ def _engine(size: str) -> Measured:
     return lambda results: results.number("apis", "novices", ENGINE, size)
 
 
-def _share(api: str) -> Measured:
+def _share(api: str, engine_row: str = ENGINE, player: str = "novices") -> Measured:
     def measured(results: Results) -> float | None:
-        engine, other = (results.number("apis", "novices", name, "10 v 10") for name in (ENGINE, api))
+        engine, other = (results.number("apis", player, name, "10 v 10") for name in (engine_row, api))
         return None if engine is None or other is None else 100 * other / engine
 
     return measured
@@ -68,6 +68,10 @@ GOALS = (
     Goal("vector env, 10 v 10, % of the engine", 85, 85, _share(VECTOR_ENV)),
     Goal("batch env, 10 v 10, % of the engine", 90, 90, _share(BATCH_ENV)),
     Goal("the same with copy=False", 90, 90, _share(BATCH_VIEWS)),
+    Goal(
+        "vector env, random actions, % of engine and resets", 85, 85, _share(VECTOR_ENV, ENGINE_WITH_RESETS, "random")
+    ),
+    Goal("batch env, random actions, % of engine and resets", 90, 90, _share(BATCH_ENV, ENGINE_WITH_RESETS, "random")),
     Goal(
         "parallel env, one battle of 5 v 5", 150_000, 80_000,
         lambda results: results.number("apis", "novices", PARALLEL_ENV, "5 v 5"),
@@ -110,6 +114,6 @@ def table_of_goals(results: Results) -> Table:
     columns = "goal", "at least", "measured", "holds"
     notes = (
         "Full rules, partial observability, maps of 100 x 100 x 20 voxels, battles between scripted novices whose own "
-        "cost is apart, one core.",
+        "cost is apart (or random actions where a row says so), one core.",
     )
     return Table("goals", "Goals", "live agent-steps/s where no unit is named", columns, rows, notes)
