@@ -14,6 +14,7 @@ import platformdirs
 
 from benchmarks import machine, regression
 from benchmarks.apis import apis
+from benchmarks.before import before
 from benchmarks.floors import floors
 from benchmarks.goals import table_of_goals
 from benchmarks.peers.section import peers
@@ -31,9 +32,9 @@ from echelon_env.storage.atomic import free_path, write_bytes
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
     "apis": apis, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,
-    "startup": startup, "training": training, "peers": peers,
+    "startup": startup, "training": training, "before": before, "peers": peers,
 }  # fmt: skip
-QUICK = tuple(name for name in SECTIONS if name != "peers")
+QUICK = tuple(name for name in SECTIONS if name not in ("before", "peers"))
 DECISIONS = 480
 PEERS = Path(platformdirs.user_cache_dir("echelon_env")) / "peers"
 SLOW, FAILED, INTERRUPTED = 1, 2, 130
@@ -67,7 +68,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--out", type=Path, help="a new folder for results.json and results.png (default: runs/benchmark)")
     add(
         "--peers", type=Path, metavar="DIR",
-        help=f"where the peers' virtual environments are kept, 3 GB (default: {PEERS})",
+        help=f"where the peers' virtual environments and the earlier commit are kept, 3 GB (default: {PEERS})",
     )  # fmt: skip
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="compare with benchmarks/baseline.json; 1 if 1.5 x slower")

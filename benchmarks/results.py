@@ -16,7 +16,7 @@ MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit",
 TABLES = {
     "apis": ("novices", "random"), "presets": ("presets",), "phases": ("phases",), "floors": ("floors", "terms"),
     "scaling": ("mechs", "batch", "map", "threads"), "resets": ("costs", "kept"), "startup": ("first step", "memory"),
-    "training": ("speed", "parts", "memory"), "peers": ("peers", "rules"),
+    "training": ("speed", "parts", "memory"), "before": ("before",), "peers": ("peers", "rules"),
 }  # fmt: skip
 """Tables that a section has, in their order."""
 

@@ -103,7 +103,7 @@ def main() -> None:
                 nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
                 optimizer.step()
         won += battles["next", "outcome"][battles["next", "done"]].gt(0).tolist()
-        if update % 10 == 0:
+        if won and (update % 10 == 0 or update == arguments.updates):
             last = won[-200:]
             print(f"update {update:4}  {frames * update:9,} decisions  won {sum(last) / len(last):.0%} of {len(last)}")
     collector.shutdown()

@@ -51,6 +51,7 @@ PEERS = (
     Peer("the same, novices think between steps", "echelon", ("battle", BETWEEN, "novices"), (), 5, ECHELON_STEP),
     Peer("Echelon 10 v 10, engine, 16, random", "echelon", ("battle", WITH_RESETS, "random"), (), 5, ECHELON_STEP),
     Peer("Echelon 10 v 10, vector env, 16, random", "echelon", ("battle", VECTOR_ENV, "random"), (), 5, ECHELON_STEP),
+    Peer("Echelon 5 v 5, engine, 16, novices", "echelon", ("skirmish", ENGINE, "novices"), (), 5, ECHELON_STEP),
     Peer("Echelon 5 v 5, PettingZoo, 1, random", "echelon", ("skirmish", PARALLEL_ENV, "random"), (), 5, ECHELON_STEP),
     Peer("MAgent2 battle, map 24, PettingZoo", "magent2_battle", ("24", "pettingzoo"), GRID, step=MAGENT_STEP),
     Peer("MAgent2 battle, map 24, its arrays", "magent2_battle", ("24", "arrays"), GRID, step=MAGENT_STEP),
@@ -66,6 +67,6 @@ NOT_MEASURED = {
     "smaclite": "it is on no package index",
     "PufferLib's MOBA": (
         "the packages 2.0.0 to 3.0.0 download raylib from GitHub while they are built, which needs more than a package "
-        "index; 1.0.1 and pufferlib-core, which install, have no MOBA"
+        "index; 1.0.1 and pufferlib-core, which install, have no MOBA; tried on 2026-11-24"
     ),
 }

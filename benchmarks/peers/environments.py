@@ -42,17 +42,20 @@ def _make(folder: Path, python: Path, requirements: tuple[str, ...]) -> None:
     if free < ROOM:
         raise PeerError(f"expected {ROOM / 1e9:.0f} GB free in {folder.parent} to install it, got {free / 1e9:.1f}")
     try:
-        _run([sys.executable, "-m", "venv", str(folder)])
-        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+        run([sys.executable, "-m", "venv", str(folder)])
+        run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
         write_bytes(folder / WHOLE, "\n".join(requirements).encode())
     except (PeerError, OSError):
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _run(command: list[str]) -> None:
+def run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+    """Run a command that installs something. Raises `PeerError` with its own words if it fails."""
     try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_INSTALLATION)
+        result = subprocess.run(
+            command, cwd=cwd, env=env, capture_output=True, text=True, timeout=LONGEST_INSTALLATION
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PeerError(f"installation took longer than {LONGEST_INSTALLATION:.0f} s") from None
     if result.returncode:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,10 @@ Answer = dict[str, Any]
 class Runner:
     """A peer's process. Raises `PeerError`, with the last line of its complaint, when it does not answer."""
 
-    def __init__(self, peer: Peer, python: str) -> None:
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `close` closes it
-        variables = dict(os.environ)
-        if peer.requirements:  # Echelon itself is the one that this process has imported
-            variables.pop("PYTHONPATH", None)
         self._process = subprocess.Popen(
-            [python, str(RUNNERS / f"{peer.runner}.py"), *peer.arguments],
-            env=variables | ONE_THREAD, text=True,
+            command, env={**variables, **ONE_THREAD}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
         try:
@@ -87,7 +83,9 @@ def peers(effort: Effort) -> list[Table]:
             tell(f"peers: starting {peer.name}")
             try:
                 python = python_of(peer.requirements, effort.peers) if peer.requirements else sys.executable
-                runners[peer] = Runner(peer, python)
+                runners[peer] = Runner(
+                    [python, str(RUNNERS / f"{peer.runner}.py"), *peer.arguments], _variables(peer)
+                )  # fmt: skip
                 stack.callback(runners[peer].close)
             except PeerError as error:
                 reasons[peer.name] = str(error)
@@ -95,6 +93,14 @@ def peers(effort: Effort) -> list[Table]:
         answers = take_turns(runners, effort.rounds, SECONDS_A_TURN, reasons)
         facts = {peer: runners[peer].facts for peer in answers}
     return [table_of(answers, facts, reasons), table_of_rules(facts)]
+
+
+def _variables(peer: Peer) -> dict[str, str]:
+    """The environment variables of a peer's process."""
+    variables = dict(os.environ)
+    if peer.requirements:  # Echelon itself is the one that this process has imported
+        variables.pop("PYTHONPATH", None)
+    return variables
 
 
 def take_turns(

@@ -35,6 +35,7 @@ nb_mime_priority_overrides = [("html", "text/html", 0)]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+autodoc_mock_imports = ["benchmarl", "tensordict", "torchrl"]  # modules of adapters need them
 # Signatures name these unions instead of spelling them out.
 _UNIONS = "PolicyLike", "PolicyFunction", "OpponentsLike", "ScenarioLike", "CurriculumLike", "Maps"
 autodoc_type_aliases = {name: name for name in _UNIONS}

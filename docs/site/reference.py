@@ -80,7 +80,7 @@ def _entry(module: str, public: str) -> str:
 def page_of_others(module: str) -> str:
     """The page of a module whose libraries need not be installed."""
     parts = [_title(module), f".. py:module:: {module}"]
-    parts += [f".. py:class:: {name}\n\n   {summary}" for name, summary in classes_of(module).items()]
+    parts += [f".. autoclass:: {module}.{name}\n   :members:" for name in classes_of(module)]
     return "\n\n".join(parts) + "\n"
 
 

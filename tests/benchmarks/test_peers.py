@@ -108,7 +108,7 @@ class TestEnvironments:
             if "venv" in command:
                 Path(command[-1]).mkdir()
 
-        monkeypatch.setattr(environments, "_run", run)
+        monkeypatch.setattr(environments, "run", run)
         first = python_of(self.REQUIREMENTS, tmp_path)
         assert len(commands) == 2
         assert python_of(self.REQUIREMENTS, tmp_path) == first

@@ -5,6 +5,8 @@ explains: else train the champion again, or measure its present strength for its
 tests, of 100 maps, notice a small loss.
 """
 
+import math
+
 import numpy as np
 import pytest
 from benchmarks.baselines import results
@@ -41,7 +43,11 @@ def check(scenario: str, opponent: str, maps: int, champion: str = CHAMPION, row
     found = stats.permutation_test(
         by_map, lambda a, b: np.mean(a - b), permutation_type="samples", alternative="less", n_resamples=9_999, rng=1
     )
-    assert found.pvalue > LEAST_P, f"mean outcome {found.statistic:+.2f} against the row"
+    change = by_map[0] - by_map[1]
+    error = 1.96 * change.std(ddof=1) / math.sqrt(maps)
+    moved = f"mean outcome {found.statistic:+.2f} +- {error:.2f} (95 %) against the row"
+    print(moved)
+    assert found.pvalue > LEAST_P, moved
 
 
 @pytest.mark.parametrize(("scenario", "maps"), [("duel", 12), ("skirmish", 12)])

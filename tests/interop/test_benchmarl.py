@@ -30,7 +30,7 @@ def train(task, algorithm, folder, frames=200):
 
 @pytest.mark.parametrize("algorithm", [MappoConfig, IppoConfig, QmixConfig])
 def test_training_and_evaluation_of_both_teams(algorithm, tmp_path):
-    task = EchelonTask("skirmish", terrain={"size": 50}, max_steps=40)
+    task = EchelonTask("skirmish", opponent=None, terrain={"size": 50}, max_steps=40)
     experiment = train(task, algorithm, tmp_path)
     assert set(experiment.group_map) == {"blue", "red"}
     assert experiment.total_frames == 400

@@ -218,6 +218,8 @@ def test_a_batch_shows_its_first_battle():
     [
         ({"action": "dict"}, "action: unknown format 'dict'"),
         ({"dead_agents": "terminate"}, "dead mechs keep their rows"),
+        ({"observation": "dict"}, r"TorchRLEnv.__init__\(\) got an unexpected keyword argument 'observation'"),
+        ({"pilot": 1}, "unexpected keyword argument 'pilot'"),
         ({"num_envs": 0}, "num_envs: expected an integer of at least 1, got 0"),
         ({"opponent": "nobody"}, "unknown opponent 'nobody'"),
     ],

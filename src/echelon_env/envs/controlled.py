@@ -356,7 +356,11 @@ def check_arguments(
         a `ConfigError` and a `TypeError`.
     """
     valid = {field.name for field in dataclasses.fields(BattleConfig)}
-    valid |= {p.name for p in inspect.signature(env_class).parameters.values() if p.kind is not p.VAR_KEYWORD}
+    valid |= {
+        p.name
+        for p in inspect.signature(env_class).parameters.values()
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
     if inner is not None:
         valid |= {p.name for p in inspect.signature(inner).parameters.values() if p.kind is p.KEYWORD_ONLY}
     for name in arguments:

@@ -17,9 +17,10 @@ from echelon_env.opponents import PolicyLike
 class EchelonTask(TaskClass):  # type: ignore[misc]  # BenchMARL is not installed where mypy runs
     """Battles as a task of BenchMARL; the groups are the teams ``blue`` and ``red``.
 
-    Algorithms with continuous actions get the action vectors, those with discrete ones ``action="discrete"`` and masks.
-    All battles of BenchMARL's environments are stepped at once, see `TorchRLEnv`. The share of won battles is logged as
-    ``collection/win_rate``.
+    Algorithms get ``action="discrete"`` with masks if they have discrete actions only, or if
+    `prefer_continuous_actions` of BenchMARL's configuration is False; else the action vectors. All battles of
+    BenchMARL's environments are stepped at once, see `TorchRLEnv`. ``collection/win_rate`` in the log is the share of a
+    collection's ended battles that blue has won.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class EchelonTask(TaskClass):  # type: ignore[misc]  # BenchMARL is not installe
         For an invalid argument, when BenchMARL makes the environment.
     """
 
-    def __init__(self, scenario: str = "skirmish", opponent: PolicyLike | None = None, **kwargs: Any) -> None:
+    def __init__(self, scenario: str = "skirmish", opponent: PolicyLike | None = "novice", **kwargs: Any) -> None:
         super().__init__(scenario, {"opponent": opponent, **kwargs})
 
     def get_env_fun(

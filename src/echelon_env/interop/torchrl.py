@@ -18,7 +18,7 @@ from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles
-from echelon_env.envs.controlled import ControlledBattles
+from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import Screen
@@ -33,7 +33,8 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
     """B battles in one TorchRL environment of batch size (B,), stepped at once.
 
     The teams are groups, ``"blue"`` and ``"red"``, or only ``"blue"`` against an `opponent`. A group has a row for
-    every mech of its roster. Dead mechs keep their rows until the battle ends. The entries, without the leading axis B:
+    every mech of its roster. Dead mechs keep their rows until the battle ends, and share the outcome's reward. The
+    entries, without the leading axis B:
 
     - ``("blue", "observation")`` (n, D) float32 and ``("blue", "alive")`` (n, 1) bool
     - ``("blue", "action_mask")`` (n, K) bool, only with choices
@@ -93,6 +94,7 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
     ) -> None:
         if action not in _ACTIONS:
             raise ConfigError(f"action: unknown format {action!r}{nearest_name(str(action), _ACTIONS)}")
+        check_arguments(overrides, TorchRLEnv, TorchRLEnv.__init__)  # TorchRL hides the signature
         if "dead_agents" in overrides:
             raise ConfigError("dead_agents: dead mechs keep their rows in TorchRLEnv", "dead_agents")
         count = check_integer("num_envs", num_envs)
