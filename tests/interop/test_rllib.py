@@ -97,8 +97,11 @@ def test_rllib_reports_what_it_does_not_support(local_ray):
         build({"scenario": "duel-open", "action": "dict"})
 
 
-def test_the_example_runs():
-    command = [sys.executable, EXAMPLE, "--scenario=duel-open", "--decisions=20", "--iterations=1", "--batch=80"]
+@pytest.mark.parametrize("opponent", [[], ["--opponent=trivial"]])
+def test_the_example_runs(opponent):
+    short = ["--scenario=duel-open", "--decisions=20", "--iterations=1", "--batch=80"]
+    command = [sys.executable, EXAMPLE, *short, *opponent]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert "iteration 0" in result.stdout
+    assert "blue won" in result.stdout
+    assert ("red_0" in result.stdout) == (not opponent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
@@ -15,11 +16,12 @@ from echelon_train.cli.league.output import describe_match, match_document, plur
 from echelon_train.league.playing.battle_choice import choose_battle
 from echelon_train.league.playing.executors import Executor, LocalExecutor
 from echelon_train.league.playing.ray_executor import RayExecutor
-from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, rating_run
+from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, rating_run, uncertainty
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
 _INTERRUPTED = 130  # exit code
+_EVERY = 60.0  # s between lines where stderr is no terminal
 _UNTIL_RD, _MOST_MATCHES = 75.0, 1000
 
 
@@ -79,19 +81,23 @@ def _check(args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[int], None]]:
-    """Yields a function that shows the number of finished matches on stderr, if that is a terminal."""
+    """Yields a function that shows the number of finished matches on stderr, each minute if that is no terminal."""
     console = Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     wanted = args.until_rd or _UNTIL_RD
     active = [member.name for member in league.members() if member.state == "active"]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(" v ".join(args.players) or "the first match", total=None)
+        told = time.monotonic()
 
         def show(matches: int) -> None:
-            ratings = league.ratings()
-            deviation = max(ratings[name].deviation for name in active)
+            nonlocal told
+            deviation = max(uncertainty(league, active).values())
             status = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
             progress.update(task, description=status)
+            if not console.is_terminal and time.monotonic() - told >= _EVERY:
+                console.print(status, markup=False)
+                told = time.monotonic()
 
         yield show
 
@@ -105,9 +111,12 @@ def _format(
     if result is None:
         lines = [line for match in played for line in describe_match(match)]
     elif result.reached:
-        lines = wrap(
-            f"{number} in {scenario}: all rating deviations are at most {args.until_rd or _UNTIL_RD:g} points."
-        )
+        most = f"at most {args.until_rd or _UNTIL_RD:g} points"
+        text = f"{number} in {scenario}: all rating deviations are {most}"
+        if result.one_sided:
+            others = ", ".join(f"{name} ({result.deviations[name]:.0f})" for name in result.one_sided)
+            text += f", but for {others}: games won or lost nearly always say too little"
+        lines = wrap(f"{text}.")
     else:
         uncertain = max(result.deviations, key=lambda name: result.deviations[name])
         lines = wrap(

@@ -25,6 +25,10 @@ from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating
 PRIOR: Final = Rating()
 """Prior of the ratings: the expected mean of all members, and the deviation of each member from their mean."""
 
+LEAST_GAIN: Final = 0.005
+"""Expected share by which a map must reduce a variance above the target. Pairs of which one nearly always wins do not:
+such results have less and less information, and the deviation of a member that loses to all others stays large."""
+
 MEAN_DEVIATION: Final = 500.0
 """Prior deviation of the mean of all members, points. Without it, the mean of many members would be certain: 1500."""
 
@@ -101,7 +105,7 @@ def propose_matches(
     maps: int,
     seed: int,
 ) -> list[Pairing]:
-    """The next matches of a rating run; none once all deviations are at most the target.
+    """The next matches of a rating run; none once all deviations are at most the target, or no match would help.
 
     Play them and close a rating period before the next call. Members that are still training do not belong in a rating
     run, because their ratings are never final.
@@ -109,7 +113,7 @@ def propose_matches(
     Each match is the one with the largest expected reduction of the variances above the target's square, given the
     matches chosen before it. A newcomer plays against neighbours only, or against the nearest member. Every map is
     played from both sides. All pairs get the same maps in the same order, except for maps that the pair has already
-    played.
+    played. A match helps if each of its maps is expected to reduce a variance by `LEAST_GAIN`.
 
     Parameters
     ----------
@@ -154,7 +158,10 @@ def propose_matches(
         shared, weights = _effects(covariance, rows, columns, ahead, maps)
         before = np.maximum(covariance.diagonal(), target**2)
         after = np.maximum(covariance.diagonal() - weights[:, None] * shared**2, target**2)
-        best = int(np.argmax(np.sum(before - after, axis=1)))
+        helps = _gains(covariance, rows, columns, ahead)[:, before > target**2].max(axis=1) >= LEAST_GAIN
+        best = int(np.argmax(np.where(helps, np.sum(before - after, axis=1), 0.0)))
+        if not helps[best]:
+            break
         covariance = covariance - weights[best] * np.outer(shared[best], shared[best])
         chosen.append((joint.members[rows[best]], joint.members[columns[best]]))
     return _with_maps(chosen, games, maps, seed)
@@ -260,6 +267,15 @@ def _effects(
     # slope of the expected score: the mean of p (1 - p) over the distribution of the difference
     information = maps * damping * score * (1 - score) / SCALE**2
     return shared, information / (1 + information * variance)
+
+
+def _gains(
+    covariance: NDArray[np.float64], rows: NDArray[np.intp], columns: NDArray[np.intp], ahead: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(N, P) expected share by which one map of each pair reduces each member's variance; 0 where there is none."""
+    shared, weights = _effects(covariance, rows, columns, ahead, maps=1)
+    variances = covariance.diagonal()
+    return np.divide(weights[:, None] * shared**2, variances, out=np.zeros_like(shared), where=variances > 0)
 
 
 def _with_maps(chosen: Iterable[tuple[str, str]], games: Iterable[Game], maps: int, seed: int) -> list[Pairing]:

@@ -15,10 +15,13 @@ _SCENARIO = "skirmish"
 def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, str]:
     """The battle configuration of a league's matches, and its name.
 
-    It is the named scenario; without a name, what the newest policy was trained on, or else the default. Battles are
-    configured as in training. Raises ConfigError for an unknown scenario, LeagueError and CheckpointError for
-    a policy that cannot be read.
+    It is the named scenario; without a name, that of the last match, what the newest policy was trained on, or else the
+    default. Battles are configured as in training. Raises ConfigError for an unknown scenario, LeagueError and
+    CheckpointError for a policy that cannot be read.
     """
+    played = [match.match.scenario for match in league.matches()[-1:]]
+    if scenario is None and played and played[0] in scenarios():
+        return battle_config(played[0]), played[0]
     policies = [member.name for member in league.members() if member.weights_sha256 is not None]
     if scenario is None and policies:
         config = load_checkpoint(league.member_policy(policies[-1])).battle

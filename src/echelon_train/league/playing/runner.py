@@ -26,7 +26,9 @@ class RatingRun:
 
     matches: int  # played and recorded by this run
     deviations: Mapping[str, float]  # of the participants, points, see `scheduling.deviations`
-    reached: bool  # whether all of these are at most the target
+    reached: bool  # whether all of these are at most the target, but for those of `one_sided`
+    one_sided: tuple[str, ...] = ()
+    """Participants above the target that further matches would not help: they lose, or win, nearly all games."""
 
 
 def pairing(
@@ -125,7 +127,7 @@ def rating_run(
     seed: int = 0,
     on_match: Callable[[PlayedMatch], None] | None = None,
 ) -> RatingRun:
-    """Play matches until every rating is known well enough, and close a rating period after every few matches.
+    """Play matches until every rating is known as well as matches allow, and close a period after every few of them.
 
     A period has half as many matches as there are members. All state is in the league, so a call continues a run that
     was stopped at any moment. It first closes the period that is still open.
@@ -177,10 +179,18 @@ def rating_run(
             seed=seed,
         )
         if not pairings or played >= max_matches:
-            return RatingRun(played, deviations(ratings, games, pinned), not pairings)
+            found = deviations(ratings, games, pinned)
+            above = () if pairings else tuple(name for name, each in found.items() if each > target_deviation)
+            return RatingRun(played, found, not pairings, above)
         jobs = [Job(first, second, config, scenario, seeds) for first, second, seeds in pairings]
         played += play_jobs(league, jobs, executor, on_match)
         league.rate_matches()
+
+
+def uncertainty(league: League, names: Collection[str]) -> dict[str, float]:
+    """Deviations of the ratings of members, points, as a rating run among them sees it; 0 for the anchor."""
+    ratings, games = _known(league, {*names, league.settings.anchor})
+    return deviations(ratings, games, (league.settings.anchor,))
 
 
 def _participants(league: League, members: Collection[str] | None) -> set[str]:

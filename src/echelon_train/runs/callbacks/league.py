@@ -92,6 +92,13 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         if distributed.broadcast_object(lambda: self._learner.snapshot_due(self.model.num_timesteps)):
             self._learner.announce(self.model.num_timesteps)
             self._publish(checkpoint)
+        elif not self._learner.since:
+            every = self._config.league.snapshot_every
+            self._console.print(
+                f"League: no snapshot of this run is in the league: the first is due after {every:,} decisions "
+                f"(--league.snapshot-every)",
+                markup=False,
+            )
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps

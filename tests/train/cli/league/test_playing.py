@@ -12,9 +12,11 @@ import time
 import pytest
 from PIL import Image
 
+from echelon_env.cli import main
 from echelon_env.evaluate.stamps import battle_hash, stamp
 from echelon_env.replays import read_replay
 from echelon_train.league.playing import replay
+from echelon_train.league.playing.runner import RatingRun
 from echelon_train.league.store import records
 from echelon_train.league.store.registry import League
 from train.league.leagues import CONFIG, CONFIG_HASH, SCRIPT_ENVIRONMENT, number_uuid, played, saved
@@ -79,6 +81,28 @@ def test_the_battle_is_what_the_newest_policy_was_trained_on(commands, league, t
     assert document["scenario"] == "training battles"
     (match,) = league.matches()
     assert battle_hash(match.config) == CONFIG_HASH
+
+
+def test_the_battle_is_that_of_the_last_match(commands, league, tmp_path):
+    commands.lines("play", league.path, "idle", "random", "--scenario", "duel-open", "--maps", 1)
+    commands.lines("add", league.path, saved(tmp_path / "policy"), "--name", "tyro")
+    assert commands.json("play", league.path, "idle", "random", "--maps", 1)["scenario"] == "duel-open"
+
+
+def test_a_rating_run_names_who_is_not_waited_for(commands, league, monkeypatch):
+    found = RatingRun(3, {"novice": 0.0, "idle": 122.4, "random": 60.0}, True, ("idle",))
+    monkeypatch.setattr("echelon_train.cli.league.play.rating_run", lambda *args, **options: found)
+    text = commands.text("play", league.path, "--scenario", "duel")
+    assert "all rating deviations are at most 75 points, but for idle (122): games won or lost nearly always" in text
+    assert commands.json("play", league.path)["rating_run"]["one_sided"] == ["idle"]
+
+
+def test_without_a_terminal_a_rating_run_says_each_minute_what_it_does(league, tiny, monkeypatch, capsys):
+    monkeypatch.setattr("echelon_train.cli.league.play._EVERY", 0.0)
+    main(["league", "play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--max-matches", "2"])
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["1 match", "2 matches"]
+    assert all("greatest RD" in line and "75 wanted" in line for line in lines)
 
 
 def test_processes_play_as_well(commands, league, tiny):

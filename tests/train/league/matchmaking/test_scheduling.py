@@ -117,6 +117,22 @@ def test_no_more_matches_are_proposed_than_are_expected_to_do():
     assert "member 3" in pairing[:2]
 
 
+def test_members_that_lose_all_games_are_not_waited_for():
+    """The first of a pair with a smaller number wins every game, as scripted levels do."""
+    games, glicko = [], dict(RATINGS)
+    while pairings := propose(glicko, games, matches=1, maps=10):
+        ((first, second, seeds),) = pairings
+        score = float(NAMES.index(first) < NAMES.index(second))
+        games += [Game(first, second, score, seed) for seed in seeds]
+        glicko = {name: Rating(each.rating, 45) for name, each in glicko.items()}
+        assert len(games) <= 300, "the run ends"
+    assert {name for game in games for name in game[:2]} == set(NAMES)
+    found = deviations(glicko, games, ANCHOR)
+    assert found["member 0"] == 0 and max(found.values()) > 75
+    even = [*games, *games_of("member 2", "member 3", [0.5, 1.0] * 2, 10_000)]
+    assert propose(glicko, even, matches=1)[0][:2] == ("member 2", "member 3"), "whose games say something again"
+
+
 def test_every_match_has_its_own_maps_from_those_kept_for_evaluation():
     pairings = propose(target=50.0, matches=40)
     assert len(pairings) == 40
