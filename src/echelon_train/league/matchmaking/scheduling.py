@@ -26,8 +26,11 @@ PRIOR: Final = Rating()
 """Prior of the ratings: the expected mean of all members, and the deviation of each member from their mean."""
 
 LEAST_GAIN: Final = 0.005
-"""Expected share by which a map must reduce a variance above the target. Pairs of which one nearly always wins do not:
-such results have less and less information, and the deviation of a member that loses to all others stays large."""
+"""Expected share by which a map must reduce a variance above the target."""
+
+LEAST_INFORMATION: Final = 0.02
+"""Least p (1 - p) of the score p between two members, by their games so far (24 that one has won are less). More games
+of such a pair hardly reduce a variance, and the deviation of a member that loses to all others stays large."""
 
 MEAN_DEVIATION: Final = 500.0
 """Prior deviation of the mean of all members, points. Without it, the mean of many members would be certain: 1500."""
@@ -113,7 +116,8 @@ def propose_matches(
     Each match is the one with the largest expected reduction of the variances above the target's square, given the
     matches chosen before it. A newcomer plays against neighbours only, or against the nearest member. Every map is
     played from both sides. All pairs get the same maps in the same order, except for maps that the pair has already
-    played. A match helps if each of its maps is expected to reduce a variance by `LEAST_GAIN`.
+    played. A match helps if each of its maps is expected to reduce a variance by `LEAST_GAIN`, and the pair's games do
+    not all end in the same way, see `LEAST_INFORMATION`.
 
     Parameters
     ----------
@@ -150,11 +154,11 @@ def propose_matches(
     joint = joint_ratings(ratings, games, pinned)
     covariance = _covariance(joint, ratings, pinned)
     rows, columns = np.triu_indices(len(ratings), 1)
-    allowed = _may_play(joint, games)[rows, columns]
+    allowed = (_may_play(joint, games) & _informative(ratings, games))[rows, columns]
     rows, columns = rows[allowed], columns[allowed]
     ahead = joint.ratings[rows] - joint.ratings[columns]
     chosen: list[tuple[str, str]] = []
-    while len(chosen) < matches and covariance.diagonal().max() > target**2:
+    while len(chosen) < matches and len(rows) and covariance.diagonal().max() > target**2:
         shared, weights = _effects(covariance, rows, columns, ahead, maps)
         before = np.maximum(covariance.diagonal(), target**2)
         after = np.maximum(covariance.diagonal() - weights[:, None] * shared**2, target**2)
@@ -245,6 +249,13 @@ def _may_play(joint: JointRatings, games: Iterable[Game]) -> NDArray[np.bool_]:
     np.fill_diagonal(distance, np.inf)
     near = (distance <= NEIGHBOURHOOD) | (distance == distance.min(axis=1, keepdims=True))
     return np.asarray(~new[:, None] & ~new | near | near.T)
+
+
+def _informative(ratings: Mapping[str, Rating], games: Iterable[Game]) -> NDArray[np.bool_]:
+    """(P, P) whether the games so far between two members leave their result open, see `LEAST_INFORMATION`."""
+    played, won = _tally({name: index for index, name in enumerate(ratings)}, games)
+    share = (won + 0.5) / (played + 1)
+    return np.asarray(share * (1 - share) >= LEAST_INFORMATION)
 
 
 def _effects(
