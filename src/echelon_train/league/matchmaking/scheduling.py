@@ -25,11 +25,11 @@ from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating
 PRIOR: Final = Rating()
 """Prior of the ratings: the expected mean of all members, and the deviation of each member from their mean."""
 
-LEAST_GAIN: Final = 0.005
+LEAST_GAIN: Final = 0.001
 """Expected share by which a map must reduce a variance above the target."""
 
-LEAST_INFORMATION: Final = 0.02
-"""Least p (1 - p) of the score p between two members, by their games so far (24 that one has won are less). More games
+LEAST_INFORMATION: Final = 0.01
+"""Least p (1 - p) of the score p between two members, by their games so far (49 that one has won are less). More games
 of such a pair hardly reduce a variance, and the deviation of a member that loses to all others stays large."""
 
 MEAN_DEVIATION: Final = 500.0

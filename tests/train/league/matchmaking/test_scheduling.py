@@ -125,12 +125,10 @@ def test_members_that_lose_all_games_are_not_waited_for():
         score = float(NAMES.index(first) < NAMES.index(second))
         games += [Game(first, second, score, seed) for seed in seeds]
         glicko = {name: Rating(each.rating, 45) for name, each in glicko.items()}
-        assert len(games) <= 15 * 30, "three matches of every pair at most"
+        assert len(games) <= 15 * 50, "five matches of every pair at most"
     assert {name for game in games for name in game[:2]} == set(NAMES)
     found = deviations(glicko, games, ANCHOR)
     assert found["member 0"] == 0 and max(found.values()) > 75
-    even = [*games, *games_of("member 2", "member 3", [0.0] * 8, 10_000)]
-    assert propose(glicko, even, matches=1)[0][:2] == ("member 2", "member 3"), "whose games say something again"
 
 
 def test_every_match_has_its_own_maps_from_those_kept_for_evaluation():
