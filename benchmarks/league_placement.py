@@ -64,6 +64,8 @@ def rating_run(population: Population, generator: np.random.Generator, *, place:
     matches, batch = 0, MEMBERS // 2
     while max(deviations(ratings, games, population.anchors).values()) > TARGET:
         pairings = propose_matches(ratings, games, population.anchors, target=TARGET, matches=batch, maps=MAPS, seed=0)
+        if not pairings:  # no match would help
+            break
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
         matches += len(pairings)

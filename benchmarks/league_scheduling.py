@@ -119,6 +119,8 @@ def rating_run(
             pairings = propose_matches(ratings, games, anchors, target=target, matches=batch, maps=maps, seed=0)
         else:
             pairings = [next(rounds) for _ in range(batch)]
+        if not pairings:  # no match would help
+            break
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
         rated = rate_period(ratings, [game[:3] for game in played], pinned=anchors)

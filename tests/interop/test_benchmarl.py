@@ -5,6 +5,7 @@ from benchmarl.algorithms import IppoConfig, MappoConfig, QmixConfig
 from benchmarl.experiment import Experiment, ExperimentConfig
 from benchmarl.models.mlp import MlpConfig
 
+from echelon_env import ConfigError
 from echelon_env.interop.benchmarl import EchelonTask
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # BenchMARL's, of TorchRL and of hydra
@@ -35,6 +36,11 @@ def test_training_and_evaluation_of_both_teams(algorithm, tmp_path):
     assert set(experiment.group_map) == {"blue", "red"}
     assert experiment.total_frames == 400
     assert experiment.n_iters_performed == 2
+
+
+def test_what_benchmarl_chooses_is_refused():
+    with pytest.raises(ConfigError, match="action, seed: BenchMARL chooses these"):
+        EchelonTask("duel", action="multi_discrete", seed=1)
 
 
 @pytest.mark.parametrize("algorithm", [MappoConfig, QmixConfig])

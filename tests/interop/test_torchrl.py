@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tensordict import TensorDict
 from torchrl.envs import GymEnv, GymWrapper, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
@@ -204,6 +205,41 @@ def test_seeds_repeat_a_batch():
     assert not first["next", "state"].equal(other["next", "state"])
     unseeded = [TorchRLEnv("duel", 1).reset()["state"] for _ in range(2)]
     assert not unseeded[0].equal(unseeded[1])
+
+
+def test_seeds_wait_for_the_next_reset_of_their_battles():
+    expected = TorchRLEnv("duel", 2, seed=3).reset()["state"]
+    env = TorchRLEnv("duel", 2)
+    env.reset()
+    env.set_seed(3)
+    for battle, masks in enumerate([[[True], [False]], [[False], [True]]]):
+        reset = env.reset(TensorDict({"_reset": torch.tensor(masks)}, [2]))
+        assert reset["state"][battle].equal(expected[battle])
+    assert env.reset(seed=3)["state"].equal(expected)
+    with pytest.raises(TypeError, match="no keyword arguments but seed, got options"):
+        env.reset(options={})
+
+
+def test_battles_of_a_batch_cannot_wait():
+    env = TorchRLEnv("duel", 2, seed=0)
+    start = env.rand_action(env.reset())
+    with pytest.raises(RuntimeError, match="_step: expected all battles that are not over"):
+        env.step(start.set("_step", torch.tensor([True, False])))
+
+
+def python_of(marker):
+    """The block of docs/interop.md with some text."""
+    text = (Path(__file__).parents[2] / "docs" / "interop.md").read_text(encoding="utf-8")
+    (block,) = (block for block in text.split("```")[1::2] if marker in block)
+    return block.removeprefix("python").lstrip("\n")
+
+
+def test_the_blocks_of_the_documentation_run(capsys):
+    exec(compile(python_of("rollout = env.rollout(100"), "interop.md", "exec"), {})
+    assert "torch.Size([64, 100, 5, 1])" in capsys.readouterr().out
+    names = {"actor": ppo.make_networks(TorchRLEnv("skirmish", 1, action="discrete"))[0]}
+    exec(compile(python_of("class Trained"), "interop.md", "exec"), names)
+    assert len(names["match"].battles) == 2
 
 
 def test_a_batch_shows_its_first_battle():

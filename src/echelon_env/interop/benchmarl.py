@@ -10,6 +10,7 @@ from tensordict import TensorDictBase
 from torchrl.data import Composite
 from torchrl.envs import EnvBase
 
+from echelon_env.config.schema import ConfigError
 from echelon_env.interop.torchrl import TorchRLEnv
 from echelon_env.opponents import PolicyLike
 
@@ -29,15 +30,19 @@ class EchelonTask(TaskClass):  # type: ignore[misc]  # BenchMARL is not installe
     opponent
         The policy of red, see `TorchRLEnv`; then blue is the only group. None: both teams learn.
     **kwargs
-        Further parameters of `TorchRLEnv`.
+        Further parameters of `TorchRLEnv`, without those that BenchMARL chooses: `action`, `device`, `num_envs`,
+        `seed`.
 
     Raises
     ------
     ConfigError
-        For an invalid argument, when BenchMARL makes the environment.
+        For an invalid argument, mostly when BenchMARL makes the environment.
     """
 
     def __init__(self, scenario: str = "skirmish", opponent: PolicyLike | None = "novice", **kwargs: Any) -> None:
+        given = kwargs.keys() & {"action", "device", "num_envs", "seed"}
+        if given:
+            raise ConfigError(f"{', '.join(sorted(given))}: BenchMARL chooses these")
         super().__init__(scenario, {"opponent": opponent, **kwargs})
 
     def get_env_fun(

@@ -44,7 +44,7 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
     - ``"outcome"`` (1,) float32, 1 if blue has won, -1 if it has lost, 0 for a draw and until the end
     - ``"done"``, ``"terminated"``, ``"truncated"`` (1,) bool, whether the battle is over
 
-    `set_seed(s)` seeds battle i with s + i at the next reset. Without it the battles have random seeds.
+    `set_seed(s)` seeds battle i with s + i at its next reset. Without it the battles have random seeds.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
     opponent
         The policy of red, in the formats of `BattleEnv`. None: both teams learn.
     action
-        ``"continuous"``, ``"multi_discrete"`` or ``"discrete"``. With choices, random actions keep to the masks.
+        ``"continuous"``, ``"multi_discrete"`` or ``"discrete"``. With choices, random actions of the
+        environment itself keep to the masks.
     maps
         A pool of maps, see `BattleEngine`.
     num_threads
@@ -100,8 +101,9 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
         count = check_integer("num_envs", num_envs)
         super().__init__(device=device, batch_size=(count,))
         self._battles = ControlledBattles(
-            scenario, count, control="all" if opponent is None else "team", opponent=opponent or "novice",
-            maps=maps, num_threads=num_threads, **(overrides | {"dead_agents": "persist"}),
+            scenario, count, control="all" if opponent is None else "team",
+            opponent="novice" if opponent is None else opponent, maps=maps, num_threads=num_threads,
+            **(overrides | {"dead_agents": "persist"}),
         )  # fmt: skip
         self.config = self._battles.config
         self._sequences = AutoresetBattles(self._battles, AutoresetMode.DISABLED)
@@ -111,7 +113,7 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
         self._rows = {"blue": slice(0, blue)} | ({"red": slice(blue, controlled)} if opponent is None else {})
         self.group_map = {team: self._sequences.names[rows] for team, rows in self._rows.items()}
         self._generator = np.random.default_rng()
-        self._next_seed: int | None = None
+        self._seeds: list[int | None] = [None] * count
         self._terminated, self._truncated = np.zeros((2, count, 1), np.bool_)
         self._make_specs()
         if seed is not None:
@@ -128,18 +130,26 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
         super().close(**kwargs)
 
     def _set_seed(self, seed: int | None) -> None:
-        self._generator, self._next_seed = np.random.default_rng(seed), seed
+        self._generator = np.random.default_rng(seed)
+        self._seeds = [None if seed is None else seed + battle for battle in range(len(self._terminated))]
 
     def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDict:
+        if kwargs.keys() - {"seed"}:
+            raise TypeError(f"reset: expected no keyword arguments but seed, got {', '.join(kwargs)}")
+        if kwargs.get("seed") is not None:
+            self._set_seed(kwargs["seed"])
         chosen = None if tensordict is None else tensordict.get("_reset", None)
         mask = np.ones(len(self._terminated), np.bool_) if chosen is None else chosen.reshape(-1).cpu().numpy()
         if mask.any():
-            self._sequences.reset(self._next_seed, self._generator, {"reset_mask": mask})
-            self._next_seed = None
+            self._sequences.reset(self._seeds, self._generator, {"reset_mask": mask})
+            self._seeds = [None if reset else seed for seed, reset in zip(self._seeds, mask, strict=True)]
             self._terminated[mask] = self._truncated[mask] = False
         return self._entries(rewards=False)
 
     def _step(self, tensordict: TensorDictBase) -> TensorDict:
+        stepped = tensordict.get("_step", None)
+        if stepped is not None and not (stepped.reshape(-1).cpu().numpy() | self._over[:, 0]).all():
+            raise RuntimeError("_step: expected all battles that are not over, because all are stepped at once")
         actions = np.concatenate([tensordict[team, "action"].cpu().numpy() for team in self._rows], axis=1)
         vectors = self._spaces.read_rows(actions, *actions.shape[:2])
         _, self._rewards, terminated, truncated = self._battles.step(vectors)
@@ -147,6 +157,10 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
         self._terminated = self._terminated | terminated[:, :1]
         self._truncated = self._truncated | truncated[:, :1]
         return self._entries(rewards=True)
+
+    @property
+    def _over(self) -> NDArray[np.bool_]:
+        return self._terminated | self._truncated
 
     def _entries(self, rewards: bool) -> TensorDict:
         """The TensorDict of a reset, or with rewards of a step."""
@@ -158,7 +172,7 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
             "outcome": np.where(battles.battle_over, battles.learner_outcome, 0).astype(np.float32)[:, None],
             "terminated": self._terminated.copy(),
             "truncated": self._truncated.copy(),
-            "done": self._terminated | self._truncated,
+            "done": self._over,
         }
         for team, rows in self._rows.items():
             arrays = {"observation": observations[:, rows], "alive": alive[:, rows]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
@@ -96,7 +96,7 @@ class Ratings:
         known = len(active) < 2
         if not known:
             self.status = "rating matches"
-            known = rating_run(
+            result = rating_run(
                 league,
                 self._battle,
                 self._scenario,
@@ -106,9 +106,10 @@ class Ratings:
                 executor=self._executor,
                 members=active,
                 on_match=self._on_match,
-            ).reached
-            self._promote()
-            retire_weakest(league, plan, self._report)
+            )
+            known, settled = result.reached, result.one_sided
+            self._promote(settled)
+            retire_weakest(league, plan, self._report, settled)
         if known:
             self.status = "all ratings are known"
             members = len(league.members())
@@ -129,9 +130,9 @@ class Ratings:
         self._unusable.discard(member.name)
         return True
 
-    def _promote(self) -> None:
+    def _promote(self, settled: Collection[str]) -> None:
         """Promote the best policy if its conservative score is above the champion's."""
-        candidate = promotion_candidate(self._league, self._plan.until_rd)
+        candidate = promotion_candidate(self._league, self._plan.until_rd, settled)
         if candidate is None:
             return
         self.status = f"{candidate} plays for the title"
@@ -155,41 +156,46 @@ class _StoppedError(Exception):
     """The supervisor ends."""
 
 
-def promotion_candidate(league: League, known: float) -> str | None:
+def promotion_candidate(league: League, known: float, settled: Collection[str] = ()) -> str | None:
     """The active policy with the highest conservative score, if that is above the champion's; None if there is none.
 
-    Ratings with a deviation above `known`, in points, do not count yet.
+    Ratings with a deviation above `known`, in points, do not count yet, but for those of the members `settled`, which
+    further matches would not help.
     """
     members = league.members()  # before the ratings, which have all of them then
     ratings, champion = league.ratings(), league.champion()
-    scores = {each.name: conservative_score(ratings[each.name]) for each in _known_policies(members, ratings, known)}
+    scores = {
+        each.name: conservative_score(ratings[each.name]) for each in _known_policies(members, ratings, known, settled)
+    }
     best = max(scores, key=lambda name: scores[name], default=None)
     if best is None or champion is None:
         return best
     return best if scores[best] > conservative_score(ratings[champion.name]) else None
 
 
-def retire_weakest(league: League, plan: LeaguePlan, report: Callable[[str], None]) -> None:
+def retire_weakest(
+    league: League, plan: LeaguePlan, report: Callable[[str], None], settled: Collection[str] = ()
+) -> None:  # fmt: skip
     """Retire policies, the lowest rating first, until at most `LeaguePlan.active` are active.
 
     The champion, the start policy, the newest snapshot of every learner, and policies whose rating is not known stay.
+    `settled` is as in `promotion_candidate`.
     """
     members, ratings, champion = league.members(), league.ratings(), league.champion()
     count = sum(each.state == "active" and each.weights_sha256 is not None for each in members)
     kept = {plan.start, champion.name if champion else ""} | {each.name for each in newest_snapshots(members)}
-    known = [each for each in _known_policies(members, ratings, plan.until_rd) if each.name not in kept]
+    known = [each for each in _known_policies(members, ratings, plan.until_rd, settled) if each.name not in kept]
     known.sort(key=lambda each: (ratings[each.name].rating, each.id))
     for each in known[: max(0, count - plan.active)]:
         league.retire(each.name)
         report(f"{each.name} is retired, the weakest of {count} active policies, of which {plan.active} stay")
 
 
-def _known_policies(members: Sequence[Member], ratings: Mapping[str, Rating], known: float) -> list[Member]:
-    return [
-        each
-        for each in members
-        if each.state == "active" and each.weights_sha256 is not None and ratings[each.name].deviation <= known
-    ]
+def _known_policies(
+    members: Sequence[Member], ratings: Mapping[str, Rating], known: float, settled: Collection[str]
+) -> list[Member]:
+    policies = [each for each in members if each.state == "active" and each.weights_sha256 is not None]
+    return [each for each in policies if ratings[each.name].deviation <= known or each.name in settled]
 
 
 def newest_snapshots(members: list[Member]) -> list[Member]:

@@ -53,11 +53,14 @@ def test_policies_without_a_known_rating_do_not_retire(policies, tmp_path):
     policies.add_checkpoint(saved(tmp_path / "newer", 11), "main", "main-10")
     retire_weakest(policies, LeaguePlan(active=7, until_rd=300.0), lambda line: None)
     assert "main-9" in names(policies) and "main-1" in names(policies) and "start" not in names(policies)
+    retire_weakest(policies, LeaguePlan(active=6, until_rd=1.0), lambda line: None, ("main-9",))
+    assert "main-9" not in names(policies) and "main-1" in names(policies)
 
 
 def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_path):
     assert promotion_candidate(policies, 350.0) == "league-exploiter-2"
     assert promotion_candidate(policies, 1.0) is None, "no rating is that certain"
+    assert promotion_candidate(policies, 1.0, ("main-1",)) == "main-1", "which more matches would not make certain"
     assert promotion_candidate(League.create(tmp_path / "empty"), 350.0) is None
 
 

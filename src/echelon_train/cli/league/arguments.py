@@ -29,7 +29,7 @@ this one. Where they are more than the cores, the system shares these by
 niceness: main agents and matches have 0, exploiters and probes 5, a third.
 """
 
-_USUAL_BATTLE = "what the newest policy was trained on, or skirmish"
+_USUAL_BATTLE = "that of the last match, else what the newest policy was trained on, or skirmish"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

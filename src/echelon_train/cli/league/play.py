@@ -92,10 +92,12 @@ def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[in
 
         def show(matches: int) -> None:
             nonlocal told
+            if not console.is_terminal and time.monotonic() - told < _EVERY:
+                return
             deviation = max(uncertainty(league, active).values())
             status = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
             progress.update(task, description=status)
-            if not console.is_terminal and time.monotonic() - told >= _EVERY:
+            if not console.is_terminal:
                 console.print(status, markup=False)
                 told = time.monotonic()
 
@@ -115,7 +117,7 @@ def _format(
         text = f"{number} in {scenario}: all rating deviations are {most}"
         if result.one_sided:
             others = ", ".join(f"{name} ({result.deviations[name]:.0f})" for name in result.one_sided)
-            text += f", but for {others}: games won or lost nearly always say too little"
+            text += f", but for {others}, which further matches would hardly reduce"
         lines = wrap(f"{text}.")
     else:
         uncertain = max(result.deviations, key=lambda name: result.deviations[name])

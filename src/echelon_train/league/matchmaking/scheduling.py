@@ -116,8 +116,8 @@ def propose_matches(
     Each match is the one with the largest expected reduction of the variances above the target's square, given the
     matches chosen before it. A newcomer plays against neighbours only, or against the nearest member. Every map is
     played from both sides. All pairs get the same maps in the same order, except for maps that the pair has already
-    played. A match helps if each of its maps is expected to reduce a variance by `LEAST_GAIN`, and the pair's games do
-    not all end in the same way, see `LEAST_INFORMATION`.
+    played. A match helps if each of its maps is expected to reduce a variance by `LEAST_GAIN`, and the pair's score
+    leaves the result open, see `LEAST_INFORMATION`.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, s
     default. Battles are configured as in training. Raises ConfigError for an unknown scenario, LeagueError and
     CheckpointError for a policy that cannot be read.
     """
-    played = [match.match.scenario for match in league.matches()[-1:]]
-    if scenario is None and played and played[0] in scenarios():
-        return battle_config(played[0]), played[0]
+    last = league.last_match() if scenario is None else None
+    if last is not None:
+        return last.config, last.match.scenario
     policies = [member.name for member in league.members() if member.weights_sha256 is not None]
     if scenario is None and policies:
         config = load_checkpoint(league.member_policy(policies[-1])).battle

@@ -28,7 +28,7 @@ class RatingRun:
     deviations: Mapping[str, float]  # of the participants, points, see `scheduling.deviations`
     reached: bool  # whether all of these are at most the target, but for those of `one_sided`
     one_sided: tuple[str, ...] = ()
-    """Participants above the target that further matches would not help: they lose, or win, nearly all games."""
+    """Participants above the target that further matches would hardly help, such as members that lose all games."""
 
 
 def pairing(

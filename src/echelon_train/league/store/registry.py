@@ -255,6 +255,11 @@ class League:
             ids = [_known(members, name).id for name in names]
             return read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
 
+    def last_match(self) -> PlayedMatch | None:
+        """The match that was recorded last; None if there is none."""
+        with reading(self.path) as connection:
+            return next(iter(read_matches(connection, "m.id = (SELECT MAX(id) FROM matches)", [])), None)
+
     def match(self, uuid: str) -> PlayedMatch:
         """A match by its uuid, or by a prefix that no other uuid has. Raises LeagueError if there is no such match."""
         with reading(self.path) as connection:

@@ -92,11 +92,13 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         if distributed.broadcast_object(lambda: self._learner.snapshot_due(self.model.num_timesteps)):
             self._learner.announce(self.model.num_timesteps)
             self._publish(checkpoint)
-        elif not self._learner.since:
-            every = self._config.league.snapshot_every
+        elif (
+            self.model.num_timesteps < self._config.league.snapshot_every
+            and self._config.league.role != "best_response"
+        ):
             self._console.print(
-                f"League: no snapshot of this run is in the league: the first is due after {every:,} decisions "
-                f"(--league.snapshot-every)",
+                "League: no snapshot of this run is in the league: the first needs "
+                f"{self._config.league.snapshot_every:,} decisions (--league.snapshot-every)",
                 markup=False,
             )
 

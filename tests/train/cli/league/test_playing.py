@@ -93,7 +93,10 @@ def test_a_rating_run_names_who_is_not_waited_for(commands, league, monkeypatch)
     found = RatingRun(3, {"novice": 0.0, "idle": 122.4, "random": 60.0}, True, ("idle",))
     monkeypatch.setattr("echelon_train.cli.league.play.rating_run", lambda *args, **options: found)
     text = commands.text("play", league.path, "--scenario", "duel")
-    assert "all rating deviations are at most 75 points, but for idle (122): games won or lost nearly always" in text
+    assert (
+        "all rating deviations are at most 75 points, but for idle (122), which further matches would hardly reduce."
+        in text
+    )
     assert commands.json("play", league.path)["rating_run"]["one_sided"] == ["idle"]
 
 
