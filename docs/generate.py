@@ -369,6 +369,17 @@ def classes_of(module: str) -> dict[str, str]:
     return {node.name: (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ") for node in classes}
 
 
+def signatures_of(module: str) -> dict[str, str]:
+    """The parameters of each class of a module that is read, but not imported."""
+    found = {}
+    for node in _parsed(module).body:
+        if isinstance(node, ast.ClassDef):
+            (init,) = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+            del init.args.args[0]
+            found[node.name] = ast.unparse(init.args)
+    return found
+
+
 def _parsed(module: str) -> ast.Module:
     return ast.parse((Path(echelon_env.__path__[0]).parent / f"{module.replace('.', '/')}.py").read_text())
 

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
 
-from docs.generate import MODULES_OF_OTHERS, PUBLIC_MODULES, api, assigned_docstring, classes_of, markdown
+from docs.generate import (
+    MODULES_OF_OTHERS,
+    PUBLIC_MODULES,
+    api,
+    assigned_docstring,
+    classes_of,
+    markdown,
+    signatures_of,
+)
 from docs.site.staging import relinked, write
 from echelon_env.config import BattleConfig, Curriculum, plugins
 from echelon_env.config.schema import MAX_VALUE
@@ -80,7 +88,8 @@ def _entry(module: str, public: str) -> str:
 def page_of_others(module: str) -> str:
     """The page of a module whose libraries need not be installed."""
     parts = [_title(module), f".. py:module:: {module}"]
-    parts += [f".. autoclass:: {module}.{name}\n   :members:" for name in classes_of(module)]
+    signatures = signatures_of(module)  # a mocked base class hides them
+    parts += [f".. autoclass:: {module}.{name}({signatures[name]})\n   :members:" for name in classes_of(module)]
     return "\n\n".join(parts) + "\n"
 
 
