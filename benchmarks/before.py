@@ -34,7 +34,7 @@ BEFORE, NOW, RATIO, LOW, HIGH = "before", "now", "x", "x, lower quartile", "x, u
 
 def before(effort: Effort) -> list[Table]:
     """Live agent-steps per second of an earlier commit and of this one on the same battles, and their ratios."""
-    notes = [f"Before: commit {COMMIT[:10]}. The same battles between scripted novices, bit for bit."]
+    notes = [f"Before: commit {COMMIT[:10]}. The same battles between scripted novices."]
     rows: dict[str, tuple[Cell, ...]] = {}
     rates: list[list[float]] = []
     try:
@@ -55,8 +55,12 @@ def before(effort: Effort) -> list[Table]:
 
 
 def _rates(trees: dict[str, Path], arguments: tuple[str, ...], rounds: int) -> dict[str, list[float]]:
-    """Rates of both source trees, round after round. Each runs the benchmark of its own time."""
+    """Rates of both source trees, round after round. Each runs the benchmark of its own time.
+
+    Raises `PeerError` if one stops, or if their battles have other numbers of living mechs.
+    """
     found: dict[str, list[float]] = {name: [] for name in trees}
+    living: dict[str, float] = {}
     with contextlib.ExitStack() as stack:
         runners = {}
         for name, tree in trees.items():
@@ -67,6 +71,9 @@ def _rates(trees: dict[str, Path], arguments: tuple[str, ...], rounds: int) -> d
             for name, runner in runners.items():
                 answer = runner.turn(SECONDS_A_TURN)
                 found[name].append(answer["live_steps"] / answer["seconds"])
+                living[name] = answer["live_steps"] / answer["steps"]  # of whole recordings
+    if len(set(living.values())) > 1:
+        raise PeerError(f"the battles differ: living mechs a battle {living}")
     return found
 
 

@@ -18,14 +18,14 @@ import json, os, sys
 assert os.environ["PYTHONPATH"].endswith("src")
 print(json.dumps({"ready": True}), flush=True)
 for turn, line in enumerate(sys.stdin):
-    print(json.dumps({"seconds": 2.0, "live_steps": RATE * (turn + 1)}), flush=True)
+    print(json.dumps({"seconds": 2.0, "live_steps": RATE * (turn + 1), "steps": STEPS * (turn + 1)}), flush=True)
 """
 
 
-def tree(folder, rate):
+def tree(folder, rate, living=5.0):
     runners = folder / "benchmarks" / "peers" / "runners"
     runners.mkdir(parents=True)
-    (runners / "echelon.py").write_text(RUNNER.replace("RATE", str(rate)))
+    (runners / "echelon.py").write_text(RUNNER.replace("RATE", str(rate)).replace("STEPS", str(rate / living)))
     return folder
 
 
@@ -36,6 +36,17 @@ def test_ratios_are_those_of_rounds(tmp_path, monkeypatch):
     (table,) = section.before(Effort(quick=True, rounds=3, decisions=1, peers=tmp_path))
     assert table.rows.keys() == section.ROWS.keys()
     assert set(table.rows.values()) == {(10.0, 15.0, 1.5, 1.5, 1.5)}
+
+
+def test_other_battles_are_not_compared(tmp_path, monkeypatch):
+    old = tree(tmp_path / f"echelon-{section.COMMIT[:10]}", 10)
+    (old / WHOLE).write_text("")
+    monkeypatch.setattr(section, "ROOT", tree(tmp_path / "now", 10, living=4.0))
+    (table,) = section.before(Effort(quick=True, rounds=3, decisions=1, peers=tmp_path))
+    assert not table.rows
+    assert "Not measured: the battles differ: living mechs a battle {'before': 5.0, 'now': 4.0}" in " ".join(
+        table.notes
+    )
 
 
 def test_without_the_commit_nothing_is_measured(tmp_path, monkeypatch):
