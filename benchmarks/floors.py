@@ -98,7 +98,7 @@ def take_sample(engine: BattleEngine, before: State) -> Sample:
         blockers=np.full(state.visible.shape, -1, np.int32),
         listed=np.stack([state.visible != 0, packs], axis=1),
         distances=np.zeros(mechs.shape[1] + 1),
-        observations=engine.out.observations.copy(),
+        observations=engine.observations.copy(),
         moved=moved & (mechs["alive"] == 1),
         places=np.zeros(EGO_SIDE**2, np.int32),
     )

@@ -36,12 +36,12 @@ from echelon_env.engine.zone import score_all
 
 
 @entry_point
-def nothing(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def nothing(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     pass
 
 
 @entry_point
-def commands(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def commands(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         clear_decision(state, b)
         if not state.battles[b].over:
@@ -50,7 +50,7 @@ def commands(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> Non
 
 
 @entry_point
-def body(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def body(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             first[b] = state.battles[b].num_events
@@ -60,28 +60,28 @@ def body(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
 
 
 @entry_point
-def movement(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def movement(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             move_all(tables, state, b)
 
 
 @entry_point
-def shots(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def shots(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             fire_all(tables, state, b)
 
 
 @entry_point
-def projectiles(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def projectiles(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             fly_all(tables, state, b)
 
 
 @entry_point
-def settlement(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def settlement(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             settle(tables, state, b, first[b])
@@ -89,7 +89,7 @@ def settlement(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> N
 
 
 @entry_point
-def outcome(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def outcome(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             state.battles[b].step_count += 1
@@ -100,7 +100,7 @@ def outcome(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None
 
 
 @entry_point
-def sensors(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def sensors(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
             update_visibility(tables, state, b)
@@ -109,10 +109,10 @@ def sensors(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None
 
 
 @entry_point
-def observations(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
+def observations(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
-            observe_all(tables, state, b, out.observations[b])
+            observe_all(tables, state, b, places[b], seen, seen)
 
 
 TICK = (body, movement, shots, projectiles, settlement)
@@ -161,7 +161,8 @@ def _by_phase(engine: BattleEngine, recording: Recording) -> dict[str, float]:
     order = (commands, *TICK * engine.config.decision_repeat, *AFTER)
     engine.reset(recording.episode_seeds(episodes))
     for actions, begins in zip(recording.actions, recording.begins, strict=True):
-        arguments = engine.tables, engine.state, engine.out, actions, first
+        seen = engine.observation_arrays
+        arguments = engine.tables, engine.state, engine.out, actions, first, seen.places, seen.first
         for phase in order:
             start = time.perf_counter()
             nothing(*arguments)

@@ -105,7 +105,7 @@ def record(config: BattleConfig, player: Player, decisions: int, maps: MapPool, 
 
 def _digests(engine: BattleEngine) -> tuple[bytes, ...]:
     """Digests of each battle's mechs, counters and observations."""
-    arrays = engine.state.mechs, engine.state.battles, engine.out.observations
+    arrays = engine.state.mechs, engine.state.battles, engine.observations
     return tuple(
         hashlib.blake2b(b"".join(one.tobytes() for one in battle)).digest() for battle in zip(*arrays, strict=True)
     )
@@ -144,7 +144,7 @@ def _novices(engine: BattleEngine) -> Callable[[NDArray[np.bool_]], NDArray[np.f
     def act(fresh: NDArray[np.bool_]) -> NDArray[np.float32]:
         if fresh.any():
             player.reset(np.repeat(fresh, engine.num_mechs))
-        seen = engine.out.observations
+        seen = engine.observations
         return player.act(seen.reshape(-1, engine.observation_dim)).reshape(*seen.shape[:2], -1)
 
     return act

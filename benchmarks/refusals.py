@@ -60,7 +60,7 @@ def measure(battles: int = BATTLES, decisions: int = DECISIONS) -> dict[str, tup
     limits = torch.from_numpy(action_limits(engine.config))
     counts: dict[str, tuple[int, int]] = {}
     for _ in range(decisions):
-        seen = engine.out.observations
+        seen = engine.observations
         masks = action_masks(torch.from_numpy(seen.reshape(-1, OBSERVATION_DIM)), limits).numpy()
         for reason, columns, refused in refusals(engine):
             earlier = counts.get(reason, (0, 0))

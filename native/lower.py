@@ -89,7 +89,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     zeros = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(layers).items()}
     network = load_network(layers, zeros)
     return {
-        "step_range": (tables, state, actions[None], out, 0, 1, False),
+        "step_range": (tables, state, actions[None], out, number[None], observations, observations, 0, 1, 0),
         "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, state.battle_maps[0], 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),

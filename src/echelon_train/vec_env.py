@@ -166,6 +166,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def reset(self) -> Observations:
         """Start new battles in all rows. Returns `Observations`, float32."""
+        self.battles.renew_observations()
         self._start_battles(np.ones(self.num_battles, np.bool_))
         return self._observations()
 
@@ -262,7 +263,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             seeds[index] = seed = training_seed(self._run_seed, index, episode)
             map_seeds[index] = training_seed(self._run_seed, index, episode - episode % self._regenerate)
             sides[index] = learner_side(seed) if self._side == "both" else SIDES.index(self._side)
-        self.battles.reset(seeds, mask, sides, map_seeds)
+        self.battles.start(seeds, mask, sides, map_seeds)
         self._episodes[mask] += 1
         self._lengths[mask] = 0
         self._returns[self._of_teams(mask)] = 0.0
@@ -289,14 +290,17 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def _observations(self) -> Observations:
         """The current observations of all rows."""
-        observations = self._rows(self.engine.out.observations)
+        observations = self.battles.observations.reshape(self._own_rows, -1)
+        if self._self_play:
+            others = self.battles.observations_of("opponent")[: self._self_play]
+            observations = np.concatenate([observations, others.reshape(-1, others.shape[-1])])
         if self._state is None:
             return observations
         side, engine = self.battles.side, self.engine
         states = self._state.pad(engine.global_state(side))
         if self._self_play:
-            others = self._state.pad(engine.global_state(RED - side))
-            states = np.concatenate([states, others[: self._self_play]])
+            enemies = self._state.pad(engine.global_state(RED - side))
+            states = np.concatenate([states, enemies[: self._self_play]])
         return {"observation": observations, "state": np.repeat(states, self.team_size, axis=0)}
 
     def _rows(self, array: NDArray[Any]) -> NDArray[Any]:

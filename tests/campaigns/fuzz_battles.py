@@ -103,7 +103,7 @@ def wild_actions(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray
 def check_outputs(engine: BattleEngine) -> None:
     """Observations and rewards have to be finite and within their bounds."""
     low, high = observation_bounds()
-    seen = engine.out.observations
+    seen = engine.observations
     assert np.isfinite(seen).all() and (seen >= low).all() and (seen <= high).all(), "observations out of bounds"
     assert np.isfinite(engine.out.rewards).all(), "rewards are not finite"
     for team in (0, 1):

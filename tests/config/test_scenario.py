@@ -50,7 +50,7 @@ def test_every_scenario_can_be_played(name):
     engine.reset([1, 2])
     player = opponents.make("novice", 0, engine.config)
     for _ in range(20):
-        actions = player.act(engine.out.observations.reshape(-1, engine.observation_dim))
+        actions = player.act(engine.observations.reshape(-1, engine.observation_dim))
         engine.step(actions.reshape(2, engine.num_mechs, -1))
     assert engine.alive.any()
 
@@ -225,7 +225,7 @@ def test_banned_weapons_are_on_no_mount():
     for _ in range(300):
         actions = np.zeros((4, engine.num_mechs, engine.action_dim), np.float32)
         for player, rows in zip(players, (slice(blue), slice(blue, None)), strict=True):
-            seen = engine.out.observations[:, rows]
+            seen = engine.observations[:, rows]
             actions[:, rows] = player.act(seen.reshape(-1, seen.shape[-1])).reshape(*seen.shape[:2], -1)
         engine.step(actions)
     names = [weapon.name for weapon in allowed.catalog.weapons]

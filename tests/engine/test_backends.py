@@ -55,10 +55,10 @@ for decision in range(40):
     actions[..., Action.PRIMARY : Action.VENT] = 1 if decision < 25 else -1
     actions[..., Action.VENT] = -1 if decision < 25 else 1
     if decision % 10 == 1:
-        digest.update(expert.act(engine.out.observations[0].copy()).tobytes())
+        digest.update(expert.act(engine.observations[0].copy()).tobytes())
         parts = explain_action(engine, 0, 0, actions[0, 0], [str(i) for i in range(engine.num_mechs)])
         digest.update(repr(parts).encode())
-        digest.update(network.act(engine.out.observations[0]).tobytes())
+        digest.update(network.act(engine.observations[0]).tobytes())
         digest.update(network.parameters.tobytes())
     engine.step(actions)
     kinds |= {EVENT_KINDS[kind] for kind in engine.events()["kind"]}

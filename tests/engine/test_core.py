@@ -140,7 +140,7 @@ def test_a_finished_battle_does_not_change_until_it_is_reset():
     assert not terminated.any()
     assert engine.battle_over.all()
     standing = engine.state.mechs[0].tobytes()
-    observed = engine.out.observations[0].tobytes()
+    observed = engine.observations[0].tobytes()
     _, rewards, terminated, truncated = engine.step(np.full_like(zeros, np.nan))
     assert not engine.bad_actions.any()
     assert not engine.state.battles["num_events"].any()
@@ -148,7 +148,7 @@ def test_a_finished_battle_does_not_change_until_it_is_reset():
     engine.reset([7, 8], [False, True])
     assert engine.battle_over.tolist() == [True, False]
     assert engine.state.mechs[0].tobytes() == standing
-    assert engine.out.observations[0].tobytes() == observed
+    assert engine.observations[0].tobytes() == observed
     assert engine.state.battles["seed"].tolist() == [1, 8]
 
 
@@ -166,7 +166,7 @@ def test_non_finite_actions_become_zero_and_are_counted():
     np.testing.assert_array_equal(bad, kept)
     assert engine.bad_actions.tolist() == [[2, 1]]
     assert twin.bad_actions.tolist() == [[0, 0]]
-    assert engine.out.observations.tobytes() == twin.out.observations.tobytes()
+    assert engine.observations.tobytes() == twin.observations.tobytes()
     engine.step(np.full((1, 2, engine.action_dim), 1e300))
     assert engine.bad_actions.tolist() == [[engine.action_dim] * 2]
 
@@ -258,7 +258,7 @@ def test_rosters_of_different_sizes_play_to_the_end():
     noise = np.random.default_rng(0)
     while not engine.battle_over.all():
         engine.step(noise.uniform(-1, 1, (2, 4, engine.action_dim)))
-    assert np.isfinite(engine.out.observations).all()
+    assert np.isfinite(engine.observations).all()
 
 
 def test_team_statistics_are_sums_over_the_mechs(recorded):

@@ -25,7 +25,7 @@ def recorded():
     while not engine.battle_over.all():
         before = engine.state.mechs["armour"].copy()
         running = ~engine.battle_over
-        engine.step(np.stack([p.act(o) for p, o in zip(players, engine.out.observations, strict=True)]))
+        engine.step(np.stack([p.act(o) for p, o in zip(players, engine.observations, strict=True)]))
         for b in np.flatnonzero(running):
             decisions.append((b, engine.events(b), before[b], engine.state.mechs[b].copy()))
     return engine, decisions
@@ -103,7 +103,7 @@ def test_impacts_count_the_destroyed_voxels():
     breakable = np.array([m.hit_points > 0 for m in engine.config.catalog.materials])
     while not engine.battle_over[0]:
         before = engine.state.voxels[0].copy()
-        engine.step(player.act(engine.out.observations[0])[None])
+        engine.step(player.act(engine.observations[0])[None])
         if of(engine.events(0), st.DEATH).size == 0:  # dead mechs leave voxels too
             changed_voxels = (before != engine.state.voxels[0]) & breakable[before] & (before != WRECK)
             broken = of(engine.events(0), st.IMPACT)["amount"].sum()
@@ -224,7 +224,7 @@ def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
         assert len(small.run()) == 3
         assert small.state.battles["tick"][0] == 5 * decision
         assert small.state.battles["num_bursts"][0] == 0
-        assert np.isfinite(small.engine.out.observations).all()
+        assert np.isfinite(small.engine.observations).all()
 
 
 def test_lost_events_do_not_change_the_battle():

@@ -1,4 +1,7 @@
-"""Golden hashes of whole battles. `python tests/support/golden_player.py` writes the hashes of changed rules."""
+"""Golden hashes of whole battles.
+
+`PYTHONPATH=tests python tests/support/golden_player.py` writes the hashes of changed rules.
+"""
 
 import json
 

@@ -10,7 +10,7 @@ from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.setup import survey_map, turn_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
-from echelon_env.engine.tick import step_range
+from echelon_env.engine.tick import PERCEIVE, step_range
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import STREAMS, Self, feature_names
 from oracles.configs import odd_config, small_config
@@ -37,9 +37,11 @@ def perceive(config, state):
     """Observations (B, M, D) of the mechs in a state, which advances as at the end of a decision."""
     tables, battles = build_tables(config), len(state.battles)
     _draw_maps(tables, state, np.zeros_like(state.battle_maps[0, 0]))
-    out = BattleEngine(config, battles).out
-    step_range(tables, state, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32), out, 0, battles, True)
-    return out.observations
+    engine = BattleEngine(config, battles)
+    arrays, actions = engine.observation_arrays, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32)
+    places = arrays.places, arrays.first, arrays.second
+    step_range(tables, state, actions, engine.out, *places, 0, battles, PERCEIVE)
+    return engine.observations
 
 
 def played(config):

@@ -54,12 +54,12 @@ def test_more_enemies_and_mates_than_rows(scenario):
         assert not found, "\n".join(found[:20])
         cases += sum((decision.after.cases for decision in decisions), Counter())
         compared += sum(not decision.after.cases[GRAZING] for decision in decisions)
-        assert_within_bounds(engine.out.observations)
+        assert_within_bounds(engine.observations)
     assert compared > 2
     filled = (engine.state.mechs["contacts"] != NO_MECH).sum(axis=-1)
     assert filled.max() == (10 if scenario == "battle" else 12)
-    assert engine.out.observations[..., STREAMS["squad_mask"].part].sum(axis=-1).max() == 9
-    assert engine.out.observations[..., STREAMS["intel_mask"].part].sum(axis=-1).max() == 8
+    assert engine.observations[..., STREAMS["squad_mask"].part].sum(axis=-1).max() == 9
+    assert engine.observations[..., STREAMS["intel_mask"].part].sum(axis=-1).max() == 8
     assert cases["more intel than rows"]
 
 

@@ -19,7 +19,7 @@ def walk(made, seed):
     for agent in made.agent_iter():
         if engine.state.battles["tick"][0] != ticks:
             ticks = engine.state.battles["tick"][0]
-            actions = player.act(engine.out.observations[0].copy())
+            actions = player.act(engine.observations[0].copy())
         observation, reward, terminated, truncated, info = made.last()
         yield (
             agent, observation.tobytes(), reward, terminated, truncated,

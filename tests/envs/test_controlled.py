@@ -1,9 +1,10 @@
+import itertools
 import threading
 
 import numpy as np
 import pytest
 
-from echelon_env import ConfigError, ControlledBattles, opponents
+from echelon_env import BattleEngine, ConfigError, ControlledBattles, opponents
 from echelon_env.layout.actions import ACTION_DIM
 
 
@@ -80,19 +81,56 @@ def test_the_learner_can_control_every_mech():
     assert battles.rows.tolist() == [list(range(7))] * 2
     assert battles.teams.tolist() == [[0, 0, 1, 1, 1, 1, 1]] * 2
     observations = battles.reset([1, 2])
-    buffer = battles.engine.out.observations
-    np.testing.assert_array_equal(observations, buffer)
-    assert not np.shares_memory(observations, buffer)
-    returned = battles.step(np.zeros((2, 7, ACTION_DIM), np.float32))
-    for array, output in zip(returned, ("observations", "rewards", "terminated", "truncated"), strict=True):
+    np.testing.assert_array_equal(observations, battles.engine.observations)
+    seen, *returned = battles.step(np.zeros((2, 7, ACTION_DIM), np.float32))
+    np.testing.assert_array_equal(seen, battles.engine.observations)
+    for array, output in zip(returned, ("rewards", "terminated", "truncated"), strict=True):
         np.testing.assert_array_equal(array, getattr(battles.engine.out, output))
         assert not np.shares_memory(array, getattr(battles.engine.out, output))
     with pytest.raises(ValueError, match=rf"expected shape \(2, 7, {ACTION_DIM}\), got"):
         battles.step(np.zeros((2, 5, ACTION_DIM), np.float32))
-    views = ControlledBattles("duel", control="all", copy=False)
-    assert views.reset([1]) is views.engine.out.observations
-    with pytest.raises(ConfigError, match="copy=False needs control 'all'"):
-        ControlledBattles("duel", control="team", copy=False)
+
+
+@pytest.mark.parametrize("control", ["pilot", "team", "all"])
+@pytest.mark.parametrize("copy", [True, False])
+def test_everyone_observes_the_own_mechs_in_arrays_of_their_own(control, copy):
+    """The rows are a plain engine's, although readers change what they get. With `copy`, what was returned stays."""
+    given, kept = [], []
+
+    def idle(observations):
+        given.append(observations.copy())
+        observations[:] = np.nan
+        return np.zeros((len(observations), ACTION_DIM), np.float32)
+
+    options = {"maps": 2, "max_steps": 4}
+    policies = {"opponent": idle, "teammate": idle}
+    battles = ControlledBattles("trio", 3, control=control, side=[0, 1, 1], copy=copy, **policies, **options)
+    twin = BattleEngine("trio", 3, **options)
+
+    def check(returned):
+        np.testing.assert_array_equal(returned, twin.observations[np.arange(3)[:, None], battles.rows])
+        kept.append(returned)
+        if copy:
+            returned[:] = np.nan
+
+    twin.reset([1, 2, 3])
+    check(battles.reset([1, 2, 3]))
+    for decision in range(9):
+        if decision == 4:  # all battles are over, and the second one stays so
+            mask = np.array([True, False, True])
+            twin.reset([4, 5, 6], mask)
+            check(battles.reset([4, 5, 6], mask, side=[1, 0, 0]))
+        given.clear()
+        expected = twin.observations.copy()
+        twin.step(np.zeros((3, 6, ACTION_DIM), np.float32))
+        check(battles.step(np.zeros((3, battles.num_controlled, ACTION_DIM), np.float32))[0])
+        found = [rows.reshape(3, -1, rows.shape[-1]) for rows in given]
+        for b in range(3):
+            others = np.delete(expected[b], battles.rows[b], axis=0)
+            assert sorted(map(bytes, others)) == sorted(bytes(row) for rows in found for row in rows[b])
+    shared = [np.shares_memory(one, other) for one, other in itertools.pairwise(kept)]
+    assert not any(shared) if copy else all(shared[:-1])
+    assert not copy or all(np.isnan(returned).all() for returned in kept)
 
 
 def test_teams_of_the_learners_rows():

@@ -17,6 +17,7 @@ from echelon_env import BattleEngine, make_config, scenario_names
 from echelon_env.champions import champion_folder, champion_of
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.state import BATTLE
+from echelon_env.engine.tick import DECIDE, PERCEIVE
 from echelon_env.networks.checkpoint import read_checkpoint
 from echelon_env.networks.forward import SAMPLED, act_by_network, prepare_network
 from echelon_env.networks.possible import MASKS
@@ -42,7 +43,7 @@ def module(tmp_path_factory):
 
 
 def lasting(engine):
-    return [*engine._lasting_arrays().values()]
+    return [*engine._lasting_arrays().values(), engine.observations]
 
 
 def network_arguments(engine):
@@ -51,7 +52,7 @@ def network_arguments(engine):
     network, rows = load_network(stored.network, stored.tensors), engine.num_mechs
     return (
         *(*prepare_network(network, engine.config), SAMPLED),
-        *(engine.out.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
+        *(engine.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
         *(np.zeros(rows, np.int64), engine.actions[0]),
         *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_)),
     )
@@ -74,11 +75,12 @@ def prepare(engine, levels, base):
     job = {"base": base}
     engine._begin_battle = capture
     engine.reset([SEED])
-    observations, actions = engine.out.observations[0], engine.actions[0]
-    for array in engine.out:
+    observations, actions = engine.observations[0], engine.actions[0]
+    arrays = engine.observation_arrays
+    for array in (*engine.out, arrays.first):
         image.place(array, np.zeros_like(array))
-    step = engine.tables, engine.state, engine.actions, engine.out, 0, 1
-    job["begin"].append(call("step_range", *step, True))
+    step = engine.tables, engine.state, engine.actions, engine.out, arrays.places, arrays.first, arrays.second, 0, 1
+    job["begin"].append(call("step_range", *step, int(PERCEIVE)))
     if levels is None:
         act = call("act_by_network", *network_arguments(engine))
     else:
@@ -87,7 +89,7 @@ def prepare(engine, levels, base):
         skills = np.concatenate([skill.record() for skill in LEVELS.values()])
         known = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
         act = call("act_rows", *known, levels, observations, memories, actions)
-    job["decide"] = [act, call("step_range", *step, False)]
+    job["decide"] = [act, call("step_range", *step, int(DECIDE))]
     job["clear"] = [[image.place(actions), actions.nbytes]]
     job["read"] = [[image.place(array), array.nbytes] for array in lasting(engine) if array is not engine._started]
     job["over"] = image.place(engine.state.battles) + BATTLE.fields["over"][1]
@@ -115,7 +117,7 @@ def play(engine, levels):
             act_by_network(*arguments)
             engine.step(engine.actions.copy())
         else:
-            engine.step(players.act(engine.out.observations[0].copy(), levels)[None])
+            engine.step(players.act(engine.observations[0].copy(), levels)[None])
         read()
         decisions += 1
     return decisions, digest.hexdigest()

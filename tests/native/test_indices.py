@@ -32,7 +32,7 @@ for scenario, name, numbers in games:
             kept = engine.snapshot()
         elif decision == 90:
             engine.restore(kept)
-            seen = engine.out.observations
+            seen = engine.observations
         rows = seen.reshape(-1, engine.observation_dim)
         seen = engine.step(player.act(rows).reshape(2, engine.num_mechs, -1))[0]
         engine.possibilities()

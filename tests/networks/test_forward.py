@@ -95,7 +95,7 @@ def assert_equal_forward_passes(policy: BattlePolicy, engine: BattleEngine) -> N
             assert blocks.min() > -1000.0, "what is impossible is never chosen"
         dead += int((~living).sum())
         engine.step(actions.reshape(4, team, -1))
-        observations = engine.out.observations.reshape(-1, OBSERVATION_DIM).copy()
+        observations = engine.observations.reshape(-1, OBSERVATION_DIM).copy()
         if decision > 15:
             observations[3] = 0.0  # dies
     assert dead >= 10

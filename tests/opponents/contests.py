@@ -18,7 +18,7 @@ def recorded(scenario: str = "skirmish", decisions: int = 160) -> np.ndarray:
     engine.reset([3, 4])
     seen = []
     for _ in range(decisions):
-        seen.append(engine.out.observations.reshape(-1, engine.observation_dim).copy())
+        seen.append(engine.observations.reshape(-1, engine.observation_dim).copy())
         engine.step(scripted_actions(engine, players))
     observations = np.array(seen)
     observations.setflags(write=False)

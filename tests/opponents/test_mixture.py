@@ -76,7 +76,7 @@ def test_a_team_keeps_one_level_when_its_mechs_die():
     engine = BattleEngine("battle", 12)
     engine.reset(range(12))
     mixture = Mixture(WEIGHTS, 1, engine.config)
-    seen = engine.out.observations.reshape(-1, engine.observation_dim).copy()
+    seen = engine.observations.reshape(-1, engine.observation_dim).copy()
     mixture.act(seen)
     teams = mixture.levels.reshape(12, 2, 10)
     assert (teams == teams[..., :1]).all()

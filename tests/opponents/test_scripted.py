@@ -55,7 +55,7 @@ def play_on(config, level, decisions=40):
         actions = scripted_actions(engine, players)
         assert np.isfinite(actions).all()
         assert np.abs(actions).max() <= 1.0
-        assert not actions[engine.out.observations[..., Self.ALIVE] <= 0].any()
+        assert not actions[engine.observations[..., Self.ALIVE] <= 0].any()
         engine.step(actions)
     return engine
 
@@ -114,7 +114,7 @@ def seconds_to_the_zone(level, repeat):
     actions = np.zeros((8, engine.num_mechs, engine.action_dim), np.float32)
     arrived = np.full((8, 5), 60.0)
     for decision in range(60 * 20 // repeat):
-        seen = engine.out.observations[:, :5]
+        seen = engine.observations[:, :5]
         inside = seen[..., STREAMS["objective"].start + Objective.IN_ZONE] > 0
         arrived[inside] = np.minimum(arrived[inside], decision * engine.config.decision_seconds)
         actions[:, :5] = player.act(seen.reshape(-1, OBSERVATION_DIM)).reshape(8, 5, -1)

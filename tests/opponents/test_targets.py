@@ -46,7 +46,7 @@ def test_players_predict_the_reach_of_their_weapons():
             make_knowledge(engine.config),
             engine.tables,
             engine.state,
-            engine.out.observations,
+            engine.observations,
             np.zeros(1, PLAN),
             verdicts,
         )

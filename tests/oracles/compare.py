@@ -79,7 +79,7 @@ def all_differences(engine: BattleEngine, decision: Decision) -> Iterator[str]:
             yield f"visible to {mech.index}: expected {sight}, got {engine.state.visible[battle, mech.index].tolist()}"
         expected = observe(world, mech, result.seen, engine.state.battle_maps[battle, mech.team].tolist())
         yield from _array_differences(
-            f"observation {mech.index}", FEATURES, expected, engine.out.observations[battle, mech.index]
+            f"observation {mech.index}", FEATURES, expected, engine.observations[battle, mech.index]
         )
         yield from _array_differences(
             f"reward {mech.index}",

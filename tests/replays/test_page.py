@@ -125,7 +125,7 @@ def test_the_inspector_shows_the_numbers_of_the_engine(opened, battle):
     armour = engine.state.mechs["armour"][0, 1]
     assert re.search(rf"armour\s+{armour:.0f}", texts["mech"])
     assert len(texts["senses"]) > 100 and "self (" in texts["observation"]
-    heat = engine.out.observations[0, 1, 6]
+    heat = engine.observations[0, 1, 6]
     assert re.search(rf"heat\s+{heat:.2f}", texts["observation"], re.IGNORECASE)
     throttle = battle.actions[40, 1, Action.THROTTLE]
     assert re.search(rf"throttle\s+{throttle:.2f}", texts["action"])

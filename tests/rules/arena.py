@@ -221,7 +221,7 @@ class Arena:
     def observed(self, name: str, stream: str) -> Any:
         """A mech's observation of a stream, in the stream's shape."""
         table = STREAMS[stream]
-        return self.engine.out.observations[0, self.names.index(name), table.part].reshape(table.shape)
+        return self.engine.observations[0, self.names.index(name), table.part].reshape(table.shape)
 
     def earned(self, name: str) -> dict[str, float]:
         """A mech's reward of the last decision, by component."""

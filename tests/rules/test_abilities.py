@@ -74,7 +74,7 @@ def test_what_is_switched_off_is_never_observed(ability, make):
         seen[on] = np.zeros(len(empty), bool)
         for _ in range(15):
             engine.step(np.stack([brawling_actions(load(engine.state, b, config), rng) for b in range(BATTLES)]))
-            seen[on] |= (engine.out.observations != 0).any(axis=(0, 1))
+            seen[on] |= (engine.observations != 0).any(axis=(0, 1))
     assert not (seen[False] & empty).any()
     assert (seen[True] & empty).any()
 

@@ -141,7 +141,7 @@ def test_a_contacts_row_says_what_can_be_seen_of_it():
     arena.paint("scout", by="medium")
     arena.run()
     part = STREAMS["contacts"]
-    row = arena.engine.out.observations[0, 0, part.start : part.start + part.row_width]
+    row = arena.engine.observations[0, 0, part.start : part.start + part.row_width]
     assert row[Contact.DIRECTION_FORWARD] == pytest.approx(0.8)
     assert row[Contact.DIRECTION_LEFT] == pytest.approx(0.6)
     assert row[Contact.ARMOUR] == 0.5
@@ -157,7 +157,7 @@ def test_the_squad_table_holds_the_own_pack_first_each_pack_in_the_order_of_the_
     arena["2 medium"].alive = 0
     arena.run()
     part, mask = STREAMS["squad"], STREAMS["squad_mask"]
-    observed = arena.engine.out.observations[0, 6]
+    observed = arena.engine.observations[0, 6]
     rows = observed[part.part].reshape(part.rows, part.row_width)
     assert observed[mask.part].sum() == 7
     assert rows[:3, Squad.SAME_PACK].tolist() == [1, 1, 1]

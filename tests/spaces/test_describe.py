@@ -62,7 +62,7 @@ def test_entries_that_a_class_lacks_are_always_zero(name):
     for seed in range(4):
         for _ in fight(engine, seed):
             for kind in range(len(classes)):
-                seen[kind] |= (engine.out.observations[kinds == kind] != 0).any(axis=0)
+                seen[kind] |= (engine.observations[kinds == kind] != 0).any(axis=0)
                 masks[kind] |= (action_masks(engine)[kinds == kind] != 0).any(axis=0)
     for kind, mech_class in enumerate(classes):
         filled = np.array([each.filled for each in describe_observation(mech_class, engine.config.abilities)])

@@ -19,7 +19,7 @@ def observed(scenario: str, every: int = 10, steps: int = 400):
     for step in range(steps):
         if engine.battle_over.any():  # which observations do not show
             break
-        rows = engine.out.observations.reshape(-1, engine.observation_dim)
+        rows = engine.observations.reshape(-1, engine.observation_dim)
         if step % every == 0:
             yield rows.copy(), engine
         engine.step(policy.act(rows).reshape(engine.num_battles, engine.num_mechs, -1))

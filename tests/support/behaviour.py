@@ -61,8 +61,8 @@ def golden_battles(scenario: str) -> tuple[str, list[np.ndarray]]:
     players = [GoldenPlayer(seed) for seed in SEEDS]
     while not engine.battle_over.all():
         engine.step(np.stack([player.act(rows) for player, rows in zip(players, seen[-1], strict=True)]))
-        seen.append(np.array(engine.out.observations))
-        outputs += [np.array(array) for array in engine.out[1:]]
+        seen.append(np.array(engine.observations))
+        outputs += [np.array(array) for array in engine.out]
         outputs += [engine.global_state(0)]
         for events in map(engine.events, range(len(SEEDS))):
             kinds = " ".join(EVENT_KINDS[kind] for kind in events["kind"])

@@ -83,7 +83,7 @@ class GoldenPlayer:
 def digest(engine: BattleEngine, b: int, hashed: Any) -> None:
     """Hash the state and the outputs of a battle."""
     lasting = (array for name, array in engine.state._asdict().items() if name not in SCRATCH)
-    for array in (*lasting, *engine.out):
+    for array in (*lasting, engine.observations, *engine.out):
         hashed.update(array[b : b + 1].view(np.uint8).reshape(-1).data)
 
 
@@ -95,9 +95,7 @@ def play(scenario: str) -> tuple[dict[str, str], list[np.ndarray], BattleEngine]
     hashes = [hashlib.sha256() for _ in SEEDS]
     events = []
     while not engine.battle_over.all():
-        actions = [
-            player.act(observations) for player, observations in zip(players, engine.out.observations, strict=True)
-        ]
+        actions = [player.act(observations) for player, observations in zip(players, engine.observations, strict=True)]
         engine.step(np.stack(actions))
         for b, hashed in enumerate(hashes):
             digest(engine, b, hashed)

@@ -13,7 +13,7 @@ def scripted_actions(engine: BattleEngine, players: tuple[opponents.Policy, oppo
     blue = len(engine.config.blue)
     actions = np.zeros((engine.num_battles, engine.num_mechs, engine.action_dim), np.float32)
     for player, rows in zip(players, (slice(0, blue), slice(blue, None)), strict=True):
-        observations = engine.out.observations[:, rows]
+        observations = engine.observations[:, rows]
         acted = player.act(observations.reshape(-1, engine.observation_dim))
         actions[:, rows] = acted.reshape(*observations.shape[:2], -1)
     return actions

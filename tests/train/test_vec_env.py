@@ -61,13 +61,13 @@ def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
     returns = np.zeros(env.num_envs)
     all_sides = set(teams[: battles * size].tolist())
     for number, actions in enumerate(random_actions(env, 18), start=1):
-        np.testing.assert_array_equal(observations["observation"], engine.out.observations[own])
+        np.testing.assert_array_equal(observations["observation"], engine.observations[own])
         states = np.stack([engine.global_state(np.full(battles, team))[of_rows] for team in (0, 1)])
         np.testing.assert_array_equal(observations["state"], states[teams, np.arange(env.num_envs)])
         both = np.zeros((battles, 10, ACTION_DIM), np.float32)
         both[own] = actions
         if self_play < battles:
-            both[other] = opponent_player.act(engine.out.observations[other])
+            both[other] = opponent_player.act(engine.observations[other])
         engine.step(both)
         observations, rewards, dones, infos = env.step(actions)
         np.testing.assert_array_equal(rewards, engine.out.rewards[own])
@@ -76,7 +76,7 @@ def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
         if not dones.any():
             assert infos == [{}] * env.num_envs
             continue
-        final = engine.out.observations[own]
+        final = engine.observations[own]
         winners = engine.winner.copy()
         for row, info in enumerate(infos):
             np.testing.assert_array_equal(info["terminal_observation"]["observation"], final[row])

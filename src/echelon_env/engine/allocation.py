@@ -25,11 +25,12 @@ from echelon_env.engine.state import (
     SIGHTING,
     STATISTICS,
     TEAM,
+    USED,
     WALK,
     Outputs,
     State,
 )
-from echelon_env.layout.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS, OBSERVATION_DIM, Contact
+from echelon_env.layout.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS, Contact
 
 MAX_RECORDS = 1_000_000
 """Largest allowed capacity for projectiles, for smoke clouds, and for events of a decision."""
@@ -143,11 +144,12 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
         blocks=np.zeros((num_battles, blocks, blocks), BLOCK),
         ego=np.zeros((num_battles, 3, EGO_SIDE**2), np.uint32),
         looks=np.zeros((num_battles, mechs, len(Contact)), np.float32),
-        others=np.zeros((num_battles, 4, OTHERS), np.float64),
+        others=np.zeros((num_battles, 4 * OTHERS), np.float64),
         ranks=np.zeros((num_battles, 2, max(CONTACT_ROWS, INTEL_ROWS)), np.float64),
         pending=np.zeros((num_battles, mechs, 4), np.float64),
         visible=np.zeros((num_battles, mechs, mechs), np.int8),
         blockers=np.zeros((num_battles, mechs, mechs, 2), np.int16),
+        used=np.zeros(num_battles, USED),
         voxels=np.zeros((num_battles, height, size, size), np.uint8),
         voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
         columns=np.zeros((num_battles, size, size), COLUMN),
@@ -158,7 +160,6 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
 def allocate_outputs(battles: int, mechs: int) -> Outputs:
     """Zeroed outputs of a step."""
     return Outputs(
-        observations=np.zeros((battles, mechs, OBSERVATION_DIM), np.float32),
         rewards=np.zeros((battles, mechs), np.float32),
         components=np.zeros((battles, mechs, len(REWARD_COMPONENTS)), np.float32),
         terminated=np.zeros((battles, mechs), np.bool_),

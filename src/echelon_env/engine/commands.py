@@ -81,7 +81,7 @@ def command(rules: Row, mech_class: Row, mech: Row, action: Any) -> None:
 
 @kernel
 def clear_decision(state: State, b: int) -> None:
-    """Clear the events and the counters of the last decision."""
+    """Clear the events and the counters of the last decision, but not what is observed of it."""
     state.battles[b].num_events = 0
     for m in range(state.mechs.shape[1]):
         mech = state.mechs[b, m]
@@ -89,7 +89,6 @@ def clear_decision(state: State, b: int) -> None:
         mech.died = 0
         mech.shutdown_ticks = 0
         mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = mech.loss = 0.0
-        mech.hurt_x = mech.hurt_y = 0.0
 
 
 @kernel
@@ -99,6 +98,7 @@ def read_commands(tables: Tables, state: State, actions: Any, b: int) -> None:
     for m in range(mechs.shape[0]):
         mech = mechs[m]
         clean(mech, actions[m])
+        mech.hurt_x = mech.hurt_y = 0.0
         state.statistics[b, m].bad_actions += mech.bad_actions
         if mech.alive:
             command(tables.rules[0], tables.classes[mech.mech_class], mech, actions[m])

@@ -17,12 +17,13 @@ from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.arguments import check_mask, check_seeds, read_actions
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
+from echelon_env.engine.observation_arrays import ObservationArrays
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
-from echelon_env.engine.state import BATTLE, BLUE, RED, SCRATCH, STATISTICS, State
+from echelon_env.engine.state import BATTLE, BLUE, EVENT, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
-from echelon_env.engine.tick import begin_battle, step_range
+from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, begin_battle, step_range
 from echelon_env.engine.voxels import blocks_of
 from echelon_env.engine.workers import Workers, shares
 from echelon_env.layout.actions import ACTION_DIM
@@ -91,6 +92,8 @@ class BattleEngine:
         self.tables: Tables = build_tables(self.config)
         self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
         self.out = allocate_outputs(self.num_battles, self.num_mechs)
+        self.observation_arrays = ObservationArrays(self.num_battles, self.num_mechs)
+        """Where the observations are written."""
         self.actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
         """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
@@ -108,11 +111,16 @@ class BattleEngine:
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
         self._bound: tuple[Any, Any, Any] = None, None, None
+        self._observed: NDArray[np.float32] | None = None
         self._bind_kernels()
-        self._ranges = [(first, last, False) for first, last in shares(self.num_battles, self.num_threads)]
+        self._ranges = [(first, last, DECIDE) for first, last in shares(self.num_battles, self.num_threads)]
 
     def reset(
-        self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
+        self,
+        seeds: ArrayLike,
+        mask: ArrayLike | None = None,
+        map_seeds: ArrayLike | None = None,
+        places: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float32]:
         """Start new battles.
 
@@ -125,6 +133,8 @@ class BattleEngine:
         map_seeds
             (B,) integers in [0, 2**64): the seeds of the battles' maps; default `seeds`. With a pool they select its
             maps. ``state.battles["map_seed"]`` holds the seed that each map was generated from.
+        places
+            (B, M) new places of `observation_arrays`, which differ in the battles that are reset only.
 
         Returns
         -------
@@ -138,17 +148,19 @@ class BattleEngine:
             its recipe. Nothing is reset then.
         """
         self._bind_kernels()
-        places = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
-        seed_of = check_seeds(seeds, self.num_battles, places)
-        map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, places)
+        battles = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
+        seed_of = check_seeds(seeds, self.num_battles, battles)
+        map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, battles)
         terrains: dict[int, Terrain] = {}
-        self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
-        self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
-        self._started[places] = True
+        self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in battles])
+        if places is not None:
+            self.observation_arrays.set_places(places, len(self.observation_arrays.first))
+        self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in battles])
+        self._started[battles] = True
         self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
-            observer.on_reset(places)
-        return self.out.observations
+            observer.on_reset(battles)
+        return self.observations
 
     def step(
         self, actions: ArrayLike
@@ -177,11 +189,16 @@ class BattleEngine:
         array = read_actions(actions, self.actions.shape, "actions (battles, mechs, action)")
         np.copyto(self.actions, array)
         self.advance()
-        return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
+        return self.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
-    def advance(self) -> None:
-        """Run one decision with the actions in `actions`. The results are in `out`. Raises NotResetError as `step`."""
+    def advance(self, renew: bool = False) -> None:
+        """Run one decision with the actions in `actions`. Raises NotResetError as `step`.
+
+        The results are in `out` and `observation_arrays`. With `renew` these arrays are new.
+        """
         self._check_started()
+        if renew:
+            self.observation_arrays.renew()
         self._bind_kernels()
         self._workers.for_all(self._step_range, self._ranges)
         for observer in tuple(self.observers):
@@ -196,6 +213,11 @@ class BattleEngine:
     def was_reset(self) -> NDArray[np.bool_]:
         """(B,) bool: whether each battle has ever been reset."""
         return self._started.copy()
+
+    @property
+    def observations(self) -> NDArray[np.float32]:
+        """(B, M, D) float32: the current observations, which the next call may overwrite."""
+        return self.observation_arrays.gather()
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -343,9 +365,18 @@ class BattleEngine:
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
         np.copyto(self.state.blocks, blocks_of(self.state.columns))
+        self.state.used["heights"], self.state.used["events"] = 2**32 - 1, self.state.events.shape[1]
         self._all_started = bool(self._started.all())
+        self.observe()
         for observer in tuple(self.observers):
             observer.on_change()
+
+    def observe(self) -> None:
+        """Write the present observations of all battles in progress into new arrays."""
+        self.observation_arrays.renew(copy=True)
+        self._bind_kernels()
+        for b in np.flatnonzero(self._started).tolist():
+            self._step_range(b, b + 1, OBSERVE)
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -359,13 +390,12 @@ class BattleEngine:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
         return self.__dict__ | {
             "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None),
-            "_cleared": [], "_battles": None, "_columns": None, "_blocks": None,
+            "_cleared": [], "_battles": None, "_columns": None, "_blocks": None, "_events": None,
         }  # fmt: skip
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
-        for rows in self._cleared:
-            rows[b] = 0
+        self._clear(b)
         packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
         if packed is None:
             self._battles[b], self._columns[b], top = _battle_of(terrain), 0, max(1, terrain.top)
@@ -375,11 +405,19 @@ class BattleEngine:
         self.state.teams["mechs_alive"][b] = self._team_sizes
         self.state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
         self._begin_battle(top, b)
-        self._step_range(b, b + 1, True)
+        self._step_range(b, b + 1, PERCEIVE)
         if self.maps is not None and packed is None:
             battle = _battle_of(terrain, int(self.state.battles["num_hazards"][b]))
             computed = Packed(battle, self._columns[b].copy(), self._blocks[b].copy(), self._surveys[b].copy())
             self.maps.keep_packed(self._materials, terrain.seed, computed)
+
+    def _clear(self, b: int) -> None:
+        """Zero what a battle starts with as zeros; of the large arrays, what the last one has used."""
+        heights, events = self.state.used[b].item()
+        self.state.voxel_damage[b, (heights & -heights).bit_length() - 1 : heights.bit_length()] = 0
+        self._events[b, : events * EVENT.itemsize] = 0
+        for rows in self._cleared:
+            rows[b] = 0
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]
@@ -393,18 +431,27 @@ class BattleEngine:
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
         tables, state, out = self._bound
-        if tables is self.tables and state is self.state and out is self.out:
-            return
+        if not (tables is self.tables and state is self.state and out is self.out):
+            self._bind_state()
+        observed = self.observation_arrays
+        if self._observed is not observed.first:
+            self._step_range = self._step_range_into.bind(observed.first, observed.second)
+            self._observed = observed.first
+
+    def _bind_state(self) -> None:
         self._begin_battle = begin_battle.bind(self.tables, self.state, self._spawns, self._classes, self._surveys)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out)
+        places = self.observation_arrays.places
+        self._step_range_into = step_range.bind(self.tables, self.state, self.actions, self.out, places)
+        self._observed = None
         arrays = {**self.state._asdict(), **self.out._asdict()}
         # bytes of arrays, a row for each battle
         rows = {name: array.view(np.uint8).reshape(self.num_battles, -1) for name, array in arrays.items()}
         self._battles, self._columns, self._blocks = rows.pop("battles"), rows.pop("columns"), rows.pop("blocks")
-        del rows["voxels"], rows["observations"]  # these are overwritten completely, as the other three are
-        # what a battle starts with as zeros: of the scratch memory only what a decision cut short may have left
-        self._cleared = [row for name, row in rows.items() if name == "pending" or name not in SCRATCH]
+        self._events = rows.pop("events")
+        del rows["voxels"], rows["voxel_damage"]  # overwritten completely, as battles, columns and blocks are; `_clear`
+        # of the scratch memory only what a decision cut short may have left, and what `_clear` reads
+        self._cleared = [row for name, row in rows.items() if name in ("pending", "used") or name not in SCRATCH]
         self._bound = self.tables, self.state, self.out
 
 

@@ -155,11 +155,11 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> in
         row[CONTACTS_MASK_AT + slot] = 1.0
         for feature in range(BODY_AT, CONTACT_WIDTH):
             row[at + feature] = look[feature]
-        row[at + Contact.DIRECTION_FORWARD] = others[FORWARD, slot]
-        row[at + Contact.DIRECTION_LEFT] = others[LEFTWARD, slot]
-        row[at + Contact.DISTANCE] = min(1.0, others[DISTANCE, slot] / rules.map_diagonal)
-        row[at + Contact.RANGE] = min(1.0, others[DISTANCE, slot] / rules.range_scale)
-        row[at + Contact.ELEVATION] = others[UPWARD, slot] / rules.map_height
+        row[at + Contact.DIRECTION_FORWARD] = others[FORWARD + slot]
+        row[at + Contact.DIRECTION_LEFT] = others[LEFTWARD + slot]
+        row[at + Contact.DISTANCE] = min(1.0, others[DISTANCE + slot] / rules.map_diagonal)
+        row[at + Contact.RANGE] = min(1.0, others[DISTANCE + slot] / rules.range_scale)
+        row[at + Contact.ELEVATION] = others[UPWARD + slot] / rules.map_height
         row[at + Contact.LINE_OF_SIGHT] = state.visible[b, m, o] == IN_SIGHT
         forward, left = forward_left(mech, other.vx - mech.vx, other.vy - mech.vy)
         row[at + Contact.VELOCITY_FORWARD] = clip(0.5 * forward / rules.speed_scale, -1.0, 1.0)
@@ -177,10 +177,10 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
     rules, others, look = tables.rules[0], state.others[b], state.looks[b, o]
     at = SQUAD_AT + slot * SQUAD_WIDTH
     row[SQUAD_MASK_AT + slot] = 1.0
-    row[at + Squad.DIRECTION_FORWARD] = others[FORWARD, which]
-    row[at + Squad.DIRECTION_LEFT] = others[LEFTWARD, which]
-    row[at + Squad.DISTANCE] = min(1.0, others[DISTANCE, which] / rules.map_diagonal)
-    row[at + Squad.ELEVATION] = others[UPWARD, which] / rules.map_height
+    row[at + Squad.DIRECTION_FORWARD] = others[FORWARD + which]
+    row[at + Squad.DIRECTION_LEFT] = others[LEFTWARD + which]
+    row[at + Squad.DISTANCE] = min(1.0, others[DISTANCE + which] / rules.map_diagonal)
+    row[at + Squad.ELEVATION] = others[UPWARD + which] / rules.map_height
     row[at + Squad.ARMOUR] = look[Contact.ARMOUR]
     row[at + Squad.HEAT] = look[Contact.HEAT]
     row[at + Squad.SHUTDOWN] = look[Contact.SHUTDOWN]
@@ -220,10 +220,10 @@ def write_intel(tables: Tables, state: State, b: int, m: int, first: int, row: A
         sighting, other_class = state.sightings[b, pack, o], tables.classes[state.mechs[b, o].mech_class]
         at = INTEL_AT + slot * INTEL_WIDTH
         row[INTEL_MASK_AT + slot] = 1.0
-        row[at + Intel.DIRECTION_FORWARD] = others[FORWARD, first + slot]
-        row[at + Intel.DIRECTION_LEFT] = others[LEFTWARD, first + slot]
-        row[at + Intel.DISTANCE] = min(1.0, others[DISTANCE, first + slot] / rules.map_diagonal)
-        row[at + Intel.ELEVATION] = others[UPWARD, first + slot] / rules.map_height
+        row[at + Intel.DIRECTION_FORWARD] = others[FORWARD + first + slot]
+        row[at + Intel.DIRECTION_LEFT] = others[LEFTWARD + first + slot]
+        row[at + Intel.DISTANCE] = min(1.0, others[DISTANCE + first + slot] / rules.map_diagonal)
+        row[at + Intel.ELEVATION] = others[UPWARD + first + slot] / rules.map_height
         forward, left = forward_left(mech, sighting.vx, sighting.vy)
         row[at + Intel.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
         row[at + Intel.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
@@ -269,11 +269,16 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 
 
 @kernel
-def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
-    """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective."""
+def observe_all(tables: Tables, state: State, b: int, places: Any, observations: Any, others: Any) -> None:
+    """Write the observations of a battle's mechs. Dead mechs observe only the objective.
+
+    `places` (M,) are rows of `observations` (R, D) or, beyond its last, of `others` (S, D).
+    """
     write_looks(tables, state, b)
+    count = observations.shape[0]
     for m in range(state.mechs.shape[1]):
-        row = observations[m]
+        place = places[m]
+        row = observations[place] if place < count else others[place - count]
         row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0
         write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:

@@ -43,7 +43,7 @@ def write_looks(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def _add(others: Any, count: int, dx: float, dy: float, dz: float) -> int:
-    others[FORWARD, count], others[LEFTWARD, count], others[UPWARD, count] = dx, dy, dz
+    others[FORWARD + count], others[LEFTWARD + count], others[UPWARD + count] = dx, dy, dz
     return count + 1
 
 
@@ -51,11 +51,11 @@ def _add(others: Any, count: int, dx: float, dy: float, dz: float) -> int:
 def _locate(facing_x: float, facing_y: float, others: Any, count: int) -> None:
     """Compute directions and distances from offsets. Some more columns are computed, too: so the loop is vectorised."""
     for i in range((count + LANES - 1) // LANES * LANES):
-        dx, dy, dz = others[FORWARD, i], others[LEFTWARD, i], others[UPWARD, i]
-        others[DISTANCE, i] = math.sqrt(dx * dx + dy * dy + dz * dz)
+        dx, dy, dz = others[FORWARD + i], others[LEFTWARD + i], others[UPWARD + i]
+        others[DISTANCE + i] = math.sqrt(dx * dx + dy * dy + dz * dz)
         east, north = unit_in_plane(dx, dy)
-        others[FORWARD, i] = clip(east * facing_x + north * facing_y, -1.0, 1.0)
-        others[LEFTWARD, i] = clip(north * facing_x - east * facing_y, -1.0, 1.0)
+        others[FORWARD + i] = clip(east * facing_x + north * facing_y, -1.0, 1.0)
+        others[LEFTWARD + i] = clip(north * facing_x - east * facing_y, -1.0, 1.0)
 
 
 @kernel

@@ -71,13 +71,14 @@ EVENT_KINDS = tuple(EVENT_MEANINGS)
 EGO_AT, EGO_INSIDE, EGO_SOLID = range(3)
 EGO_LISTED = EGO_SOLID  # then in its place: indices of hazardous cells
 
-# Values of each other mech that a mech observes (second axis of `others`): first its offset in metres, then the forward
-# and the left part of the direction to it in place of the offset's, the height, and the distance in metres.
-FORWARD, LEFTWARD, UPWARD, DISTANCE = range(4)
 LANES = 8
-"""The number of others that are handled at a time."""
+"""The number of other mechs that are handled at a time."""
 OTHERS = -(CONTACT_ROWS + SQUAD_ROWS + INTEL_ROWS) // LANES * -LANES
 """Room for all others that a mech observes."""
+
+# First entries of `others`: forward and left part of the direction to each other mech, height and distance in metres.
+# The parts are offsets in metres before. Their places are constants, so that loops over them are vectorised.
+FORWARD, LEFTWARD, UPWARD, DISTANCE = range(0, 4 * OTHERS, OTHERS)
 
 # Pending effects on a mech in a tick (last axis of `pending`).
 BODY, LEGS, HEAT, STABILITY = range(4)
@@ -312,6 +313,13 @@ BLOCK = record_dtype(
     ]
 )
 
+USED = record_dtype(
+    [
+        ("heights", "u4"),  # bit z: a voxel at height z has been damaged
+        ("events", "i4"),  # most events of a decision
+    ]
+)
+
 BLOCK_BITS = integer(2)
 BLOCK_SIDE = integer(1 << 2)
 """Columns along each side of a block."""
@@ -346,22 +354,25 @@ class State(NamedTuple):
     blocks: NDArray[Any]  # (B, ceil(Y / 4), ceil(X / 4)) BLOCK: the bits that any of a block's columns has
     ego: NDArray[np.uint32]  # (B, 3, cells) EGO_AT (flat index of the column), EGO_INSIDE, EGO_SOLID of an ego map
     looks: NDArray[np.float32]  # (B, M, F) the contact row of each living mech without what depends on its observer
-    others: NDArray[np.float64]  # (B, 4, rows) FORWARD, LEFTWARD, UPWARD, DISTANCE of the others that a mech observes
+    others: NDArray[np.float64]  # (B, 4 * OTHERS) from FORWARD on, ...: where the others are that a mech observes
     ranks: NDArray[np.float64]  # (B, 2, rows) what a table that is being sorted is sorted by, first and second
     blockers: NDArray[np.int16]  # (B, M, M, 2) column (iy, ix) that last blocked the line between two mechs
+    used: NDArray[Any]  # (B,) USED: what may not be zero in `voxel_damage` and `events`
 
 
-SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "looks", "others", "ranks", "blockers")
-"""Arrays of the state of which every decision writes what its result depends on, with three exceptions. `list_near`
+SCRATCH = (
+    "bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "looks", "others", "ranks", "blockers", "used",
+)  # fmt: skip
+"""Arrays of the state of which every decision writes what its result depends on, with exceptions. `list_near`
 initializes `walks` and `near`; no kernel may survey the ground before. `looks` has rows of living mechs only, and no
 result depends on what `others` has beyond its last row. Exceptions: `pending` is all zeros between decisions, `blocks`
-follows from `columns` (`voxels.blocks_of`), and `blockers` holds columns that are only guesses and are tested again."""
+follows from `columns` (`voxels.blocks_of`), `blockers` holds columns that are only guesses and are tested again, and
+`used` tells the next reset what it has to clear."""
 
 
 class Outputs(NamedTuple):
-    """What a step returns, for B battles with M mechs."""
+    """What a step returns beside observations, for B battles with M mechs."""
 
-    observations: NDArray[np.float32]  # (B, M, D)
     rewards: NDArray[np.float32]  # (B, M)
     components: NDArray[np.float32]  # (B, M, K) in the order of REWARD_COMPONENTS
     terminated: NDArray[np.bool_]  # (B, M)

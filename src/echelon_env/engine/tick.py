@@ -40,12 +40,11 @@ def tick(tables: Tables, state: State, b: int) -> None:
 
 
 @kernel
-def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
-    """Update what a battle's mechs perceive: visibility, contacts, intel and observations."""
+def perceive(tables: Tables, state: State, b: int) -> None:
+    """Update what a battle's mechs perceive: visibility, contacts and intel."""
     update_visibility(tables, state, b)
     list_all_contacts(tables, state, b)
     share_intel(tables, state, b)
-    observe_all(tables, state, b, out.observations[b])
 
 
 @kernel
@@ -61,6 +60,7 @@ def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> 
     decide_outcome(tables, state, b)
     flag_rows(tables, state, b, out.terminated[b], out.truncated[b])
     reward_all(tables, state, b, out.components[b], out.rewards[b])
+    state.used[b].events = max(state.used[b].events, state.battles[b].num_events)
 
 
 @kernel
@@ -73,22 +73,38 @@ def _write_idle_outputs(state: State, out: Outputs, b: int) -> None:
     out.truncated[b, :] = False
 
 
+DECIDE, PERCEIVE, OBSERVE = integer(0), integer(1), integer(2)
+"""Parts of a step: all of it, what the mechs perceive and observe, or what they observe."""
+
+
 @entry_point
 def step_range(
-    tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int, only_perceive: bool
-) -> None:  # fmt: skip
+    tables: Tables,
+    state: State,
+    actions: Any,
+    out: Outputs,
+    places: Any,
+    observations: Any,
+    others: Any,
+    first: int,
+    last: int,
+    part: int,
+) -> None:
     """One decision of the battles from `first` to `last` - 1; those that are over do not change.
 
-    With `only_perceive` a battle's mechs only perceive. Battles start with such a step, so that this code is compiled
-    once.
+    The observations are written into two arrays (R, D) and (S, D), to `places` (B, M), see `ObservationArrays`. `part`
+    is DECIDE, PERCEIVE, with which battles start, or OBSERVE.
     """
     for b in range(first, last):
-        if state.battles[b].over:
-            _write_idle_outputs(state, out, b)
-            continue
-        if not only_perceive:
-            decide(tables, state, actions, out, b)
-        perceive(tables, state, out, b)
+        over = state.battles[b].over
+        if part == DECIDE:
+            if over:
+                _write_idle_outputs(state, out, b)
+            else:
+                decide(tables, state, actions, out, b)
+        if part != OBSERVE and not over:
+            perceive(tables, state, b)
+        observe_all(tables, state, b, places[b], observations, others)
 
 
 @entry_point

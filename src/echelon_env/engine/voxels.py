@@ -75,6 +75,7 @@ def _damage_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: in
     if whole > 0:
         lost = int(state.voxel_damage[b, iz, iy, ix]) + math.floor(hit_points + 0.5)
         state.voxel_damage[b, iz, iy, ix] = min(lost, whole)
+        state.used[b].heights |= np.uint32(1 << iz)
 
 
 @kernel

@@ -148,6 +148,7 @@ class AutoresetBattles:
             last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
         ]
         episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
+        self.battles.renew_observations()
         self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
         return self.battles.observations, self._report(mask, counts=False)
 
@@ -172,9 +173,7 @@ class AutoresetBattles:
             self._any_done = bool(self._done.any())
         final = None
         if self._any_done and self.mode == AutoresetMode.SAME_STEP:
-            final = FinalStep(
-                self.battles.rows_of(self.battles.engine.out.observations), report._replace(valid=self._done)
-            )
+            final = FinalStep(self.battles.observations.copy(), report._replace(valid=self._done))
             self._start_next()
             report = self._report(self._all, counts=False)
         return Step(self.battles.observations, rewards, terminated, truncated, report, final)
@@ -211,16 +210,12 @@ class AutoresetBattles:
         `episodes` (B,) counts the battles since the seed was given. `restart` (B,) marks sub-environments with a new
         seed. `map_seeds` are those of the maps, or None where they follow from the seeds.
         """
-        given = list(zip(mask.tolist(), seeds, episodes.tolist(), map_seeds or [None] * len(mask), strict=True))
-        self.battles.start(
-            [episode_seed(seed, k) if starts else 0 for starts, seed, k, _ in given],
-            mask,
-            map_seeds=[
-                0 if not starts else map_seed(seed, k, self._regenerate) if chosen is None else chosen
-                for starts, seed, k, chosen in given
-            ],
-            restart=restart,
-        )
+        battle_seeds, chosen_maps = [0] * len(seeds), [0] * len(seeds)
+        for b in np.flatnonzero(mask).tolist():
+            episode, chosen = int(episodes[b]), None if map_seeds is None else map_seeds[b]
+            battle_seeds[b] = episode_seed(seeds[b], episode)
+            chosen_maps[b] = map_seed(seeds[b], episode, self._regenerate) if chosen is None else chosen
+        self.battles.start(battle_seeds, mask, map_seeds=chosen_maps, restart=restart)
         self._seeds, self._episodes = seeds, episodes
         self._agents.start(mask)
         self._done = self._done & ~mask

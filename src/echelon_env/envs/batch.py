@@ -43,7 +43,8 @@ class BattleBatchEnv:
     (`num_envs`, `num_threads`, `autoreset_mode`), and:
 
     copy
-        False: observations are the engine's buffer or views of it, valid until the next call. True: new arrays.
+        True: every call returns observations in new arrays. False: in the same ones, so that they are valid until the
+        next call.
 
     Observations and actions have leading axes (B, M) in every array.
 

@@ -53,7 +53,7 @@ class Rows:
 
 
 class ControlledBattles:
-    """B battles in which a learner controls n mechs each. Returned arrays are new, except with ``copy=False``.
+    """B battles in which a learner controls n mechs each. Returned arrays are new, except observations without `copy`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class ControlledBattles:
     side
         The learner's team, 0 (blue) or 1 (red), or an array (B,) with the team in each battle. `reset` can change it.
     copy
-        False: observations are the engine's buffer, valid until the next call. Only with control ``"all"``.
+        False: all observations are in the same arrays, also those of policies: they are valid until the next call.
     num_threads
         Threads that share a step: the battles, and the mechs of scripted policies that are given by name.
     maps
@@ -87,8 +87,8 @@ class ControlledBattles:
     Raises
     ------
     ConfigError
-        For an invalid configuration, an unknown `control` or `opponent`, ``copy=False`` without control ``"all"``, or
-        different sides with rosters of different sizes.
+        For an invalid configuration, an unknown `control` or `opponent`, or different sides with rosters of different
+        sizes.
     """
 
     def __init__(
@@ -110,8 +110,6 @@ class ControlledBattles:
         check_arguments(overrides, ControlledBattles)
         if control not in POLICY_ROLES:
             raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), POLICY_ROLES)}")
-        if not copy and control != "all":
-            raise ConfigError(f"copy=False needs control 'all': control {control!r} returns copies of rows")
         config = make_config(scenario, **overrides)
         self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
         self.num_battles = num_battles
@@ -135,6 +133,8 @@ class ControlledBattles:
         self._side = _check_sides(side, num_battles)
         self._own, self._others = self._assign_rows(self._side)
         self.num_controlled = self._own.numbers.shape[1]
+        self._arrays = self.engine.observation_arrays
+        self._arrays.set_places(self._places(), self._own.numbers.size)
 
     def reset(
         self,
@@ -151,6 +151,7 @@ class ControlledBattles:
 
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
+        self.renew_observations()
         self.start(seeds, mask, side, map_seeds, restart)
         return self.observations
 
@@ -162,13 +163,13 @@ class ControlledBattles:
         map_seeds: ArrayLike | None = None,
         restart: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Start new battles as `reset` does, and return nothing."""
+        """Start new battles as `reset` does. Their first observations overwrite those of the last decision."""
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
         sides, shares = self._side, (self._own, self._others)
         if side is not None:
             sides = np.where(chosen, _check_sides(side, self.num_battles), self._side)
             shares = self._assign_rows(sides)
-        self.engine.reset(seeds, chosen, map_seeds)
+        self.engine.reset(seeds, chosen, map_seeds, None if side is None else self._places(*shares))
         self._side = sides
         self._own, self._others = shares
         for role, policy in self._players.items():
@@ -176,6 +177,11 @@ class ControlledBattles:
             policy.reset(np.repeat(chosen, rows))
             if restart is not None and role in self._mixtures:
                 self._mixtures[role].restart(np.repeat(chosen & restart, rows))
+
+    def renew_observations(self) -> None:
+        """Write the observations into new arrays if `copy` is True: `start` then overwrites none that were returned."""
+        if self.copy:
+            self.engine.observe()
 
     def step(
         self, actions: NDArray[np.float32]
@@ -195,7 +201,7 @@ class ControlledBattles:
         self.engine.actions[self._own.index] = actions
         for role, policy in self._players.items():
             self._act(role, policy)
-        self.engine.advance()
+        self.engine.advance(renew=self.copy)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -234,6 +240,8 @@ class ControlledBattles:
             player.restore_arrays(*states[role])
         self._side = side
         self._own, self._others = shares
+        self._arrays.set_places(self._places(), self._own.numbers.size)
+        self.engine.observe()
         return self.observations
 
     @property
@@ -248,8 +256,17 @@ class ControlledBattles:
     @property
     def observations(self) -> NDArray[np.float32]:
         """The current observations of the learner's mechs, (B, n, D) float32."""
-        observations = self.engine.out.observations
-        return self.rows_of(observations) if self.copy else observations
+        return self._arrays.first.reshape(*self._own.numbers.shape, -1)
+
+    def observations_of(self, role: str) -> NDArray[np.float32]:
+        """The current observations (B, m, D) float32 of the mechs that the policy of a role controls."""
+        first = 0
+        for each, rows in self._others.items():
+            if each == role:
+                break
+            first += rows.numbers.size
+        numbers = self._others[role].numbers
+        return self._arrays.second[first : first + numbers.size].reshape(*numbers.shape, -1)
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
@@ -311,11 +328,21 @@ class ControlledBattles:
         rows = self._others[role]
         if rows.numbers.shape[1] == 0:
             return
-        observations = rows.of(self.engine.out.observations)
+        observations = self.observations_of(role)
         actions = policy.act(observations.reshape(-1, observations.shape[-1]))
         shape = (rows.numbers.size, self.engine.action_dim)
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
         self.engine.actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
+
+    def _places(self, own: Rows | None = None, others: dict[str, Rows] | None = None) -> Indices:
+        """(B, M): the places of the mechs' observations, the learner's first, then those of each policy."""
+        ordered = [own or self._own, *(others or self._others).values()]
+        places = np.zeros((self.num_battles, self.engine.num_mechs), np.int64)
+        first = 0
+        for rows in ordered:
+            places[rows.index] = first + np.arange(rows.numbers.size).reshape(rows.numbers.shape)
+            first += rows.numbers.size
+        return places
 
     def _assign_rows(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
         """The rows of the learner and of each policy, for the learner's team in each battle."""

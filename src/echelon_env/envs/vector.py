@@ -47,6 +47,9 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         reward 0. `SAME_STEP`: the new battle starts in the same step; the last observation and info are in
         ``infos["final_obs"]`` and ``infos["final_info"]``. `DISABLED`: stepping raises ResetNeeded until
         ``reset(options={"reset_mask": mask})``.
+    copy
+        As in Gymnasium's vector environments. True: every call returns observations in new arrays. False: in the same
+        ones, so that they are valid until the next call; policies get such observations, too.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         regenerate: int = 1,
         num_threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
         render_mode: str | None = None,
         **overrides: Unpack[Overrides],
     ) -> None:
@@ -75,7 +79,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.num_envs = check_integer("num_envs", num_envs)
         battles = make_battles(
             BattleVectorEnv, scenario, self.num_envs, control, overrides,
-            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads,
+            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads, copy=copy,
         )  # fmt: skip
         self._spaces = AgentSpaces(observation, action, mask_in_observation, agents_of(battles))
         self._battles = AutoresetBattles(

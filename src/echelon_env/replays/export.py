@@ -34,10 +34,11 @@ def transitions(replay: Replay) -> dict[str, NDArray[Any]]:
 
     Raises ReplayError as `Replay.play`.
     """
-    seen: dict[str, list[NDArray[Any]]] = {name: [] for name in (*Outputs._fields, "alive")}
+    seen: dict[str, list[NDArray[Any]]] = {name: [] for name in ("observations", *Outputs._fields, "alive")}
     for engine in replay.play():
         for name, array in engine.out._asdict().items():
             seen[name].append(array[0].copy())
+        seen["observations"].append(engine.observations[0].copy())
         seen["alive"].append(engine.alive[0])
     at_steps = {name: np.array(arrays) for name, arrays in seen.items()}
     after = {name: at_steps[name][1:] for name in ("rewards", "components", "terminated", "truncated")}

@@ -167,7 +167,7 @@ class _Shared:
 
 def _make_player(engine: BattleEngine, shared: _Shared, key: str, name: str, rows: slice) -> _PagePlayer:
     """The player of a name for rows of an engine."""
-    observations, actions = engine.out.observations[0, rows], engine.actions[0, rows]
+    observations, actions = engine.observations[0, rows], engine.actions[0, rows]
     if name == IDLE:
         return _PagePlayer(None, (), lambda seed, team: None)
     chosen = Opponent.parse(name, key).check_playable(key)

@@ -15,6 +15,7 @@ from echelon_env.config.catalog import MATERIALS, MOUNTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.possibilities import allocate_possibilities
 from echelon_env.engine.state import EVENT_KINDS, REASONS, SCRATCH
+from echelon_env.engine.tick import DECIDE
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.layout.actions import BLOCKS, Action
 from echelon_env.layout.observations import STREAMS
@@ -50,11 +51,16 @@ class World:
     ) -> None:
         can = allocate_possibilities(1, engine.num_mechs)
         self._engine = engine
+        observed = engine.observation_arrays
         self._arrays = {**engine.state._asdict(), **engine.out._asdict(), "actions": engine.actions}
+        self._arrays["observations"] = engine.observations
         self._arrays |= {f"can_{name}": array for name, array in can._asdict().items()}
         self._changing = [*self._arrays.values(), *changing]
         self._calls: dict[str, Call] = {
-            "step": ("step_range", engine.tables, engine.state, engine.actions, engine.out, 0, 1, False),
+            "step": (
+                *("step_range", engine.tables, engine.state, engine.actions, engine.out),
+                *(observed.places, observed.first, observed.second, 0, 1, DECIDE),
+            ),
             "possibilities": ("find_possibilities", engine.tables, engine.state, can),
             **(calls or {}),
         }

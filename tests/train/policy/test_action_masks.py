@@ -148,7 +148,7 @@ def test_masks_never_forbid_what_the_engine_allows(scenario, changes):
     caught, refused = np.zeros(MASKS), np.zeros(MASKS)
     for _ in range(240):
         living = engine.alive.ravel() & ~np.repeat(engine.battle_over, engine.num_mechs)
-        subject.act(engine.out.observations.reshape(-1, OBSERVATION_DIM))
+        subject.act(engine.observations.reshape(-1, OBSERVATION_DIM))
         ours, theirs = subject.possible[living], engine_entries(engine)[living]
         wrong = theirs & ~ours
         assert not wrong.any(), {ENTRIES[entry] for entry in wrong.any(0).nonzero()[0]}

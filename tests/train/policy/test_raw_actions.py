@@ -90,7 +90,7 @@ def test_the_engine_ignores_actions_of_dead_mechs(battle_states):
     engine, state = battle_states[-1]
     engine.restore(state)
     assert (~engine.alive).any()
-    observations = torch.from_numpy(engine.out.observations.reshape(-1, OBSERVATION_DIM))
+    observations = torch.from_numpy(engine.observations.reshape(-1, OBSERVATION_DIM))
     noise = torch.randn(len(observations), RAW_DIM, generator=torch.Generator().manual_seed(0))
     bias = parameter_bias(0.6, MIN_STD, MAX_STD).expand(len(observations), -1)
     actions = environment_actions(distribution_of(bias, action_masks(observations, LIMITS)).sample(noise)).numpy()
