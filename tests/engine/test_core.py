@@ -19,7 +19,7 @@ SEEDS = (37, 42)
 def digest(engine: BattleEngine, b: int) -> bytes:
     """Hash of a battle's complete state and outputs."""
     h = hashlib.sha256()
-    for array in engine.snapshot().values():
+    for array in (*engine.snapshot().values(), engine.observations):
         h.update(np.ascontiguousarray(array[b]).tobytes())
     return h.digest()
 
@@ -112,6 +112,7 @@ def test_a_restored_snapshot_continues_with_the_same_bytes(recorded):
         engine.step(action[None])
     engine.restore(kept)
     for twin in [engine, *twins]:
+        assert digest(twin, 0) == digests[half]
         for i, action in enumerate(actions[SEEDS[0]][half:], half + 1):
             twin.step(action[None])
             assert digest(twin, 0) == digests[i]

@@ -98,6 +98,7 @@ def fight(engine, steps=40):
 
 
 def same_arrays(first, second):
+    assert first.observations.tobytes() == second.observations.tobytes()
     for name, array in second.snapshot().items():
         assert first.snapshot()[name].tobytes() == array.tobytes(), name
 
@@ -145,12 +146,12 @@ def test_a_pool_keeps_packed_columns_of_the_latest_materials_only():
         engines[-1].reset(np.arange(8))
 
     def kept(in_pool):
-        return [[in_pool.packed(engine._materials, seed) is not None for seed in pool.seeds] for engine in engines]
+        return [[in_pool.packed(engine._starter._materials, seed) is not None for seed in pool.seeds] for engine in engines]
 
     assert kept(pool) == 2 * [[False, False]] + MAX_TABLES * [[True, True]]
     assert not np.any(kept(pickle.loads(pickle.dumps(pool))))
     with pytest.raises(ValueError, match="read-only"):
-        pool.packed(engines[-1]._materials, pool.seeds[0]).columns[0] = 1
+        pool.packed(engines[-1]._starter._materials, pool.seeds[0]).columns[0] = 1
     engines[0].reset(np.arange(8))
     assert kept(pool) == [[True, True]] + 2 * [[False, False]] + (MAX_TABLES - 1) * [[True, True]]
 
@@ -226,7 +227,7 @@ def test_every_api_selects_the_same_maps(api):
 
 def test_regenerated_maps_are_generated_only_when_they_change(monkeypatch):
     made = []
-    monkeypatch.setattr("echelon_env.engine.core.generate", lambda c, seed: made.append(seed) or generate(c, seed))
+    monkeypatch.setattr("echelon_env.engine.starting.generate", lambda c, seed: made.append(seed) or generate(c, seed))
     env = BattleEnv(SMALL, regenerate=4)
     env.reset(seed=1)
     for _ in range(7):

@@ -61,19 +61,17 @@ def network_arguments(engine):
 def prepare(engine, levels, base):
     """The memory before a battle begins, and the calls that play it; without levels, a network plays."""
     image = MemoryImage(base)
-    begin = engine._begin_battle
+    starter, begin = engine._starter, engine._starter.begin
 
     def call(name, *arguments):
         return [name, image.words(*arguments)]
 
-    constants = engine.tables, engine.state, engine._spawns, engine._classes, engine._surveys
-
     def capture(*arguments):
-        job["begin"] = [call("begin_battle", *constants, *arguments)]
+        job["begin"] = [call("begin_battle", *starter.constants, *arguments)]
         begin(*arguments)
 
     job = {"base": base}
-    engine._begin_battle = capture
+    starter.begin = capture
     engine.reset([SEED])
     observations, actions = engine.observations[0], engine.actions[0]
     arrays = engine.observation_arrays

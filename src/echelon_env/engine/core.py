@@ -16,14 +16,15 @@ from echelon_env.config.schema import check_integer
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.arguments import check_mask, check_seeds, read_actions
 from echelon_env.engine.global_state import write_global_state
-from echelon_env.engine.maps import Maps, Packed, map_pool
+from echelon_env.engine.maps import Maps, map_pool
 from echelon_env.engine.observation_arrays import ObservationArrays
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
-from echelon_env.engine.state import BATTLE, BLUE, EVENT, RED, SCRATCH, STATISTICS, State
+from echelon_env.engine.starting import BattleStarter
+from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
-from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, begin_battle, step_range
+from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
 from echelon_env.engine.voxels import blocks_of
 from echelon_env.engine.workers import Workers, shares
 from echelon_env.layout.actions import ACTION_DIM
@@ -98,15 +99,9 @@ class BattleEngine:
         """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
         self._all_started = False
-        catalog = self.config.catalog
-        self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
-        self._materials = self.tables.materials.tobytes()
-        self._team_sizes = len(self.config.blue), len(self.config.red)
-        self._spawns = np.zeros((self.num_battles, 2, max(self._team_sizes), 2))  # what `begin_battle` reads and writes
-        self._surveys = np.zeros_like(self.state.battle_maps[:, 0], order="C")
         self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self.maps = map_pool(maps, self.config)
-        self._terrains: list[Terrain | None] = [None] * self.num_battles
+        self._starter = BattleStarter(self.config, self.state, self.maps)
         self._workers = Workers(self.num_threads)
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
@@ -152,7 +147,7 @@ class BattleEngine:
         seed_of = check_seeds(seeds, self.num_battles, battles)
         map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, battles)
         terrains: dict[int, Terrain] = {}
-        self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in battles])
+        self._workers.for_all(self._starter.find_map, [(b, map_seed_of[b], terrains) for b in battles])
         if places is not None:
             self.observation_arrays.set_places(places, len(self.observation_arrays.first))
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in battles])
@@ -339,7 +334,7 @@ class BattleEngine:
             raise IndexError(f"battle: expected 0 to {self.num_battles - 1}, got {battle}")
         if not self._started[battle]:
             raise NotResetError(f"terrain() before reset(): battle {battle} has not been reset")
-        seed, terrain = int(self.state.battles["map_seed"][battle]), self._terrains[battle]
+        seed, terrain = int(self.state.battles["map_seed"][battle]), self._starter.terrains[battle]
         return terrain if terrain is not None and terrain.seed == seed else generate(self.config, seed)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
@@ -388,45 +383,11 @@ class BattleEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
-        return self.__dict__ | {
-            "_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None),
-            "_cleared": [], "_battles": None, "_columns": None, "_blocks": None, "_events": None,
-        }  # fmt: skip
+        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None)}
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
-        self._terrains[b] = terrain
-        self._clear(b)
-        packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
-        if packed is None:
-            self._battles[b], self._columns[b], top = _battle_of(terrain), 0, max(1, terrain.top)
-        else:  # all that follows from the map is known
-            (self._battles[b], self._columns[b], self._blocks[b], self._surveys[b]), top = packed, 0
-        self.state.battles["seed"][b] = seed
-        self.state.teams["mechs_alive"][b] = self._team_sizes
-        self.state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
-        self._begin_battle(top, b)
+        self._starter.start(b, seed, terrain)
         self._step_range(b, b + 1, PERCEIVE)
-        if self.maps is not None and packed is None:
-            battle = _battle_of(terrain, int(self.state.battles["num_hazards"][b]))
-            computed = Packed(battle, self._columns[b].copy(), self._blocks[b].copy(), self._surveys[b].copy())
-            self.maps.keep_packed(self._materials, terrain.seed, computed)
-
-    def _clear(self, b: int) -> None:
-        """Zero what a battle starts with as zeros; of the large arrays, what the last one has used."""
-        heights, events = self.state.used[b].item()
-        self.state.voxel_damage[b, (heights & -heights).bit_length() - 1 : heights.bit_length()] = 0
-        self._events[b, : events * EVENT.itemsize] = 0
-        for rows in self._cleared:
-            rows[b] = 0
-
-    def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
-        present = self._terrains[b]
-        if self.maps is not None:
-            found[b] = self.maps[self.maps.number_of(map_seed)]
-        elif present is not None and present.seed == map_seed:
-            found[b] = present
-        else:
-            found[b] = generate(self.config, map_seed)
 
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
@@ -439,25 +400,8 @@ class BattleEngine:
             self._observed = observed.first
 
     def _bind_state(self) -> None:
-        self._begin_battle = begin_battle.bind(self.tables, self.state, self._spawns, self._classes, self._surveys)
+        self._starter.bind(self.tables, self.state, self.out)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         places = self.observation_arrays.places
         self._step_range_into = step_range.bind(self.tables, self.state, self.actions, self.out, places)
-        self._observed = None
-        arrays = {**self.state._asdict(), **self.out._asdict()}
-        # bytes of arrays, a row for each battle
-        rows = {name: array.view(np.uint8).reshape(self.num_battles, -1) for name, array in arrays.items()}
-        self._battles, self._columns, self._blocks = rows.pop("battles"), rows.pop("columns"), rows.pop("blocks")
-        self._events = rows.pop("events")
-        del rows["voxels"], rows["voxel_damage"]  # overwritten completely, as battles, columns and blocks are; `_clear`
-        # of the scratch memory only what a decision cut short may have left, and what `_clear` reads
-        self._cleared = [row for name, row in rows.items() if name in ("pending", "used") or name not in SCRATCH]
-        self._bound = self.tables, self.state, self.out
-
-
-def _battle_of(terrain: Terrain, num_hazards: int = 0) -> NDArray[np.uint8]:
-    """The bytes of a BATTLE in which all that follows from the map is set."""
-    battle = np.zeros(1, BATTLE)
-    battle["map_seed"], battle["num_hazards"] = terrain.seed, num_hazards
-    battle["zone_x"], battle["zone_y"], battle["zone_radius"] = terrain.zone_x, terrain.zone_y, terrain.zone_radius
-    return battle.view(np.uint8)
+        self._bound, self._observed = (self.tables, self.state, self.out), None
