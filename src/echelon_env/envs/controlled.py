@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,34 +22,10 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.engine.state import BLUE, DRAW, RED
+from echelon_env.envs.assignment import POLICY_ROLES, Assignment, Control, check_sides
 from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
 from echelon_env.opponents.policy import check_resumable, close_policy
 from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, part_of, without
-
-Control = Literal["pilot", "team", "all"]
-POLICY_ROLES: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team": ("opponent",), "all": ()}
-"""For each control mode, the roles of the policies that control the other mechs."""
-
-Indices = NDArray[np.int64]
-
-
-class Rows:
-    """A selection of rows of the engine's arrays (B, M, ...): indices `numbers` (B, r), which may differ by battle."""
-
-    def __init__(self, numbers: Indices) -> None:
-        self.numbers = numbers
-        first = int(numbers[0, 0]) if numbers.size else 0
-        stop = first + numbers.shape[1]
-        self._contiguous = bool((numbers == np.arange(first, stop)).all())  # and the same in all battles
-        self.index: tuple[Any, Any] = np.arange(len(numbers))[:, None], numbers
-        """Index of the rows in an array (B, M, ...)."""
-        if self._contiguous:
-            self.index = slice(None), slice(first, stop)  # much faster
-
-    def of(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A copy of the rows (B, r, ...) of an array (B, M, ...)."""
-        rows: NDArray[Any] = array[self.index]
-        return rows.copy() if self._contiguous else rows
 
 
 class ControlledBattles:
@@ -130,11 +106,10 @@ class ControlledBattles:
             if isinstance(policy, Mixture) and policy is not given[role]
         }
         self._pilot = check_integer("pilot", pilot, 0)
-        self._side = _check_sides(side, num_battles)
-        self._own, self._others = self._assign_rows(self._side)
-        self.num_controlled = self._own.numbers.shape[1]
+        self._assigned = self._assign(check_sides(side, num_battles))
+        self.num_controlled = self._assigned.own.numbers.shape[1]
         self._arrays = self.engine.observation_arrays
-        self._arrays.set_places(self._places(), self._own.numbers.size)
+        self._arrays.set_places(self._assigned.places, self._assigned.own.numbers.size)
 
     def reset(
         self,
@@ -165,15 +140,14 @@ class ControlledBattles:
     ) -> None:
         """Start new battles as `reset` does. Their first observations overwrite those of the last decision."""
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
-        sides, shares = self._side, (self._own, self._others)
+        assigned = self._assigned
         if side is not None:
-            sides = np.where(chosen, _check_sides(side, self.num_battles), self._side)
-            shares = self._assign_rows(sides)
-        self.engine.reset(seeds, chosen, map_seeds, None if side is None else self._places(*shares))
-        self._side = sides
-        self._own, self._others = shares
+            sides = np.where(chosen, check_sides(side, self.num_battles), assigned.side)
+            assigned = self._assign(sides)
+        self.engine.reset(seeds, chosen, map_seeds, None if side is None else assigned.places)
+        self._assigned = assigned
         for role, policy in self._players.items():
-            rows = self._others[role].numbers.shape[1]
+            rows = assigned.others[role].numbers.shape[1]
             policy.reset(np.repeat(chosen, rows))
             if restart is not None and role in self._mixtures:
                 self._mixtures[role].restart(np.repeat(chosen & restart, rows))
@@ -198,7 +172,7 @@ class ControlledBattles:
 
     def advance(self, actions: NDArray[np.float32]) -> None:
         """Take a decision as `step` does, with actions (B, n, A) float32 that have been checked. Returns nothing."""
-        self.engine.actions[self._own.index] = actions
+        self.engine.actions[self._assigned.own.index] = actions
         for role, policy in self._players.items():
             self._act(role, policy)
         self.engine.advance(renew=self.copy)
@@ -214,7 +188,7 @@ class ControlledBattles:
 
         Raises `NotResetError` before the first reset, and `ConfigError` for a policy that is not `Resumable`.
         """
-        arrays = {"side": self._side.copy(), "pilot": np.array([self._pilot], np.int64)}
+        arrays = {"side": self._assigned.side.copy(), "pilot": np.array([self._pilot], np.int64)}
         arrays |= named("engine", engine_arrays(self.engine))
         for role, policy in self._players.items():
             arrays |= named(role, check_resumable(role, policy).state_arrays())
@@ -229,18 +203,16 @@ class ControlledBattles:
         own = without(arrays, "engine", *self._players)
         check_arrays("the battles", own, {"side": ((self.num_battles,), np.int64), "pilot": ((1,), np.int64)})
         check_same("the battles", "pilot", self._pilot, int(own["pilot"][0]))
-        side = _check_sides(own["side"], self.num_battles)
-        shares = self._assign_rows(side)
-        states = {role: (part_of(arrays, role), shares[1][role].numbers.size) for role in self._players}
+        assigned = self._assign(check_sides(own["side"], self.num_battles))
+        states = {role: (part_of(arrays, role), assigned.others[role].numbers.size) for role in self._players}
         players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
         for role, player in players.items():
             deepcopy(player).restore_arrays(*states[role])  # raises any error before a change
         restore_engine(self.engine, part_of(arrays, "engine"))
         for role, player in players.items():
             player.restore_arrays(*states[role])
-        self._side = side
-        self._own, self._others = shares
-        self._arrays.set_places(self._places(), self._own.numbers.size)
+        self._assigned = assigned
+        self._arrays.set_places(assigned.places, assigned.own.numbers.size)
         self.engine.observe()
         return self.observations
 
@@ -251,50 +223,45 @@ class ControlledBattles:
 
     def global_state(self) -> NDArray[np.float32]:
         """The global states (B, S) float32 from the perspective of the learner's teams, see `BattleEngine`."""
-        return self.engine.global_state(self._side)
+        return self.engine.global_state(self._assigned.side)
 
     @property
     def observations(self) -> NDArray[np.float32]:
         """The current observations of the learner's mechs, (B, n, D) float32."""
-        return self._arrays.first.reshape(*self._own.numbers.shape, -1)
+        return self._arrays.first.reshape(*self._assigned.own.numbers.shape, -1)
 
     def observations_of(self, role: str) -> NDArray[np.float32]:
         """The current observations (B, m, D) float32 of the mechs that the policy of a role controls."""
-        first = 0
-        for each, rows in self._others.items():
-            if each == role:
-                break
-            first += rows.numbers.size
-        numbers = self._others[role].numbers
-        return self._arrays.second[first : first + numbers.size].reshape(*numbers.shape, -1)
+        rows = self._assigned.others[role].numbers
+        return self._arrays.second[self._assigned.parts[role]].reshape(*rows.shape, -1)
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
-        return array.copy() if self.control == "all" else self._own.of(array)
+        return array.copy() if self.control == "all" else self._assigned.own.of(array)
 
     def enemy_rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the other team's rows (B, m, ...) of one of the engine's arrays. Not with control ``"all"``."""
-        return self._others["opponent"].of(array)
+        return self._assigned.others["opponent"].of(array)
 
     @property
     def side(self) -> NDArray[np.int64]:
         """(B,) int64: the learner's team in each battle, 0 blue or 1 red."""
-        return self._side.copy()
+        return self._assigned.side.copy()
 
     @property
     def rows(self) -> NDArray[np.int64]:
         """(B, n) int64: the rows of the learner's mechs in the engine's arrays."""
-        return self._own.numbers.copy()
+        return self._assigned.own.numbers.copy()
 
     @property
     def teams(self) -> NDArray[np.int64]:
         """(B, n) int64: the teams of the learner's mechs, 0 blue or 1 red."""
-        return np.where(self._own.numbers < len(self.config.blue), BLUE, RED)
+        return np.where(self._assigned.own.numbers < len(self.config.blue), BLUE, RED)
 
     @property
     def alive(self) -> NDArray[np.bool_]:
         """(B, n) bool: whether the learner's mechs are alive."""
-        alive: NDArray[np.bool_] = self.engine.state.mechs["alive"][self._own.index].astype(np.bool_)
+        alive: NDArray[np.bool_] = self.engine.state.mechs["alive"][self._assigned.own.index].astype(np.bool_)
         return alive
 
     @property
@@ -306,7 +273,7 @@ class ControlledBattles:
     def learner_outcome(self) -> NDArray[np.int8]:
         """(B,) int8: 1 for a win, 0 for a draw, -1 for a loss of the learner's team. Valid where `battle_over`."""
         winner = self.engine.winner
-        return np.where(winner == DRAW, 0, np.where(winner == self._side, 1, -1)).astype(np.int8)
+        return np.where(winner == DRAW, 0, np.where(winner == self._assigned.side, 1, -1)).astype(np.int8)
 
     @property
     def bad_actions(self) -> NDArray[np.int32]:
@@ -324,8 +291,11 @@ class ControlledBattles:
         for policy in self._own_policies:
             close_policy(policy)
 
+    def _assign(self, side: NDArray[np.int64]) -> Assignment:
+        return Assignment(self.config, self.control, self._pilot, side)
+
     def _act(self, role: str, policy: Policy) -> None:
-        rows = self._others[role]
+        rows = self._assigned.others[role]
         if rows.numbers.shape[1] == 0:
             return
         observations = self.observations_of(role)
@@ -333,33 +303,6 @@ class ControlledBattles:
         shape = (rows.numbers.size, self.engine.action_dim)
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
         self.engine.actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
-
-    def _places(self, own: Rows | None = None, others: dict[str, Rows] | None = None) -> Indices:
-        """(B, M): the places of the mechs' observations, the learner's first, then those of each policy."""
-        ordered = [own or self._own, *(others or self._others).values()]
-        places = np.zeros((self.num_battles, self.engine.num_mechs), np.int64)
-        first = 0
-        for rows in ordered:
-            places[rows.index] = first + np.arange(rows.numbers.size).reshape(rows.numbers.shape)
-            first += rows.numbers.size
-        return places
-
-    def _assign_rows(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
-        """The rows of the learner and of each policy, for the learner's team in each battle."""
-        blue, red = np.arange(len(self.config.blue)), len(self.config.blue) + np.arange(len(self.config.red))
-        if self.control == "all":
-            return Rows(np.tile(np.concatenate([blue, red]), (len(side), 1))), {}
-        if len(blue) != len(red) and len(np.unique(side)) > 1:
-            raise ConfigError(f"side: teams of {len(blue)} and {len(red)} mechs need the same side in every battle")
-        team = np.array([(blue, red)[own] for own in side])
-        enemies = np.array([(red, blue)[own] for own in side])
-        if self.control == "team":
-            return Rows(team), {"opponent": Rows(enemies)}
-        if self._pilot >= team.shape[1]:
-            raise ConfigError(f"pilot: expected a place in a roster of {team.shape[1]}, got {self._pilot}")
-        mates = np.delete(team, self._pilot, axis=1)
-        own = team[:, self._pilot : self._pilot + 1]
-        return Rows(own), {"opponent": Rows(enemies), "teammate": Rows(mates)}
 
 
 def check_arguments(
@@ -413,10 +356,3 @@ def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig, 
             return FunctionPolicy(policy)
     expected = "an opponent's name, weights of several, an object with reset and act, or a function"
     raise ConfigError(f"{role}: expected {expected}, got {policy!r}")
-
-
-def _check_sides(side: ArrayLike, count: int) -> NDArray[np.int64]:
-    sides = np.asarray(side)
-    if sides.shape not in ((), (count,)) or not np.isin(sides, (BLUE, RED)).all():
-        raise ConfigError(f"side: expected 0 or 1, or ({count},) of them, got {side!r}")
-    return np.broadcast_to(sides, (count,)).astype(np.int64)
