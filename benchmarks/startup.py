@@ -63,7 +63,8 @@ def _memory() -> Table:
     sizes: dict[str, dict[str, int]] = {}
     for size, scenario in SIZES.items():
         engine = BattleEngine(scenario)
-        sizes[size] = {name: array.nbytes for name, array in (engine.state._asdict() | engine.out._asdict()).items()}
+        arrays = engine.state._asdict() | engine.out._asdict() | {"observations": engine.observations}
+        sizes[size] = {name: array.nbytes for name, array in arrays.items()}
     biggest = sorted(sizes["10 v 10"], key=lambda name: -sizes["10 v 10"][name])[:LARGEST]
     rows = {ALL: tuple(sum(arrays.values()) / BYTES for arrays in sizes.values())}
     rows |= {name: tuple(arrays[name] / BYTES for arrays in sizes.values()) for name in biggest}
