@@ -166,7 +166,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def reset(self) -> Observations:
         """Start new battles in all rows. Returns `Observations`, float32."""
-        self.battles.renew_observations()
         self._start_battles(np.ones(self.num_battles, np.bool_))
         return self._observations()
 

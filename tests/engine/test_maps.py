@@ -146,7 +146,9 @@ def test_a_pool_keeps_packed_columns_of_the_latest_materials_only():
         engines[-1].reset(np.arange(8))
 
     def kept(in_pool):
-        return [[in_pool.packed(engine._starter._materials, seed) is not None for seed in pool.seeds] for engine in engines]
+        return [
+            [in_pool.packed(engine._starter._materials, seed) is not None for seed in pool.seeds] for engine in engines
+        ]
 
     assert kept(pool) == 2 * [[False, False]] + MAX_TABLES * [[True, True]]
     assert not np.any(kept(pickle.loads(pickle.dumps(pool))))

@@ -123,19 +123,11 @@ class LibraryFunction:
         symbol.argtypes, symbol.restype = [ctypes.c_char_p], ctypes.c_int32
         self._name, self._symbol = name, symbol
         self._kinds = [(argument, _kind(described)) for argument, described in arguments.items()]
-        self._packers: dict[int, Callable[..., bytes]] = {}
 
     def bind(self, *first: Any) -> Callable[..., None]:
-        """See `kernels.EntryPoint.bind`. The function has a method `bind`, too."""
-        return self._bind(b"", self._kinds, [], first)
-
-    def _bind(
-        self, before: bytes, kinds: list[tuple[str, _Kind]], arrays: list[Any], more: tuple[Any, ...]
-    ) -> Callable[..., None]:
-        """Bind more arguments, of the first of `kinds`; `before` are the words of those that are bound."""
-        bound, left = before + self._words(kinds[: len(more)], more), kinds[len(more) :]
-        symbol, name = self._symbol, self._name
-        words = self._packers.setdefault(len(left), self._packer(left))
+        """See `kernels.EntryPoint.bind`."""
+        bound, left = self._words(self._kinds[: len(first)], first), self._kinds[len(first) :]
+        symbol, name, words = self._symbol, self._name, self._packer(left)
 
         def call(*rest: Any) -> None:
             # The arrays stay where they are: NumPy resizes none that another object, `call.arrays`, refers to.
@@ -143,10 +135,7 @@ class LibraryFunction:
             if status != 0:
                 raise RuntimeError(f"{name} failed with status {status}: please report this as a bug")
 
-        kept = [*arrays, *_arrays(more)]
-        call.arrays = kept  # type: ignore[attr-defined]
-        # no reference to `call`: a cycle would keep the arrays until they are collected as garbage
-        call.bind = lambda *further: self._bind(bound, left, kept, further)  # type: ignore[attr-defined]
+        call.arrays = list(_arrays(first))  # type: ignore[attr-defined]
         return call
 
     def _packer(self, kinds: list[tuple[str, _Kind]]) -> Callable[..., bytes]:

@@ -105,8 +105,7 @@ class BattleEngine:
         self._workers = Workers(self.num_threads)
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
-        self._bound: tuple[Any, Any, Any] = None, None, None
-        self._observed: NDArray[np.float32] | None = None
+        self._bound: tuple[Any, Any, Any, Any] = None, None, None, None
         self._bind_kernels()
         self._ranges = [(first, last, DECIDE) for first, last in shares(self.num_battles, self.num_threads)]
 
@@ -186,14 +185,12 @@ class BattleEngine:
         self.advance()
         return self.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
-    def advance(self, renew: bool = False) -> None:
+    def advance(self) -> None:
         """Run one decision with the actions in `actions`. Raises NotResetError as `step`.
 
-        The results are in `out` and `observation_arrays`. With `renew` these arrays are new.
+        The results are in `out` and `observation_arrays`.
         """
         self._check_started()
-        if renew:
-            self.observation_arrays.renew()
         self._bind_kernels()
         self._workers.for_all(self._step_range, self._ranges)
         for observer in tuple(self.observers):
@@ -367,8 +364,7 @@ class BattleEngine:
             observer.on_change()
 
     def observe(self) -> None:
-        """Write the present observations of all battles in progress into new arrays."""
-        self.observation_arrays.renew(copy=True)
+        """Write the present observations of all battles again, into `observation_arrays`."""
         self._bind_kernels()
         for b in np.flatnonzero(self._started).tolist():
             self._step_range(b, b + 1, OBSERVE)
@@ -383,7 +379,7 @@ class BattleEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
-        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": [], "_bound": (None, None, None)}
+        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": [], "_bound": (None,) * 4}
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)
@@ -391,17 +387,11 @@ class BattleEngine:
 
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
-        tables, state, out = self._bound
-        if not (tables is self.tables and state is self.state and out is self.out):
-            self._bind_state()
-        observed = self.observation_arrays
-        if self._observed is not observed.first:
-            self._step_range = self._step_range_into.bind(observed.first, observed.second)
-            self._observed = observed.first
-
-    def _bind_state(self) -> None:
+        observed, (tables, state, out, first) = self.observation_arrays, self._bound
+        if tables is self.tables and state is self.state and out is self.out and first is observed.first:
+            return
         self._starter.bind(self.tables, self.state, self.out)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        places = self.observation_arrays.places
-        self._step_range_into = step_range.bind(self.tables, self.state, self.actions, self.out, places)
-        self._bound, self._observed = (self.tables, self.state, self.out), None
+        places = observed.places, observed.first, observed.second
+        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out, *places)
+        self._bound = self.tables, self.state, self.out, observed.first

@@ -98,10 +98,8 @@ class EntryPoint:
         """Run the machine code."""
         return self._bind()(*arguments)
 
-    def bind(self, *first: Any) -> _Bound:
-        """A function of the remaining arguments, which can be bound, too.
-
-        The arrays among the first ones must keep their shapes.
+    def bind(self, *first: Any) -> Callable[..., Any]:
+        """A function of the remaining arguments. The arrays among the first ones must keep their shapes.
 
         Raises
         ------
@@ -135,14 +133,9 @@ class EntryPoint:
 class _Bound:
     """An entry point with its first arguments. A copy or a pickle binds the copied arrays."""
 
-    def __init__(self, entry: EntryPoint, first: tuple[Any, ...], call: Callable[..., Any] | None = None) -> None:
+    def __init__(self, entry: EntryPoint, first: tuple[Any, ...]) -> None:
         self._entry, self._first = entry, first
-        self._call = call or entry._bind(*first)
-
-    def bind(self, *more: Any) -> _Bound:
-        """The function of what remains after more arguments."""
-        bind = getattr(self._call, "bind", functools.partial(functools.partial, self._call))
-        return _Bound(self._entry, (*self._first, *more), bind(*more))
+        self._call = entry._bind(*first)
 
     def __call__(self, *rest: Any) -> Any:
         return self._call(*rest)

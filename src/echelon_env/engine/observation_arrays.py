@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,11 +34,6 @@ class ObservationArrays:
         if rows != len(self.first):
             self.first = np.zeros((rows, OBSERVATION_DIM), np.float32)
             self.second = np.zeros((places.size - rows, OBSERVATION_DIM), np.float32)
-
-    def renew(self, copy: bool = False) -> None:
-        """Have new arrays, with the observations of the old ones or not yet written, so that the old ones stay."""
-        make: Any = np.copy if copy else np.empty_like
-        self.first, self.second = make(self.first), make(self.second)
 
     def gather(self) -> Floats:
         """(B, M, D): the observations in the order of the mechs; a view of the first array if they lie so."""

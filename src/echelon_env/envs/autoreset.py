@@ -148,7 +148,6 @@ class AutoresetBattles:
             last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
         ]
         episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
-        self.battles.renew_observations()
         self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
         return self.battles.observations, self._report(mask, counts=False)
 

@@ -43,8 +43,7 @@ class BattleBatchEnv:
     (`num_envs`, `num_threads`, `autoreset_mode`), and:
 
     copy
-        True: every call returns observations in new arrays. False: in the same ones, so that they are valid until the
-        next call.
+        True: every call returns new arrays. False: observations are the engine's array, valid until the next call.
 
     Observations and actions have leading axes (B, M) in every array.
 

@@ -50,7 +50,7 @@ class ControlledBattles:
     side
         The learner's team, 0 (blue) or 1 (red), or an array (B,) with the team in each battle. `reset` can change it.
     copy
-        False: all observations are in the same arrays, also those of policies: they are valid until the next call.
+        False: observations are the engine's arrays, valid until the next call, also those that policies get.
     num_threads
         Threads that share a step: the battles, and the mechs of scripted policies that are given by name.
     maps
@@ -126,7 +126,6 @@ class ControlledBattles:
 
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
-        self.renew_observations()
         self.start(seeds, mask, side, map_seeds, restart)
         return self.observations
 
@@ -138,7 +137,7 @@ class ControlledBattles:
         map_seeds: ArrayLike | None = None,
         restart: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Start new battles as `reset` does. Their first observations overwrite those of the last decision."""
+        """Start new battles as `reset` does, and return nothing."""
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
         assigned = self._assigned
         if side is not None:
@@ -151,11 +150,6 @@ class ControlledBattles:
             policy.reset(np.repeat(chosen, rows))
             if restart is not None and role in self._mixtures:
                 self._mixtures[role].restart(np.repeat(chosen & restart, rows))
-
-    def renew_observations(self) -> None:
-        """Write the observations into new arrays if `copy` is True: `start` then overwrites none that were returned."""
-        if self.copy:
-            self.engine.observe()
 
     def step(
         self, actions: NDArray[np.float32]
@@ -175,7 +169,7 @@ class ControlledBattles:
         self.engine.actions[self._assigned.own.index] = actions
         for role, policy in self._players.items():
             self._act(role, policy)
-        self.engine.advance(renew=self.copy)
+        self.engine.advance()
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -228,10 +222,11 @@ class ControlledBattles:
     @property
     def observations(self) -> NDArray[np.float32]:
         """The current observations of the learner's mechs, (B, n, D) float32."""
-        return self._arrays.first.reshape(*self._assigned.own.numbers.shape, -1)
+        observations = self._arrays.first.reshape(*self._assigned.own.numbers.shape, -1)
+        return observations.copy() if self.copy else observations
 
     def observations_of(self, role: str) -> NDArray[np.float32]:
-        """The current observations (B, m, D) float32 of the mechs that the policy of a role controls."""
+        """The current observations (B, m, D) float32 of a policy's mechs, valid until the next call."""
         rows = self._assigned.others[role].numbers
         return self._arrays.second[self._assigned.parts[role]].reshape(*rows.shape, -1)
 
@@ -298,8 +293,10 @@ class ControlledBattles:
         rows = self._assigned.others[role]
         if rows.numbers.shape[1] == 0:
             return
-        observations = self.observations_of(role)
-        actions = policy.act(observations.reshape(-1, observations.shape[-1]))
+        observations = self.observations_of(role).reshape(rows.numbers.size, -1)
+        if self.copy and policy not in self._own_policies:  # who knows what it does with them
+            observations = observations.copy()
+        actions = policy.act(observations)
         shape = (rows.numbers.size, self.engine.action_dim)
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
         self.engine.actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)

@@ -48,8 +48,8 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         ``infos["final_obs"]`` and ``infos["final_info"]``. `DISABLED`: stepping raises ResetNeeded until
         ``reset(options={"reset_mask": mask})``.
     copy
-        As in Gymnasium's vector environments. True: every call returns observations in new arrays. False: in the same
-        ones, so that they are valid until the next call; policies get such observations, too.
+        As in Gymnasium's vector environments. True: every call returns new arrays. False: observations are the
+        engine's arrays, valid until the next call, also those that policies get.
     """
 
     def __init__(
