@@ -100,7 +100,7 @@ class Agents:
             self._bound = state, out, write
         self._bound[2](NO_LIMIT if max_cycles is None else max_cycles, counts)
         self.ends, self.over = self._counts.tolist()
-        return self._reports.copy().view(AGENT)[..., 0]
+        return np.ndarray(self.episodes.shape, AGENT, self._reports.copy())
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_bound": (None, None, None)}  # a copy binds its own arrays

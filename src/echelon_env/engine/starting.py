@@ -14,7 +14,9 @@ from echelon_env.engine.tables import Tables
 from echelon_env.engine.tick import begin_battle
 from echelon_env.terrain import Terrain, generate
 
-_NEXT_WRITTEN = ("voxels", "voxel_damage", "battles", "columns", "blocks", "events")
+_NEXT_WRITTEN = (
+    "voxels", "voxel_damage", "battles", "columns", "blocks", "events", "order", "visible", "battle_maps",
+)  # fmt: skip
 """Arrays of which a start overwrites everything, or clears what was used."""
 
 

@@ -24,6 +24,7 @@ is not used, because `gymnasium.wrappers.RecordEpisodeStatistics` reserves it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -210,12 +211,17 @@ _OF_ONE_AGENT = tuple(
 
 def _reasons(report: Report) -> NDArray[Any]:
     """(B,) object: why each battle is over; empty until it is, None where the report does not cover the battle."""
-    reasons = np.full(len(report.valid), "", object)
+    reasons = _no_reasons(len(report.valid)).copy()
     if report.over:
         reasons[:] = [_reason(code) for code in report.agents["reason"][:, 0].tolist()]
     if np.count_nonzero(report.valid) < len(reasons):
         reasons[~report.valid] = None
     return reasons
+
+
+@functools.cache
+def _no_reasons(count: int) -> NDArray[Any]:
+    return np.full(count, "", object)  # a copy takes a tenth of the time
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:
