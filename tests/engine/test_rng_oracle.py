@@ -137,9 +137,9 @@ def _orders(battle, order, out):
 def movement_orders(seed, count, ticks):
     battle = np.zeros(1, BATTLE)
     battle["seed"] = seed
-    out = np.zeros((ticks, 2, count), np.int16)
+    out = np.zeros((ticks, count), np.int16)
     _orders(battle, np.arange(count, dtype=np.int16), out)
-    return out[:, 0]
+    return out
 
 
 def test_every_order_of_movement_is_equally_likely():

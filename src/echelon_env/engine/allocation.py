@@ -138,7 +138,7 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
         hits=np.zeros((num_battles, mechs, weapons), np.int32),
         events=np.zeros((num_battles, max_events(config)), EVENT),
         order=np.zeros((num_battles, mechs), np.int16),
-        move_order=np.zeros((num_battles, 2, mechs), np.int16),
+        move_order=np.zeros((num_battles, mechs), np.int16),
         near=np.zeros((num_battles, mechs, mechs), np.int16),
         walks=np.zeros((num_battles, mechs), WALK),
         blocks=np.zeros((num_battles, blocks, blocks), BLOCK),

@@ -77,20 +77,15 @@ def _any_near(near: Any) -> bool:
 
 @kernel
 def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
-    """Shuffle the mechs (Fisher-Yates over the spawn places) into this tick's movement order, `move_order[0]`.
-
-    All draws come first, into `move_order[1]`, so that the loop is vectorised.
-    """
-    count, seed, tick = order.shape[0], battle.seed, integer(battle.tick)
-    shuffled, drawn = move_order[0], move_order[1]
+    """Shuffle the mechs (Fisher-Yates over the spawn places) into this tick's movement order."""
+    count = order.shape[0]
     for place in range(count):
-        shuffled[place] = order[place]
-        drawn[place] = rng.random_below(seed, tick, place, rng.MOVE_ORDER, place + 1)
+        move_order[place] = order[place]
     for last in range(count - 1, 0, -1):
-        chosen = integer(drawn[last])
-        swapped = shuffled[chosen]
-        shuffled[chosen] = shuffled[last]
-        shuffled[last] = swapped
+        chosen = rng.random_below(battle.seed, integer(battle.tick), last, rng.MOVE_ORDER, last + 1)
+        swapped = move_order[chosen]
+        move_order[chosen] = move_order[last]
+        move_order[last] = swapped
 
 
 @kernel
@@ -322,7 +317,7 @@ def move_all(tables: Tables, state: State, b: int) -> None:
     turn_all(tables, mechs)
     if _any_near(state.near[b]):
         draw_move_order(state.battles[b], order, state.move_order[b])
-        order = state.move_order[b, 0]
+        order = state.move_order[b]
     for place in range(order.shape[0]):
         m = integer(order[place])
         if mechs[m].alive:

@@ -347,7 +347,7 @@ class State(NamedTuple):
     battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it
     # Scratch arrays, on which later steps do not depend: see SCRATCH.
     bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
-    move_order: NDArray[np.int16]  # (B, 2, M) the order in which mechs move in a tick, and the draws that it is from
+    move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick
     walks: NDArray[Any]  # (B, M) WALK: the ground under a mech and how far it may walk
     near: NDArray[np.int16]  # (B, M, M) number of mechs that each may touch in this decision, then their indices
     pending: NDArray[np.float64]  # (B, M, 4) BODY, LEGS, HEAT, STABILITY pending for each mech in a tick
