@@ -110,11 +110,7 @@ class BattleEngine:
         self._ranges = [(first, last, DECIDE) for first, last in shares(self.num_battles, self.num_threads)]
 
     def reset(
-        self,
-        seeds: ArrayLike,
-        mask: ArrayLike | None = None,
-        map_seeds: ArrayLike | None = None,
-        places: NDArray[np.int64] | None = None,
+        self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
     ) -> NDArray[np.float32]:
         """Start new battles.
 
@@ -127,9 +123,6 @@ class BattleEngine:
         map_seeds
             (B,) integers in [0, 2**64): the seeds of the battles' maps; default `seeds`. With a pool they select its
             maps. ``state.battles["map_seed"]`` holds the seed that each map was generated from.
-        places
-            (B, M) new places of `observation_arrays`, which differ in the battles that are reset only.
-
         Returns
         -------
         numpy.ndarray
@@ -140,6 +133,20 @@ class BattleEngine:
         ValueError
             If a shape is wrong or a seed is not an integer in range. `RecipeError` if a map of a pool does not match
             its recipe. Nothing is reset then.
+        """
+        self.start(seeds, mask, map_seeds)
+        return self.observations
+
+    def start(
+        self,
+        seeds: ArrayLike,
+        mask: ArrayLike | None = None,
+        map_seeds: ArrayLike | None = None,
+        places: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Start new battles as `reset` does. The results are in `observation_arrays`.
+
+        `places` (B, M) int64 are new places of these arrays, which differ in the battles that start only.
         """
         self._bind_kernels()
         battles = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
@@ -154,7 +161,6 @@ class BattleEngine:
         self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
             observer.on_reset(battles)
-        return self.observations
 
     def step(
         self, actions: ArrayLike

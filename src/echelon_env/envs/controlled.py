@@ -143,7 +143,7 @@ class ControlledBattles:
         if side is not None:
             sides = np.where(chosen, check_sides(side, self.num_battles), assigned.side)
             assigned = self._assign(sides)
-        self.engine.reset(seeds, chosen, map_seeds, None if side is None else assigned.places)
+        self.engine.start(seeds, chosen, map_seeds, None if side is None else assigned.places)
         self._assigned = assigned
         for role, policy in self._players.items():
             rows = assigned.others[role].numbers.shape[1]
