@@ -123,6 +123,7 @@ class BattleEngine:
         map_seeds
             (B,) integers in [0, 2**64): the seeds of the battles' maps; default `seeds`. With a pool they select its
             maps. ``state.battles["map_seed"]`` holds the seed that each map was generated from.
+
         Returns
         -------
         numpy.ndarray
