@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -261,8 +263,15 @@ def filled(text: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping
     return MARKED.sub(part, text)
 
 
-def main() -> int:
-    """Write the page, its picture, and the README."""
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page, its picture, and the README, or print the tables of other rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.baselines.page", description=__doc__)
+    parser.add_argument("--rows", type=Path, help="print the tables of the rows in this file, and write nothing")
+    options = parser.parse_args(arguments)
+    if options.rows is not None:
+        chosen = current(results.read(options.rows))
+        print(*(f"{name}\n\n{table(found)}\n" for name in TABLE if (found := entries(chosen, name))), sep="\n")
+        return 0
     rows, pairs = (current(results.read(file)) for file in (results.FILE, cross.FILE))
     for path in (PAGE, README):
         write_bytes(path, filled(path.read_text(encoding="utf-8"), rows, pairs).encode())
