@@ -15,10 +15,12 @@ from stable_baselines3.common.vec_env import VecEnv
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.opponent import SELF
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
+from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy, PolicyLike
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.config.train import battle_config
@@ -177,7 +179,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         """Step all battles and restart those that end. Returns new arrays (rows, ...) and the rows' infos."""
         self._other_teams.actions = self._actions[self._own_rows :]
         own = self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1)
-        self.battles.step(own)
+        self.battles.advance(read_actions(own, (*own.shape[:2], ACTION_DIM)))
         out = self.engine.out
         observations, rewards = self._observations(), self._rows(out.rewards)
         self._returns += rewards

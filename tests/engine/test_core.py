@@ -215,6 +215,37 @@ def test_a_closed_engine_steps_without_its_threads():
     assert engine.step(actions)[0].tobytes() == twin.step(actions)[0].tobytes()
 
 
+def test_a_shallow_copy_starts_battles_in_its_own_state():
+    engine = BattleEngine("duel", 1, maps=1)
+    engine.reset([1])
+    twin = copy.copy(engine)
+    twin.state = engine.state._replace(battles=engine.state.battles.copy())
+    twin.reset([2])
+    engine.reset([3])
+    assert (int(twin.state.battles["seed"][0]), int(engine.state.battles["seed"][0])) == (2, 3)
+
+
+def test_observations_follow_from_a_snapshot():
+    """Also those of a battle that has ended with damage and was stepped again, and of one that was never reset."""
+    engine, twin = (BattleEngine("duel-open", 2, max_steps=60) for _ in range(2))
+    engine.reset([1, 2], np.array([True, False]))
+    never = engine.snapshot()
+    engine.reset([1, 2])
+    players = (opponents.make("expert", 0), opponents.make("expert", 1))
+    while not engine.battle_over.all():
+        engine.step(scripted_actions(engine, players))
+        engine.state.mechs["hurt_x"] = 3.0
+    engine.observe()
+    ended = engine.observations.copy()
+    engine.step(np.zeros_like(engine.actions))
+    np.testing.assert_array_equal(engine.observations, ended)
+    twin.restore(engine.snapshot())
+    np.testing.assert_array_equal(twin.observations, ended)
+    twin.restore(never)
+    assert twin.observations[0].any()
+    assert not twin.observations[1].any()
+
+
 def test_a_shallow_copy_has_its_own_threads():
     engine = BattleEngine("duel", 2, num_threads=2)
     engine.reset([1, 2])

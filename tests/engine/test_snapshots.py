@@ -43,6 +43,8 @@ VALUES = {
     "mechs.x": ("mechs", "x", 1e9),
     "mechs.x: expected mechs inside the map": ("mechs", "x", 0.0),  # half of its box is outside
     "mechs.y: expected mechs inside the map": ("mechs", "y", float(CONFIG.terrain.size)),
+    "mechs.z": ("mechs", "z", 1e300),
+    "mechs.facing_x": ("mechs", "facing_x", 1.7e308),
     "mechs.heat": ("mechs", "heat", np.nan),
     "projectiles.weapon": ("projectiles", "weapon", 99),
     "battles.num_projectiles": ("battles", "num_projectiles", 10**6),

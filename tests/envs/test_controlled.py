@@ -6,6 +6,7 @@ import pytest
 
 from echelon_env import BattleEngine, ConfigError, ControlledBattles, opponents
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.opponents import FunctionPolicy
 
 
 def play(battles, steps, seeds):
@@ -93,18 +94,20 @@ def test_the_learner_can_control_every_mech():
 
 @pytest.mark.parametrize("control", ["pilot", "team", "all"])
 @pytest.mark.parametrize("copy", [True, False])
-def test_everyone_observes_the_own_mechs_in_arrays_of_their_own(control, copy):
+@pytest.mark.parametrize("make", [lambda function: function, FunctionPolicy])
+def test_everyone_observes_the_own_mechs_in_arrays_of_their_own(control, copy, make):
     """The rows are a plain engine's. With `copy`, readers may change and keep what they get."""
-    given, kept = [], []
+    given, kept, kept_by_policies = [], [], []
 
     def idle(observations):
         given.append(observations.copy())
+        kept_by_policies.append(observations)
         if copy:
             observations[:] = np.nan
         return np.zeros((len(observations), ACTION_DIM), np.float32)
 
     options = {"maps": 2, "max_steps": 4}
-    policies = {"opponent": idle, "teammate": idle}
+    policies = {"opponent": make(idle), "teammate": make(idle)}
     battles = ControlledBattles("trio", 3, control=control, side=[0, 1, 1], copy=copy, **policies, **options)
     twin = BattleEngine("trio", 3, **options)
 
@@ -131,7 +134,15 @@ def test_everyone_observes_the_own_mechs_in_arrays_of_their_own(control, copy):
             assert sorted(map(bytes, others)) == sorted(bytes(row) for rows in found for row in rows[b])
     shared = [np.shares_memory(one, other) for one, other in itertools.pairwise(kept)]
     assert not any(shared) if copy else all(shared)
-    assert not copy or all(np.isnan(returned).all() for returned in kept)
+    assert not copy or all(np.isnan(returned).all() for returned in (*kept, *kept_by_policies))
+
+
+def test_the_side_cannot_change_to_a_team_of_another_size():
+    battles = ControlledBattles("duel", 1, blue=("scout", "scout"))
+    battles.reset([1])
+    with pytest.raises(ConfigError, match="side: expected teams of 2 mechs, as at the start, got 1"):
+        battles.reset([2], side=1)
+    assert battles.engine.state.battles["seed"].tolist() == [1]
 
 
 def test_teams_of_the_learners_rows():

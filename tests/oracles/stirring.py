@@ -29,6 +29,7 @@ def stir(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
     worn = hit_points - rng.integers(1, 30, hit_points.shape)
     damaged = (worn > 0) & (rng.random(worn.shape) < 0.5)
     state.voxel_damage[battle] = np.where(damaged, worn, 0)
+    state.used["heights"][battle] = 2**32 - 1
 
 
 def _stir_mech(row: Any, config: BattleConfig, rng: Random) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Unpack
 
 import numpy as np
@@ -371,8 +372,9 @@ class BattleEngine:
             observer.on_change()
 
     def observe(self) -> None:
-        """Write the present observations of all battles again, into `observation_arrays`."""
+        """Write the present observations of all battles again; those of battles that were never reset are zeros."""
         self._bind_kernels()
+        self.observation_arrays.clear()
         for b in np.flatnonzero(self._started).tolist():
             self._step_range(b, b + 1, OBSERVE)
 
@@ -386,7 +388,8 @@ class BattleEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
-        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": [], "_bound": (None,) * 4}
+        own = {"_workers": Workers(self.num_threads), "_starter": copy(self._starter), "observers": []}
+        return self.__dict__ | own | {"_bound": (None,) * 4}
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)

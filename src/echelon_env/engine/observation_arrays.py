@@ -35,6 +35,10 @@ class ObservationArrays:
             self.first = np.zeros((rows, OBSERVATION_DIM), np.float32)
             self.second = np.zeros((places.size - rows, OBSERVATION_DIM), np.float32)
 
+    def clear(self) -> None:
+        """Set all observations to zero."""
+        self.first[:] = self.second[:] = 0.0
+
     def gather(self) -> Floats:
         """(B, M, D): the observations in the order of the mechs; a view of the first array if they lie so."""
         if self._in_order and not len(self.second):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,13 @@ _NEXT_WRITTEN = (
 """Arrays of which a start overwrites everything, or clears what was used."""
 
 
-_BOUND = ("_state", "constants", "begin", "_battles", "_columns", "_blocks", "_events", "_cleared")
+class _Bound(NamedTuple):
+    """The arrays in which battles start."""
+
+    materials: bytes
+    state: State
+    rows: dict[str, NDArray[np.uint8]]  # bytes of the arrays, a row for each battle
+    cleared: list[NDArray[np.uint8]]  # those that are zeroed
 
 
 class BattleStarter:
@@ -31,7 +37,7 @@ class BattleStarter:
     config
         The battles' configuration.
     state
-        The state that battles will start in; of `bind` one of the same shapes.
+        A state of the battles, for its shapes.
     maps
         The pool of maps, or None.
     """
@@ -46,23 +52,21 @@ class BattleStarter:
         self._surveys = np.zeros_like(state.battle_maps[:, 0], order="C")
         self.terrains: list[Terrain | None] = [None] * battles
         """The maps of the battles that have started last."""
+        self._bound: _Bound | None = None
 
     def bind(self, tables: Tables, state: State, out: Outputs) -> None:
         """Set the arrays in which battles start."""
-        self._state, self._materials = state, tables.materials.tobytes()
         self.constants = tables, state, self._spawns, self._classes, self._surveys
         self.begin = begin_battle.bind(*self.constants)
-        # bytes of arrays, a row for each battle
         arrays = {**state._asdict(), **out._asdict()}
         rows = {name: array.view(np.uint8).reshape(len(state.battles), -1) for name, array in arrays.items()}
-        self._battles, self._columns, self._blocks = rows["battles"], rows["columns"], rows["blocks"]
-        self._events = rows["events"]
         # of the scratch memory only what a decision cut short may have left, and what `_clear` reads
         cleared = {name for name in rows if name not in SCRATCH} | {"pending", "used"}
-        self._cleared = [rows[name] for name in cleared.difference(_NEXT_WRITTEN)]
+        cleared_rows = [rows[name] for name in cleared.difference(_NEXT_WRITTEN)]
+        self._bound = _Bound(tables.materials.tobytes(), state, rows, cleared_rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _BOUND}  # a copy is bound again
+        return self.__dict__ | {"_bound": None, "constants": None, "begin": None}  # a copy is bound again
 
     def find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         """Add the map of a battle's next seed to those that are found. Raises `RecipeError` as the pool does."""
@@ -76,29 +80,33 @@ class BattleStarter:
 
     def start(self, b: int, seed: int, terrain: Terrain) -> None:
         """Start battle b on a map. Its mechs have perceived nothing yet."""
-        state, self.terrains[b] = self._state, terrain
-        self._clear(b)
-        packed = None if self._maps is None else self._maps.packed(self._materials, terrain.seed)
+        assert self._bound is not None
+        materials, state, rows, cleared = self._bound
+        self.terrains[b] = terrain
+        _clear_used(state, rows["events"], b)
+        for each in cleared:
+            each[b] = 0
+        packed = None if self._maps is None else self._maps.packed(materials, terrain.seed)
         if packed is None:
-            self._battles[b], self._columns[b], top = _battle_of(terrain), 0, max(1, terrain.top)
+            rows["battles"][b], rows["columns"][b], top = _battle_of(terrain), 0, max(1, terrain.top)
         else:  # all that follows from the map is known
-            (self._battles[b], self._columns[b], self._blocks[b], self._surveys[b]), top = packed, 0
+            (rows["battles"][b], rows["columns"][b], rows["blocks"][b], self._surveys[b]), top = packed, 0
         state.battles["seed"][b] = seed
         state.teams["mechs_alive"][b] = self._team_sizes
         state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
         self.begin(top, b)
         if self._maps is not None and packed is None:
             battle = _battle_of(terrain, int(state.battles["num_hazards"][b]))
-            computed = Packed(battle, self._columns[b].copy(), self._blocks[b].copy(), self._surveys[b].copy())
-            self._maps.keep_packed(self._materials, terrain.seed, computed)
+            computed = Packed(battle, *(each[b].copy() for each in (rows["columns"], rows["blocks"], self._surveys)))
+            self._maps.keep_packed(materials, terrain.seed, computed)
 
-    def _clear(self, b: int) -> None:
-        """Zero what a battle starts with as zeros; of the large arrays, what the last one has used."""
-        heights, events = self._state.used[b].item()
-        self._state.voxel_damage[b, (heights & -heights).bit_length() - 1 : heights.bit_length()] = 0
-        self._events[b, : events * EVENT.itemsize] = 0
-        for rows in self._cleared:
-            rows[b] = 0
+
+def _clear_used(state: State, events: NDArray[np.uint8], b: int) -> None:
+    """Zero what the last battle has used of the large arrays."""
+    heights, most = state.used[b].item()
+    state.voxel_damage[b, (heights & -heights).bit_length() - 1 : heights.bit_length()] = 0
+    written = max(most, int(state.battles["num_events"][b]))  # of a decision that was cut short
+    events[b, : written * EVENT.itemsize] = 0
 
 
 def _battle_of(terrain: Terrain, num_hazards: int = 0) -> NDArray[np.uint8]:

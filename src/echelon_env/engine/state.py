@@ -357,7 +357,7 @@ class State(NamedTuple):
     others: NDArray[np.float64]  # (B, 4 * OTHERS) from FORWARD on, ...: where the others are that a mech observes
     ranks: NDArray[np.float64]  # (B, 2, rows) what a table that is being sorted is sorted by, first and second
     blockers: NDArray[np.int16]  # (B, M, M, 2) column (iy, ix) that last blocked the line between two mechs
-    used: NDArray[Any]  # (B,) USED: what may not be zero in `voxel_damage` and `events`
+    used: NDArray[Any]  # (B,) USED: all that may not be zero in `voxel_damage` and `events`
 
 
 SCRATCH = (

@@ -60,7 +60,8 @@ def _limits(
         ("order", ""): (0, mechs - 1),
         **{("mechs", name): (NO_MECH, mechs - 1) for name in ("contacts", "intel", "target")},
         **{("mechs", name): (0, 1) for name in ("team", "alive", "shutdown", "on_ground")},
-        **{("mechs", name): (0, height) for name in ("wreck_low", "wreck_high")},
+        **{("mechs", name): (0, height) for name in ("z", "wreck_low", "wreck_high")},
+        **{("mechs", name): (-1.001, 1.001) for name in ("facing_x", "facing_y")},  # a unit vector, rounded
         **{("mechs", name): (0, 2) for name in ("display", "radiates")},
         ("mechs", "mech_class"): (0, len(tables.classes) - 1),
         ("mechs", "pack"): (0, packs - 1),

@@ -99,6 +99,7 @@ class ControlledBattles:
             role: make_policy(role, given[role], seed + i, config, num_threads)
             for i, role in enumerate(POLICY_ROLES[control])
         }
+        self._named = {role for role in self._players if isinstance(given[role], (str, Mapping, Opponents))}
         self._own_policies = [policy for role, policy in self._players.items() if policy is not given[role]]
         self._mixtures = {
             role: policy
@@ -106,7 +107,7 @@ class ControlledBattles:
             if isinstance(policy, Mixture) and policy is not given[role]
         }
         self._pilot = check_integer("pilot", pilot, 0)
-        self._assigned = self._assign(check_sides(side, num_battles))
+        self._assigned = Assignment(config, control, self._pilot, check_sides(side, num_battles))
         self.num_controlled = self._assigned.own.numbers.shape[1]
         self._arrays = self.engine.observation_arrays
         self._arrays.set_places(self._assigned.places, self._assigned.own.numbers.size)
@@ -287,14 +288,20 @@ class ControlledBattles:
             close_policy(policy)
 
     def _assign(self, side: NDArray[np.int64]) -> Assignment:
-        return Assignment(self.config, self.control, self._pilot, side)
+        assigned = Assignment(self.config, self.control, self._pilot, side)
+        count = assigned.own.numbers.shape[1]
+        if count != self.num_controlled:
+            raise ConfigError(
+                f"side: expected teams of {self.num_controlled} mechs, as at the start, got {count}", "side"
+            )
+        return assigned
 
     def _act(self, role: str, policy: Policy) -> None:
         rows = self._assigned.others[role]
         if rows.numbers.shape[1] == 0:
             return
         observations = self.observations_of(role).reshape(rows.numbers.size, -1)
-        if self.copy and policy not in self._own_policies:  # who knows what it does with them
+        if self.copy and role not in self._named:  # who knows what it does with them
             observations = observations.copy()
         actions = policy.act(observations)
         shape = (rows.numbers.size, self.engine.action_dim)
