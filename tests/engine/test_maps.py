@@ -147,13 +147,14 @@ def test_a_pool_keeps_packed_columns_of_the_latest_materials_only():
 
     def kept(in_pool):
         return [
-            [in_pool.packed(engine._starter._materials, seed) is not None for seed in pool.seeds] for engine in engines
+            [in_pool.packed(engine.tables.materials.tobytes(), seed) is not None for seed in pool.seeds]
+            for engine in engines
         ]
 
     assert kept(pool) == 2 * [[False, False]] + MAX_TABLES * [[True, True]]
     assert not np.any(kept(pickle.loads(pickle.dumps(pool))))
     with pytest.raises(ValueError, match="read-only"):
-        pool.packed(engines[-1]._starter._materials, pool.seeds[0]).columns[0] = 1
+        pool.packed(engines[-1].tables.materials.tobytes(), pool.seeds[0]).columns[0] = 1
     engines[0].reset(np.arange(8))
     assert kept(pool) == [[True, True]] + 2 * [[False, False]] + (MAX_TABLES - 1) * [[True, True]]
 

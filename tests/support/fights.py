@@ -76,7 +76,7 @@ def disable_some(engine: BattleEngine, rng: np.random.Generator) -> None:
 
 def without_commands(engine: BattleEngine, *more: str) -> dict[str, bytes]:
     """All arrays of an engine by name, without the commands, their echoes and other fields of MECH."""
-    arrays = engine.snapshot()
+    arrays = engine.snapshot() | {"observations": engine.observations.copy()}
     for name in (*COMMANDS, *more):
         arrays["mechs"][name] = NO_MECH
     arrays["observations"][..., ECHOES] = 0
