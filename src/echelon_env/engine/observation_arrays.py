@@ -1,4 +1,4 @@
-"""The arrays that an engine writes observations into: where their readers want them, so that nobody copies them."""
+"""The arrays that an engine writes observations into: the rows of each reader, such as a policy, lie together."""
 
 from __future__ import annotations
 

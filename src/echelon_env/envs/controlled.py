@@ -100,17 +100,15 @@ class ControlledBattles:
             for i, role in enumerate(POLICY_ROLES[control])
         }
         self._named = {role for role in self._players if isinstance(given[role], (str, Mapping, Opponents))}
-        self._own_policies = [policy for role, policy in self._players.items() if policy is not given[role]]
         self._mixtures = {
             role: policy
             for role, policy in self._players.items()
-            if isinstance(policy, Mixture) and policy is not given[role]
+            if isinstance(policy, Mixture) and role in self._named
         }
         self._pilot = check_integer("pilot", pilot, 0)
         self._assigned = Assignment(config, control, self._pilot, check_sides(side, num_battles))
         self.num_controlled = self._assigned.own.numbers.shape[1]
-        self._arrays = self.engine.observation_arrays
-        self._arrays.set_places(self._assigned.places, self._assigned.own.numbers.size)
+        self.engine.observation_arrays.set_places(self._assigned.places, self._assigned.own.numbers.size)
 
     def reset(
         self,
@@ -207,7 +205,7 @@ class ControlledBattles:
         for role, player in players.items():
             player.restore_arrays(*states[role])
         self._assigned = assigned
-        self._arrays.set_places(assigned.places, assigned.own.numbers.size)
+        self.engine.observation_arrays.set_places(assigned.places, assigned.own.numbers.size)
         self.engine.observe()
         return self.observations
 
@@ -223,13 +221,13 @@ class ControlledBattles:
     @property
     def observations(self) -> NDArray[np.float32]:
         """The current observations of the learner's mechs, (B, n, D) float32."""
-        observations = self._arrays.first.reshape(*self._assigned.own.numbers.shape, -1)
+        observations = self.engine.observation_arrays.first.reshape(*self._assigned.own.numbers.shape, -1)
         return observations.copy() if self.copy else observations
 
     def observations_of(self, role: str) -> NDArray[np.float32]:
         """The current observations (B, m, D) float32 of a policy's mechs, valid until the next call."""
         rows = self._assigned.others[role].numbers
-        return self._arrays.second[self._assigned.parts[role]].reshape(*rows.shape, -1)
+        return self.engine.observation_arrays.second[self._assigned.parts[role]].reshape(*rows.shape, -1)
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
@@ -284,8 +282,8 @@ class ControlledBattles:
     def close(self) -> None:
         """Stop the threads of the engine and of the policies that were given by name."""
         self.engine.close()
-        for policy in self._own_policies:
-            close_policy(policy)
+        for role in self._named:
+            close_policy(self._players[role])
 
     def _assign(self, side: NDArray[np.int64]) -> Assignment:
         assigned = Assignment(self.config, self.control, self._pilot, side)
@@ -301,7 +299,7 @@ class ControlledBattles:
         if rows.numbers.shape[1] == 0:
             return
         observations = self.observations_of(role).reshape(rows.numbers.size, -1)
-        if self.copy and role not in self._named:  # who knows what it does with them
+        if self.copy and role not in self._named:  # the caller's policy may keep or change them
             observations = observations.copy()
         actions = policy.act(observations)
         shape = (rows.numbers.size, self.engine.action_dim)
