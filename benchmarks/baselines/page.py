@@ -270,6 +270,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.rows is not None:
         chosen = current(results.read(options.rows))
+        if not chosen:
+            parser.error(
+                f"--rows: expected rows of the installed suite, engine and opponents in {options.rows}, got none"
+            )
         print(*(f"{name}\n\n{table(found)}\n" for name in TABLE if (found := entries(chosen, name))), sep="\n")
         return 0
     rows, pairs = (current(results.read(file)) for file in (results.FILE, cross.FILE))

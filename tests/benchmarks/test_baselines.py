@@ -162,6 +162,18 @@ def test_the_published_page_is_that_of_the_published_rows():
         page.filled("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
 
 
+def test_the_table_of_other_rows_is_printed(tmp_path, capsys):
+    before = page.PAGE.read_bytes()
+    assert page.main(["--rows", str(results.FILE)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("duel\n\n| method | runs |")
+    assert "| `champion` | - |" in printed
+    with pytest.raises(SystemExit):
+        page.main(["--rows", str(tmp_path / "none.json")])
+    assert "expected rows of the installed suite, engine and opponents" in capsys.readouterr().err
+    assert page.PAGE.read_bytes() == before
+
+
 def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
     monkeypatch.setattr(cross, "load_suite", judge.load_suite)
     monkeypatch.setattr(cross, "SUITE", "tiny")
