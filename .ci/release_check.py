@@ -53,12 +53,18 @@ def check_sources() -> str:
     changed = run("git", "status", "--porcelain", cwd=ROOT)
     if changed:
         raise SystemExit(f"expected a work tree without changes, got\n{changed}")
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    if f"\nversion: {version}\n" not in (ROOT / "CITATION.cff").read_text():
-        raise SystemExit(f"CITATION.cff: expected version {version}, that of pyproject.toml")
+    version = check_texts()
     tags = [tag for tag in run("git", "tag", "--points-at", "HEAD", cwd=ROOT).split() if tag.startswith("v")]
     if any(tag != f"v{version}" for tag in tags):
         raise SystemExit(f"expected the tag v{version}, as pyproject.toml says, got {', '.join(tags)}")
+    return version
+
+
+def check_texts() -> str:
+    """The version of pyproject.toml, which the citation and the changelog agree with. Raises SystemExit."""
+    version = str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
+    if f"\nversion: {version}\n" not in (ROOT / "CITATION.cff").read_text():
+        raise SystemExit(f"CITATION.cff: expected version {version}, that of pyproject.toml")
     sections = re.split("^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     heading, *lines = sections[1].splitlines() if len(sections) > 1 else [""]
     date = re.compile(r" \(\d{4}-\d\d-\d\d\)$")
@@ -68,7 +74,7 @@ def check_sources() -> str:
         raise SystemExit(f"CHANGELOG.md: expected its first section to be '## {expected}', got '## {heading}'")
     if not any(line.strip() and not line.startswith("#") for line in lines):
         raise SystemExit(f"CHANGELOG.md: the section '## {heading}' has no text")
-    return str(version)
+    return version
 
 
 def build_all(version: str) -> tuple[Path, dict[str, Path]]:

@@ -1,15 +1,17 @@
 """What is written outside pyproject.toml and the Makefile agrees with them."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_citation_has_the_version_of_the_package():
+def test_the_citation_and_the_changelog_agree_with_the_version_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
+    check_texts = runpy.run_path(str(ROOT / ".ci" / "release_check.py"))["check_texts"]
+    assert check_texts() == project["version"]
 
 
 def test_the_hooks_of_pre_commit_call_the_tools_of_make_lint():
