@@ -112,7 +112,7 @@ def sensors(tables: Any, state: Any, out: Any, actions: Any, first: Any, places:
 def observations(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: Any, seen: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
-            observe_all(tables, state, b, places[b], seen, seen)
+            observe_all(tables, state, b, places[b], seen)
 
 
 TICK = (body, movement, shots, projectiles, settlement)
@@ -161,8 +161,8 @@ def _by_phase(engine: BattleEngine, recording: Recording) -> dict[str, float]:
     order = (commands, *TICK * engine.config.decision_repeat, *AFTER)
     engine.reset(recording.episode_seeds(episodes))
     for actions, begins in zip(recording.actions, recording.begins, strict=True):
-        seen = engine.observation_arrays
-        arguments = engine.tables, engine.state, engine.out, actions, first, seen.places, seen.first
+        seen = engine.observation_rows
+        arguments = engine.tables, engine.state, engine.out, actions, first, seen.places, seen.array
         for phase in order:
             start = time.perf_counter()
             nothing(*arguments)

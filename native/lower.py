@@ -25,6 +25,7 @@ ENTRIES = {
     "begin_battle": "echelon_env.engine.tick",
     "command_and_aim": "echelon_env.engine.tick",
     "find_possibilities": "echelon_env.engine.possibilities",
+    "write_global_states": "echelon_env.engine.global_state",
     "report_agents": "echelon_env.engine.agents",
     "act_rows": "echelon_env.opponents.scripted",
     "rotate_directions": "echelon_env.opponents.handicap",
@@ -89,10 +90,11 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     zeros = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(layers).items()}
     network = load_network(layers, zeros)
     return {
-        "step_range": (tables, state, actions[None], out, number[None], observations, observations, 0, 1, 0),
+        "step_range": (tables, state, actions[None], out, number[None], observations, 0, 1, 0),
         "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, state.battle_maps[0], 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
+        "write_global_states": (tables, state, number, number, np.zeros((1, 1), np.float32), 0, 0, 1),
         "report_agents": (
             *(state, out, number[None], np.zeros((1, 1), EPISODE), np.zeros((1, 1), AGENT)),
             *(np.zeros(1, np.bool_), number, 1, False),

@@ -26,7 +26,7 @@ from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, n
 from echelon_train.config.train import battle_config
 from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
-from echelon_train.state_layout import StateLayout
+from echelon_train.state_layout import state_room, state_space
 
 Infos = list[dict[str, Any]]
 Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
@@ -81,6 +81,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Mechs that the state has room for, an even number: the own team's come first, the enemy's begin in the middle,
         and what is not filled is 0. By default twice the larger team's; with that of the largest battle one critic goes
         through a curriculum.
+    copy
+        False: observations are the engine's array, valid until the next call. Global states are always new.
 
     Raises
     ------
@@ -105,6 +107,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         regenerate: int = 1,
         central: bool = False,
         state_mechs: int | None = None,
+        copy: bool = True,
     ) -> None:
         if not isinstance(config, BattleConfig):
             config = battle_config(config)
@@ -114,13 +117,14 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self.num_battles = num_battles
         self._side = side
         self.team_size = len(config.red if side == "red" else config.blue)
+        self._copy = copy
         self._regenerate = check_integer("regenerate", regenerate)
-        self._state = StateLayout(config, self.team_size, state_mechs) if central else None
+        self._state_mechs = state_room(config, state_mechs) if central else None
         if state_mechs is not None and not central:
             raise ConfigError("state_mechs: needs central = True")
         space: spaces.Space[Any] = observation_space()
-        if self._state is not None:
-            space = spaces.Dict({"observation": space, "state": self._state.space})
+        if self._state_mechs is not None:
+            space = spaces.Dict({"observation": space, "state": state_space(self._state_mechs)})
         super().__init__((num_battles + self_play) * self.team_size, space, action_space())
         self._own_rows = num_battles * self.team_size
         self._self_play = self_play
@@ -132,6 +136,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             control="team",
             opponent=self._other_teams if self_play else self._opponent,
             side=RED if side == "red" else BLUE,
+            copy=copy,
             num_threads=num_threads,
             maps=training_pool(maps, config, seed),
             seed=seed,
@@ -176,21 +181,20 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._actions = actions
 
     def step_wait(self) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """Step all battles and restart those that end. Returns new arrays (rows, ...) and the rows' infos."""
+        """Step all battles and restart those that end. Returns arrays (rows, ...), new but see `copy`, and infos."""
         self._other_teams.actions = self._actions[self._own_rows :]
         own = self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1)
         self.battles.advance(read_actions(own, (*own.shape[:2], ACTION_DIM)))
         out = self.engine.out
-        observations, rewards = self._observations(), self._rows(out.rewards)
+        rewards = self._rows(out.rewards)
         self._returns += rewards
         self._lengths += 1
         over = self.battles.battle_over
         infos: Infos = [{} for _ in range(self.num_envs)]
         if over.any():
-            self._report_episodes(over, observations, self._rows(out.truncated), infos)
+            self._report_episodes(over, self._rows(out.truncated), infos)
             self._start_battles(over)
-            observations = self._observations()
-        return observations, rewards, self._of_teams(over), infos
+        return self._observations(), rewards, self._of_teams(over), infos
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights from the next step on; current battles, and their returns so far, continue.
@@ -269,16 +273,19 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._lengths[mask] = 0
         self._returns[self._of_teams(mask)] = 0.0
 
-    def _report_episodes(
-        self, over: NDArray[np.bool_], observations: Observations, truncated: NDArray[np.bool_], infos: Infos
-    ) -> None:
+    def _report_episodes(self, over: NDArray[np.bool_], truncated: NDArray[np.bool_], infos: Infos) -> None:
         now = round(time.perf_counter() - self._started, 6)
-        names = getattr(self._opponent, "names", None)
-        for row in np.flatnonzero(self._of_teams(over)).tolist():
+        names, outcomes = getattr(self._opponent, "names", None), self.battles.learner_outcome
+        teams = np.flatnonzero(np.concatenate([over, over[: self._self_play]]))
+        states = None if self._state_mechs is None else self._states(teams)
+        for place, row in enumerate(np.flatnonzero(self._of_teams(over)).tolist()):
             battle = row // self.team_size % self.num_battles
-            outcome = int(self.battles.learner_outcome[battle]) * (1 if row < self._own_rows else -1)
+            outcome = int(outcomes[battle]) * (1 if row < self._own_rows else -1)
+            last: Any = self.engine.observation_rows.array[row].copy()
+            if states is not None:
+                last = {"observation": last, "state": states[place // self.team_size].copy()}
             infos[row] = {
-                "terminal_observation": row_of(observations, row),
+                "terminal_observation": last,
                 "TimeLimit.truncated": bool(truncated[row]),
                 "outcome": outcome,
                 "is_success": outcome > 0,
@@ -291,18 +298,19 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def _observations(self) -> Observations:
         """The current observations of all rows."""
-        observations = self.battles.observations.reshape(self._own_rows, -1)
-        if self._self_play:
-            others = self.battles.observations_of("opponent")[: self._self_play]
-            observations = np.concatenate([observations, others.reshape(-1, others.shape[-1])])
-        if self._state is None:
+        observations = self.engine.observation_rows.array[: self.num_envs]  # the opponent's first rows follow the own
+        if self._copy:
+            observations = observations.copy()
+        if self._state_mechs is None:
             return observations
-        side, engine = self.battles.side, self.engine
-        states = self._state.pad(engine.global_state(side))
-        if self._self_play:
-            enemies = self._state.pad(engine.global_state(RED - side))
-            states = np.concatenate([states, enemies[: self._self_play]])
-        return {"observation": observations, "state": np.repeat(states, self.team_size, axis=0)}
+        teams = np.arange(self.num_battles + self._self_play)
+        return {"observation": observations, "state": np.repeat(self._states(teams), self.team_size, axis=0)}
+
+    def _states(self, teams: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The global states (r, S) of teams (r,) of the learner: one in every battle, then those of self-play."""
+        battles, side = teams % self.num_battles, self.battles.side
+        sides = np.where(teams < self.num_battles, side[battles], RED - side[battles])
+        return self.engine.global_state(sides, battles=battles, mechs=self._state_mechs)
 
     def _rows(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the rows (rows, ...) of one of the engine's arrays (battles, mechs of both teams, ...)."""
@@ -349,14 +357,6 @@ def check_battles(config: BattleConfig, num_battles: int, side: str, self_play: 
             f"self_play: expected at most all {num_battles} battles, and none if the learner has one side, got "
             f"{self_play} with side {side!r}"
         )
-
-
-def row_of(observations: Observations, row: int) -> Observations:
-    """A copy of one row's observation."""
-    if isinstance(observations, dict):
-        return {name: part[row].copy() for name, part in observations.items()}
-    copy: NDArray[np.float32] = observations[row].copy()
-    return copy
 
 
 def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None:

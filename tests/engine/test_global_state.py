@@ -70,6 +70,40 @@ def test_each_battle_can_have_its_own_team(name):
         engine.global_state([0, 1])
 
 
+def test_battles_can_be_chosen():
+    engine = played(CONFIGS["game"])
+    first, second = engine.global_state(0), engine.global_state(1)
+    np.testing.assert_array_equal(
+        engine.global_state([0, 1, 1], battles=[3, 1, 1]), np.stack([first[3], second[1], second[1]])
+    )
+    assert engine.global_state(battles=np.zeros(0, np.int64)).shape == (0, first.shape[1])
+    for wrong in ([BATTLES], [-1], [0.5], 0, [[0]]):
+        with pytest.raises(ValueError, match=f"battles: expected numbers from 0 to {BATTLES - 1}, got"):
+            engine.global_state(battles=wrong)
+
+
+@pytest.mark.parametrize("team", [0, 1])
+def test_room_for_more_mechs_follows_those_of_each_team(team):
+    engine = BattleEngine(small_config(blue=("heavy",), red=("scout", "light")), 3, num_threads=2)
+    engine.reset(np.arange(3))
+    states, own = engine.global_state(team, mechs=6), state_streams(engine.num_mechs)
+    low, high = engine.global_state_bounds(6)
+    assert ((states >= low) & (states <= high)).all()
+    size = len((engine.config.blue, engine.config.red)[team])
+    padded, expected = state_streams(6), engine.global_state(team)
+    for name in ("clock", "battle_map"):
+        np.testing.assert_array_equal(states[:, padded[name].part], expected[:, own[name].part])
+    units = states[:, padded["units"].part].reshape(3, 2, 3, len(Unit))
+    rows = expected[:, own["units"].part].reshape(3, 3, len(Unit))
+    np.testing.assert_array_equal(units[:, 0, :size], rows[:, :size])
+    np.testing.assert_array_equal(units[:, 1, : 3 - size], rows[:, size:])
+    assert not units[:, 0, size:].any()
+    assert not units[:, 1, 3 - size :].any()
+    for wrong, message in ((2, "at least 4, got 2"), (5, "even number, got 5"), (6.0, "at least 4, got 6.0")):
+        with pytest.raises(ValueError, match=f"mechs: expected an .*{message}"):
+            engine.global_state(team, mechs=wrong)
+
+
 def test_rows_of_dead_mechs_are_zero():
     engine = played(CONFIGS["game"])
     units = state_streams(engine.num_mechs)["units"]

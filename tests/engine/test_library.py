@@ -180,7 +180,7 @@ def test_the_number_of_arguments_is_checked():
     engine = BattleEngine("duel")
     with pytest.raises(TypeError, match=r"expected 3 arguments \(first, last, part\), got 2"):
         engine._step_range(0, 1)
-    with pytest.raises(TypeError, match="expected 10 arguments"):
+    with pytest.raises(TypeError, match="expected 9 arguments"):
         step_range(engine.tables)
 
 

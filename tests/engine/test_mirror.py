@@ -38,8 +38,8 @@ def perceive(config, state):
     tables, battles = build_tables(config), len(state.battles)
     _draw_maps(tables, state, np.zeros_like(state.battle_maps[0, 0]))
     engine = BattleEngine(config, battles)
-    arrays, actions = engine.observation_arrays, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32)
-    places = arrays.places, arrays.first, arrays.second
+    arrays, actions = engine.observation_rows, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32)
+    places = arrays.places, arrays.array
     step_range(tables, state, actions, engine.out, *places, 0, battles, PERCEIVE)
     return engine.observations
 

@@ -42,7 +42,7 @@ PHASES = (
     _without("update_visibility(tables, state, b)", "rules/test_seeing", "decision"),
     _without("list_all_contacts(tables, state, b)", "rules/test_display", "decision"),
     _without("share_intel(tables, state, b)", "rules/test_intel", "decision"),
-    _without("    observe_all(tables, state, b, places[b], observations, others)", "rules/test_display", "decision"),
+    _without("    observe_all(tables, state, b, places[b], observations)", "rules/test_display", "decision"),
 )
 
 REWARDS = (

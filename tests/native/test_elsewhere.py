@@ -74,10 +74,10 @@ def prepare(engine, levels, base):
     starter.begin = capture
     engine.reset([SEED])
     observations, actions = engine.observations[0], engine.actions[0]
-    arrays = engine.observation_arrays
+    arrays = engine.observation_rows
     for array in (*engine.out, arrays.first):
         image.place(array, np.zeros_like(array))
-    step = engine.tables, engine.state, engine.actions, engine.out, arrays.places, arrays.first, arrays.second, 0, 1
+    step = engine.tables, engine.state, engine.actions, engine.out, arrays.places, arrays.array, 0, 1
     job["begin"].append(call("step_range", *step, int(PERCEIVE)))
     if levels is None:
         act = call("act_by_network", *network_arguments(engine))

@@ -271,6 +271,31 @@ def test_a_central_critic_observes_the_global_state(scenario, mechs):
     assert ends == 2 * env.num_envs
 
 
+@pytest.mark.parametrize("self_play", [0, 2])
+def test_without_copies_observations_are_the_engines(self_play):
+    arguments = {"opponent": "novice", "central": True, "self_play": self_play, "seed": 3}
+    config = small_battle("skirmish", max_steps=4)
+    env, copying = BattleVecEnv(config, 3, copy=False, **arguments), BattleVecEnv(config, 3, **arguments)
+    first, kept = env.reset()["observation"], copying.reset()["observation"]
+    assert first.tobytes() == kept.tobytes()
+    before, ends = kept.copy(), 0
+    for actions in random_actions(env, 6):
+        seen, rewards, dones, infos = env.step(actions)
+        expected, expected_rewards, _, expected_infos = copying.step(actions)
+        assert np.shares_memory(seen["observation"], first)
+        assert not np.shares_memory(expected["observation"], kept)
+        assert rewards.tobytes() == expected_rewards.tobytes()
+        for name in seen:
+            assert seen[name].tobytes() == expected[name].tobytes()
+        for row in np.flatnonzero(dones):
+            ends += 1
+            for name, final in infos[row]["terminal_observation"].items():
+                assert final.tobytes() == expected_infos[row]["terminal_observation"][name].tobytes()
+                assert not np.shares_memory(final, first)
+    assert ends == env.num_envs
+    assert kept.tobytes() == before.tobytes() != first.tobytes()
+
+
 def test_a_state_can_be_restored_with_a_central_critic():
     config = small_battle(max_steps=4)
     env = BattleVecEnv(config, 2, opponent="trivial")

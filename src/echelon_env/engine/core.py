@@ -16,13 +16,13 @@ from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.arguments import check_mask, check_seeds, read_actions
-from echelon_env.engine.global_state import write_global_state
+from echelon_env.engine.global_state import GlobalStates
 from echelon_env.engine.maps import Maps, map_pool
-from echelon_env.engine.observation_arrays import ObservationArrays
+from echelon_env.engine.observation_rows import ObservationRows
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
 from echelon_env.engine.starting import BattleStarter
-from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
+from echelon_env.engine.state import BLUE, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
@@ -94,7 +94,7 @@ class BattleEngine:
         self.tables: Tables = build_tables(self.config)
         self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
         self.out = allocate_outputs(self.num_battles, self.num_mechs)
-        self.observation_arrays = ObservationArrays(self.num_battles, self.num_mechs)
+        self.observation_rows = ObservationRows(self.num_battles, self.num_mechs)
         """Where the observations are written."""
         self.actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
         """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
@@ -103,10 +103,11 @@ class BattleEngine:
         self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self.maps = map_pool(maps, self.config)
         self._starter = BattleStarter(self.config, self.state, self.maps)
+        self._global_states = GlobalStates((len(self.config.blue), len(self.config.red)))
         self._workers = Workers(self.num_threads)
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
-        self._bound: tuple[Any, Any, Any, Any] = None, None, None, None
+        self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
         self._ranges = [(first, last, DECIDE) for first, last in shares(self.num_battles, self.num_threads)]
 
@@ -146,9 +147,9 @@ class BattleEngine:
         map_seeds: ArrayLike | None = None,
         places: NDArray[np.int64] | None = None,
     ) -> None:
-        """Start new battles as `reset` does. The results are in `observation_arrays`.
+        """Start new battles as `reset` does. The results are in `observation_rows`.
 
-        `places` (B, M) int64 are new places of these arrays, which differ in the battles that start only.
+        `places` (B, M) int64 are the mechs' new rows there, which differ in the battles that start only.
         """
         self._bind_kernels()
         battles = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
@@ -157,7 +158,7 @@ class BattleEngine:
         terrains: dict[int, Terrain] = {}
         self._workers.for_all(self._starter.find_map, [(b, map_seed_of[b], terrains) for b in battles])
         if places is not None:
-            self.observation_arrays.set_places(places, len(self.observation_arrays.first))
+            self.observation_rows.set_places(places)
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in battles])
         self._started[battles] = True
         self._all_started = bool(self._started.all())
@@ -196,7 +197,7 @@ class BattleEngine:
     def advance(self) -> None:
         """Run one decision with the actions in `actions`. Raises NotResetError as `step`.
 
-        The results are in `out` and `observation_arrays`.
+        The results are in `out` and `observation_rows`.
         """
         self._check_started()
         self._bind_kernels()
@@ -217,7 +218,7 @@ class BattleEngine:
     @property
     def observations(self) -> NDArray[np.float32]:
         """(B, M, D) float32: the current observations, which the next call may overwrite."""
-        return self.observation_arrays.gather()
+        return self.observation_rows.by_mech()
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -292,36 +293,39 @@ class BattleEngine:
         for observer in tuple(self.observers):
             observer.on_change()
 
-    def global_state(self, team: ArrayLike = BLUE) -> NDArray[np.float32]:
+    def global_state(
+        self, team: ArrayLike = BLUE, *, battles: ArrayLike | None = None, mechs: int | None = None
+    ) -> NDArray[np.float32]:
         """The battles' global states, unfiltered, for centralised training.
 
         Parameters
         ----------
         team
-            0 or 1, or (B,) of them: the team whose mechs come first and to whose spawn the map is rotated, so that one
+            0 or 1, or (R,) of them: the team whose mechs come first and to whose spawn the map is rotated, so that one
             critic can serve both teams.
+        battles
+            (R,) integers: numbers of battles; default all.
+        mechs
+            Mechs that the state has room for, an even number: the enemies begin in the middle, and rows without a mech
+            are 0. By default there is a row for each mech, and the enemies follow the own team.
 
         Returns
         -------
         numpy.ndarray
-            (B, S) float32, see `echelon_env.layout.observations.state_streams`; a new array.
+            (R, S) float32, see `echelon_env.layout.observations.state_streams`; a new array.
 
         Raises
         ------
         ValueError
-            If a team is neither 0 nor 1, or the shape is wrong.
+            If a team is neither 0 nor 1, a shape is wrong, a battle does not exist, or `mechs` is odd or less than
+            twice the larger team.
         """
-        teams = np.asarray(team)
-        if not np.isin(teams, (BLUE, RED)).all():
-            raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
-        if teams.shape not in ((), (self.num_battles,)):
-            raise ValueError(f"team: expected one, or one per battle ({self.num_battles},), got {teams.shape}")
-        each = np.broadcast_to(teams, (self.num_battles,)).astype(np.int64)
-        return write_global_state(self.tables, self.state, each, len(self.config.blue), state_streams(self.num_mechs))
+        self._bind_kernels()
+        return self._global_states.of(team, battles, mechs, self._workers)
 
-    def global_state_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Lowest and highest value of every entry of the global state, each (S,) float32."""
-        return stream_bounds(state_streams(self.num_mechs))
+    def global_state_bounds(self, mechs: int | None = None) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Lowest and highest value of every entry of the global state, each (S,) float32. `mechs` as there."""
+        return stream_bounds(state_streams(self._global_states.room(mechs)))
 
     def possibilities(self) -> Possibilities:
         """What the mechs may be able to do in the coming decision; new arrays."""
@@ -374,7 +378,7 @@ class BattleEngine:
     def observe(self) -> None:
         """Write the present observations of all battles again; those of battles that were never reset are zeros."""
         self._bind_kernels()
-        self.observation_arrays.clear()
+        self.observation_rows.array[:] = 0.0
         for b in np.flatnonzero(self._started).tolist():
             self._step_range(b, b + 1, OBSERVE)
 
@@ -389,7 +393,8 @@ class BattleEngine:
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
         own = {"_workers": Workers(self.num_threads), "_starter": copy(self._starter), "observers": []}
-        return self.__dict__ | own | {"_bound": (None,) * 4}
+        own["_global_states"] = copy(self._global_states)
+        return self.__dict__ | own | {"_bound": (None,) * 3}
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)
@@ -397,11 +402,12 @@ class BattleEngine:
 
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
-        observed, (tables, state, out, first) = self.observation_arrays, self._bound
-        if tables is self.tables and state is self.state and out is self.out and first is observed.first:
+        tables, state, out = self._bound
+        if tables is self.tables and state is self.state and out is self.out:
             return
         self._starter.bind(self.tables, self.state, self.out)
+        self._global_states.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        places = observed.places, observed.first, observed.second
-        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out, *places)
-        self._bound = self.tables, self.state, self.out, observed.first
+        observed = self.observation_rows.places, self.observation_rows.array
+        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out, *observed)
+        self._bound = self.tables, self.state, self.out

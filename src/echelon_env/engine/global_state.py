@@ -5,102 +5,152 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from echelon_env.engine.state import ECCM, ECM, State
+from echelon_env.config.schema import check_integer
+from echelon_env.engine.body import radiation
+from echelon_env.engine.geometry import clip
+from echelon_env.engine.guidance import is_homed_on
+from echelon_env.engine.kernels import entry_point, integer, kernel
+from echelon_env.engine.observe import turn
+from echelon_env.engine.paint import is_painted_by_enemies
+from echelon_env.engine.state import BLUE, ECCM, ECM, RED, State
 from echelon_env.engine.tables import Tables
-from echelon_env.layout.observations import CLASS_NAMES, Clock, Stream, Unit, class_columns
+from echelon_env.engine.weapons import has_shots
+from echelon_env.engine.workers import Workers, shares
+from echelon_env.engine.zone import is_inside
+from echelon_env.layout.observations import Clock, Unit, class_columns, state_streams
 
-Floats = NDArray[np.float64]
+UNITS_AT, UNIT_WIDTH = len(Clock), len(Unit)
+UNIT_CLASS = class_columns(Unit).start
 
 
-def write_global_state(
-    tables: Tables, state: State, team: NDArray[np.int64], blue_mechs: int, streams: dict[str, Stream]
-) -> NDArray[np.float32]:
-    """The global states (B, S) float32 of battles, for the teams (B,).
+class GlobalStates:
+    """Writes the global states of an engine's battles.
 
-    A team's own mechs come first, on the map rotated to its spawn.
+    Parameters
+    ----------
+    team_sizes
+        Mechs of team blue and of team red.
     """
-    vectors = np.zeros((len(state.battles), max(stream.stop for stream in streams.values())))
-    battles = np.arange(len(vectors))
-    own, enemy = state.teams[battles, team], state.teams[battles, 1 - team]
-    vectors[:, streams["clock"].part] = _clock(tables, state, own, enemy)
-    mechs = np.arange(state.mechs.shape[1])
-    order = np.stack([mechs, np.roll(mechs, -blue_mechs)])[team]
-    units = _units(tables, state, own["quarter_turns"])
-    vectors[:, streams["units"].part] = units[battles[:, None], order].reshape(len(vectors), -1)
-    vectors[:, streams["battle_map"].part] = state.battle_maps[battles, team]
-    return vectors.astype(np.float32)
+
+    def __init__(self, team_sizes: tuple[int, int]) -> None:
+        self._sizes = team_sizes
+        self._write: Any = None
+
+    def bind(self, tables: Tables, state: State) -> None:
+        """Set the arrays of the battles."""
+        self._battles = len(state.battles)
+        self._write = write_global_states.bind(tables, state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_write": None}  # a copy is bound again
+
+    def of(
+        self, team: ArrayLike, battles: ArrayLike | None, mechs: int | None, workers: Workers
+    ) -> NDArray[np.float32]:
+        """The states (R, S), see `BattleEngine.global_state`; the threads of `workers` share them."""
+        chosen = np.arange(self._battles) if battles is None else np.asarray(battles)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or ((chosen < 0) | (chosen >= self._battles)).any():
+            raise ValueError(f"battles: expected numbers from 0 to {self._battles - 1}, got {battles!r}")
+        teams = np.asarray(team)
+        if not np.isin(teams, (BLUE, RED)).all():
+            raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
+        if teams.shape not in ((), chosen.shape):
+            raise ValueError(f"team: expected one, or one per battle {chosen.shape}, got {teams.shape}")
+        states = np.zeros((len(chosen), state_streams(self.room(mechs))["battle_map"].stop), np.float32)
+        rest = np.array(chosen, np.int64), np.full(chosen.shape, teams, np.int64), states, (mechs or 0) // 2
+        workers.for_all(self._write, [(*rest, *part) for part in shares(len(chosen), workers.num_threads)])
+        return states
+
+    def room(self, mechs: int | None) -> int:
+        """Mechs that a state has room for, checked. Raises ValueError."""
+        if mechs is None:
+            return sum(self._sizes)
+        least = 2 * max(self._sizes)
+        if check_integer("mechs", mechs, least) % 2:
+            raise ValueError(f"mechs: expected an even number, got {mechs}")
+        return mechs
 
 
-def _turned(x: Any, y: Any, quarter_turns: NDArray[np.integer]) -> tuple[Floats, Floats]:
-    """Planar vectors (B, ...), rotated counter-clockwise by each battle's number of quarter turns."""
-    cos, sin = np.array([1.0, 0.0, -1.0, 0.0])[quarter_turns], np.array([0.0, 1.0, 0.0, -1.0])[quarter_turns]
-    return x * cos - y * sin, x * sin + y * cos
+@entry_point
+def write_global_states(
+    tables: Tables, state: State, battles: Any, teams: Any, states: Any, room: int, first: int, last: int
+) -> None:
+    """Write the global states of battles (R,) for teams (R,), from `first` to `last` - 1, into zeros (R, S).
+
+    The enemies' rows begin after the own team's, and not before row `room`.
+    """
+    for r in range(first, last):
+        b, team, row = integer(battles[r]), integer(teams[r]), states[r]
+        mechs, cells = state.mechs[b], state.battle_maps[b, team]
+        _write_clock(tables, state, b, team, row)
+        own, enemy = 0, 0
+        for m in range(mechs.shape[0]):
+            enemy += mechs[m].team == team
+        enemy = max(enemy, room)
+        for m in range(mechs.shape[0]):
+            unit = own
+            if mechs[m].team == team:
+                own += 1
+            else:
+                unit = enemy
+                enemy += 1
+            if mechs[m].alive:
+                _write_unit(tables, state, b, m, team, UNITS_AT + unit * UNIT_WIDTH, row)
+        at = row.shape[0] - cells.shape[0]
+        for i in range(cells.shape[0]):
+            row[at + i] = cells[i]
 
 
-def _clock(tables: Tables, state: State, own: NDArray[Any], enemy: NDArray[Any]) -> Floats:
-    rules, battles = tables.rules[0], state.battles
-    half = 0.5 * rules["map_size"]
-    clock = np.zeros((len(battles), len(Clock)))
-    clock[:, Clock.TIME_LEFT] = np.maximum(0.0, 1.0 - battles["step_count"] / rules["max_steps"])
-    clock[:, Clock.ZONE_X], clock[:, Clock.ZONE_Y] = _turned(
-        battles["zone_x"] / half - 1.0, battles["zone_y"] / half - 1.0, own["quarter_turns"]
-    )
-    clock[:, Clock.ZONE_RADIUS] = battles["zone_radius"] / rules["zone_scale"]
-    clock[:, Clock.OWN_SHARE], clock[:, Clock.ENEMY_SHARE] = own["share"], enemy["share"]
-    clock[:, Clock.OWN_SCORE] = np.minimum(1.0, own["score"] / rules["score_to_win"])
-    clock[:, Clock.ENEMY_SCORE] = np.minimum(1.0, enemy["score"] / rules["score_to_win"])
-    return clock
+@kernel
+def _write_clock(tables: Tables, state: State, b: int, team: int, row: Any) -> None:
+    """The battle as a whole, from a team's view."""
+    rules, battle = tables.rules[0], state.battles[b]
+    own, enemy = state.teams[b, team], state.teams[b, 1 - team]
+    half = 0.5 * rules.map_size
+    row[Clock.TIME_LEFT] = max(0.0, 1.0 - battle.step_count / rules.max_steps)
+    x, y = turn(battle.zone_x / half - 1.0, battle.zone_y / half - 1.0, own.quarter_turns)
+    row[Clock.ZONE_X], row[Clock.ZONE_Y] = x, y
+    row[Clock.ZONE_RADIUS] = battle.zone_radius / rules.zone_scale
+    row[Clock.OWN_SHARE], row[Clock.ENEMY_SHARE] = own.share, enemy.share
+    row[Clock.OWN_SCORE] = min(1.0, own.score / rules.score_to_win)
+    row[Clock.ENEMY_SCORE] = min(1.0, enemy.score / rules.score_to_win)
 
 
-def _units(tables: Tables, state: State, quarter_turns: NDArray[np.int32]) -> Floats:
-    """The mechs' rows (B, M, U) in the engine's order, on maps rotated by the same number of quarter turns."""
-    rules, mechs, battles = tables.rules[0], state.mechs, state.battles
-    classes = {
-        name: tables.classes[name][mechs["mech_class"]] for name in ("armour", "legs", "heat_capacity", "one_hot")
-    }
-    turns = np.broadcast_to(quarter_turns[:, None], mechs.shape)
-    half, speed = 0.5 * rules["map_size"], rules["speed_scale"]
-    rows = np.zeros((*mechs.shape, len(Unit)))
-    rows[..., Unit.ALIVE] = 1.0
-    rows[..., Unit.POSITION_X], rows[..., Unit.POSITION_Y] = _turned(
-        mechs["x"] / half - 1, mechs["y"] / half - 1, turns
-    )
-    rows[..., Unit.HEIGHT] = mechs["z"] / rules["map_height"]
-    rows[..., Unit.HEADING_COS], rows[..., Unit.HEADING_SIN] = _turned(mechs["facing_x"], mechs["facing_y"], turns)
-    rows[..., Unit.VELOCITY_X], rows[..., Unit.VELOCITY_Y] = _turned(mechs["vx"] / speed, mechs["vy"] / speed, turns)
-    rows[..., Unit.VELOCITY_UP] = mechs["vz"] / speed
-    rows[..., Unit.ARMOUR] = mechs["armour"] / classes["armour"]
-    rows[..., Unit.LEGS] = mechs["legs"] / classes["legs"]
-    rows[..., Unit.STABILITY] = mechs["stability"] / rules["max_stability"]
-    rows[..., Unit.HEAT] = mechs["heat"] / classes["heat_capacity"]
-    rows[..., Unit.SHUTDOWN] = mechs["shutdown"]
-    rows[..., Unit.FALLEN] = mechs["fallen"] / rules["fall_ticks"]
-    rows[..., Unit.SUPPRESSED] = mechs["suppressed"] > 0
-    rows[..., Unit.ON_GROUND] = mechs["on_ground"]
-    _write_weapons(tables, state, rows)
-    radiates = np.where(mechs["shutdown"], 0, mechs["radiates"])
-    rows[..., Unit.ECM], rows[..., Unit.ECCM] = radiates == ECM, radiates == ECCM
-    rows[..., Unit.SENSOR_QUALITY] = mechs["quality"] / rules["max_quality"]
-    rows[..., Unit.PAINTED] = (state.paint["ticks"] > 0).any(axis=1)
-    distance = np.hypot(mechs["x"] - battles["zone_x"][:, None], mechs["y"] - battles["zone_y"][:, None])
-    inside = (distance <= battles["zone_radius"][:, None]) & (mechs["z"] < rules["zone_max_feet"])
-    rows[..., Unit.IN_ZONE] = inside
-    rows[..., class_columns(Unit)] = classes["one_hot"][..., None] == np.arange(len(CLASS_NAMES))
-    low, high = np.array([unit.low for unit in Unit]), np.array([unit.high for unit in Unit])
-    return np.where(mechs["alive"][..., None], np.clip(rows, low, high), 0.0)
-
-
-def _write_weapons(tables: Tables, state: State, rows: Floats) -> None:
-    """Write the state of the mechs' weapons and the missiles that home on them into their rows (B, M, U)."""
-    mechs, weapon = state.mechs, tables.classes["weapon"][state.mechs["mech_class"]]
-    cooldowns = np.append(tables.weapons["cooldown"], 1)[weapon]  # an empty mount's index is -1
-    limited = np.append(tables.weapons["charges"], 0)[weapon] > 0
-    rows[..., Unit.COOLDOWN_PRIMARY : Unit.COOLDOWN_SPECIAL + 1] = mechs["cooldown"] / cooldowns
-    rows[..., Unit.HAS_PRIMARY : Unit.HAS_SPECIAL + 1] = (weapon >= 0) & (~limited | (mechs["charges"] > 0))
-    rows[..., Unit.ANTI_MISSILE] = mechs["anti_missile_cooldown"] / tables.rules[0]["anti_missile_cooldown"]
-    flying = np.arange(state.projectiles.shape[1]) < state.battles["num_projectiles"][:, None]
-    homing = flying & (np.append(tables.weapons["guided"], 0)[state.projectiles["weapon"]] > 0)
-    battle, shot = np.nonzero(homing)
-    rows[battle, state.projectiles["target"][battle, shot], Unit.MISSILE] = 1.0
+@kernel
+def _write_unit(tables: Tables, state: State, b: int, m: int, team: int, at: int, row: Any) -> None:
+    """A living mech, from index `at` on, on the map turned for a team."""
+    rules, mech = tables.rules[0], state.mechs[b, m]
+    mech_class = tables.classes[mech.mech_class]
+    turns, half, speed = state.teams[b, team].quarter_turns, 0.5 * rules.map_size, rules.speed_scale
+    row[at + Unit.ALIVE] = 1.0
+    x, y = turn(mech.x / half - 1.0, mech.y / half - 1.0, turns)
+    row[at + Unit.POSITION_X], row[at + Unit.POSITION_Y] = x, y
+    row[at + Unit.HEIGHT] = mech.z / rules.map_height
+    x, y = turn(mech.facing_x, mech.facing_y, turns)
+    row[at + Unit.HEADING_COS], row[at + Unit.HEADING_SIN] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0)
+    x, y = turn(mech.vx / speed, mech.vy / speed, turns)
+    row[at + Unit.VELOCITY_X], row[at + Unit.VELOCITY_Y] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0)
+    row[at + Unit.VELOCITY_UP] = clip(mech.vz / speed, -1.0, 1.0)
+    row[at + Unit.ARMOUR] = mech.armour / mech_class.armour
+    row[at + Unit.LEGS] = mech.legs / mech_class.legs
+    row[at + Unit.STABILITY] = mech.stability / rules.max_stability
+    row[at + Unit.HEAT] = mech.heat / mech_class.heat_capacity
+    row[at + Unit.SHUTDOWN] = mech.shutdown
+    row[at + Unit.FALLEN] = mech.fallen / rules.fall_ticks
+    row[at + Unit.SUPPRESSED] = mech.suppressed > 0
+    row[at + Unit.ON_GROUND] = mech.on_ground
+    for mount in range(mech.cooldown.shape[0]):
+        weapon = mech_class.weapon[mount]
+        if weapon >= 0:
+            row[at + Unit.COOLDOWN_PRIMARY + mount] = mech.cooldown[mount] / tables.weapons[weapon].cooldown
+            row[at + Unit.HAS_PRIMARY + mount] = has_shots(tables, mech, mount)
+    row[at + Unit.ANTI_MISSILE] = mech.anti_missile_cooldown / rules.anti_missile_cooldown
+    row[at + Unit.MISSILE] = is_homed_on(tables, state, b, m)
+    row[at + Unit.ECM], row[at + Unit.ECCM] = radiation(mech) == ECM, radiation(mech) == ECCM
+    row[at + Unit.SENSOR_QUALITY] = mech.quality / rules.max_quality
+    row[at + Unit.PAINTED] = is_painted_by_enemies(state, b, m)
+    row[at + Unit.IN_ZONE] = is_inside(rules, state.battles[b], mech)
+    if mech_class.one_hot >= 0:
+        row[at + UNIT_CLASS + mech_class.one_hot] = 1.0

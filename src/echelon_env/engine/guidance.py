@@ -97,3 +97,13 @@ def next_step(tables: Tables, state: State, b: int, projectile: Row) -> tuple[fl
         dx, dy, dz, length = dx * share, dy * share, dz * share, projectile.reach
     projectile.reach -= length
     return dx, dy, dz, False
+
+
+@kernel
+def is_homed_on(tables: Tables, state: State, b: int, m: int) -> bool:
+    """Whether a missile homes on a mech."""
+    found = False
+    for p in range(state.battles[b].num_projectiles):
+        projectile = state.projectiles[b, p]
+        found |= projectile.target == m and tables.weapons[projectile.weapon].guided
+    return found

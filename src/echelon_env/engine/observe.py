@@ -7,6 +7,7 @@ from typing import Any
 from echelon_env.engine.body import radiation
 from echelon_env.engine.ego_map import EGO_MAP_AT, write_ego_map
 from echelon_env.engine.geometry import clip, unit_in_plane
+from echelon_env.engine.guidance import is_homed_on
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.others import forward_left, locate_others, write_looks
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
@@ -48,7 +49,8 @@ BATTLE_MAP_AT = STREAMS["battle_map"].start
 
 
 @kernel
-def _turn(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
+def turn(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
+    """A planar vector, turned counter-clockwise."""
     for _ in range(quarter_turns):
         x, y = -y, x
     return x, y
@@ -82,9 +84,9 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     row[at + Self.HEIGHT] = mech.z / rules.map_height
     half = 0.5 * rules.map_size
     turns = state.teams[b, mech.team].quarter_turns
-    x, y = _turn((mech.x - half) / half, (mech.y - half) / half, turns)
+    x, y = turn((mech.x - half) / half, (mech.y - half) / half, turns)
     row[at + Self.POSITION_X], row[at + Self.POSITION_Y] = x, y
-    heading_x, heading_y = _turn(mech.facing_x, mech.facing_y, turns)
+    heading_x, heading_y = turn(mech.facing_x, mech.facing_y, turns)
     row[at + Self.HEADING_COS], row[at + Self.HEADING_SIN] = clip(heading_x, -1.0, 1.0), clip(heading_y, -1.0, 1.0)
     forward, left = forward_left(mech, mech.hurt_x, mech.hurt_y)
     row[at + Self.HURT_FORWARD] = clip(forward / mech_class.armour, -1.0, 1.0)
@@ -111,10 +113,7 @@ def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
     row[at + Self.ECM] = radiation(mech) == ECM
     row[at + Self.ECCM] = radiation(mech) == ECCM
     row[at + Self.PAINTED] = is_painted_by_enemies(state, b, m)
-    for p in range(state.battles[b].num_projectiles):
-        projectile = state.projectiles[b, p]
-        if projectile.target == m and tables.weapons[projectile.weapon].guided:
-            row[at + Self.MISSILE] = 1.0
+    row[at + Self.MISSILE] = is_homed_on(tables, state, b, m)
     row[at + Self.BY_DISTANCE + mech.display] = 1.0
     row[at + Self.HAS_TARGET] = mech.target != NO_MECH
 
@@ -269,16 +268,14 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 
 
 @kernel
-def observe_all(tables: Tables, state: State, b: int, places: Any, observations: Any, others: Any) -> None:
+def observe_all(tables: Tables, state: State, b: int, places: Any, observations: Any) -> None:
     """Write the observations of a battle's mechs. Dead mechs observe only the objective.
 
-    `places` (M,) are rows of `observations` (R, D) or, beyond its last, of `others` (S, D).
+    `places` (M,) are rows of `observations` (R, D).
     """
     write_looks(tables, state, b)
-    count = observations.shape[0]
     for m in range(state.mechs.shape[1]):
-        place = places[m]
-        row = observations[place] if place < count else others[place - count]
+        row = observations[places[m]]
         row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0
         write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:

@@ -85,15 +85,14 @@ def step_range(
     out: Outputs,
     places: Any,
     observations: Any,
-    others: Any,
     first: int,
     last: int,
     part: int,
 ) -> None:
     """One decision of the battles from `first` to `last` - 1; those that are over do not change.
 
-    The observations are written into two arrays (R, D) and (S, D), to `places` (B, M), see `ObservationArrays`. `part`
-    is DECIDE, PERCEIVE, with which battles start, or OBSERVE.
+    The observations are written into rows (R, D), to `places` (B, M), see `ObservationRows`. `part` is DECIDE,
+    PERCEIVE, with which battles start, or OBSERVE.
     """
     for b in range(first, last):
         over = state.battles[b].over
@@ -104,7 +103,7 @@ def step_range(
                 decide(tables, state, actions, out, b)
         if part != OBSERVE and not over:
             perceive(tables, state, b)
-        observe_all(tables, state, b, places[b], observations, others)
+        observe_all(tables, state, b, places[b], observations)
 
 
 @entry_point

@@ -61,15 +61,15 @@ class Assignment:
         self.side = side
         self.own, self.others = _rows(config, control, pilot, side)
         self.parts: dict[str, slice] = {}
-        """By role: the rows of a policy's mechs in the second of the `ObservationArrays`; the learner has the first."""
+        """By role: the part of the `ObservationRows` that has a policy's mechs; the learner's are the first rows."""
         self.places = np.zeros((len(side), config.num_mechs), np.int64)
-        """(B, M) int64, see `ObservationArrays`: the learner's mechs, then those of each policy."""
+        """(B, M) int64, see `ObservationRows`: the learner's mechs, then those of each policy."""
         first = 0
         for role, rows in {"": self.own, **self.others}.items():
             count = rows.numbers.size
             self.places[rows.index] = first + np.arange(count).reshape(rows.numbers.shape)
             if role:
-                self.parts[role] = slice(first - self.own.numbers.size, first - self.own.numbers.size + count)
+                self.parts[role] = slice(first, first + count)
             first += count
 
 

@@ -108,7 +108,7 @@ class ControlledBattles:
         self._pilot = check_integer("pilot", pilot, 0)
         self._assigned = Assignment(config, control, self._pilot, check_sides(side, num_battles))
         self.num_controlled = self._assigned.own.numbers.shape[1]
-        self.engine.observation_arrays.set_places(self._assigned.places, self._assigned.own.numbers.size)
+        self.engine.observation_rows.set_places(self._assigned.places)
 
     def reset(
         self,
@@ -205,7 +205,7 @@ class ControlledBattles:
         for role, player in players.items():
             player.restore_arrays(*states[role])
         self._assigned = assigned
-        self.engine.observation_arrays.set_places(assigned.places, assigned.own.numbers.size)
+        self.engine.observation_rows.set_places(assigned.places)
         self.engine.observe()
         return self.observations
 
@@ -221,13 +221,14 @@ class ControlledBattles:
     @property
     def observations(self) -> NDArray[np.float32]:
         """The current observations of the learner's mechs, (B, n, D) float32."""
-        observations = self.engine.observation_arrays.first.reshape(*self._assigned.own.numbers.shape, -1)
+        own = self._assigned.own.numbers
+        observations = self.engine.observation_rows.array[: own.size].reshape(*own.shape, -1)
         return observations.copy() if self.copy else observations
 
     def observations_of(self, role: str) -> NDArray[np.float32]:
         """The current observations (B, m, D) float32 of a policy's mechs, valid until the next call."""
         rows = self._assigned.others[role].numbers
-        return self.engine.observation_arrays.second[self._assigned.parts[role]].reshape(*rows.shape, -1)
+        return self.engine.observation_rows.array[self._assigned.parts[role]].reshape(*rows.shape, -1)
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""

@@ -51,7 +51,7 @@ class World:
     ) -> None:
         can = allocate_possibilities(1, engine.num_mechs)
         self._engine = engine
-        observed = engine.observation_arrays
+        observed = engine.observation_rows
         self._arrays = {**engine.state._asdict(), **engine.out._asdict(), "actions": engine.actions}
         self._arrays["observations"] = engine.observations
         self._arrays |= {f"can_{name}": array for name, array in can._asdict().items()}
@@ -59,7 +59,7 @@ class World:
         self._calls: dict[str, Call] = {
             "step": (
                 *("step_range", engine.tables, engine.state, engine.actions, engine.out),
-                *(observed.places, observed.first, observed.second, 0, 1, DECIDE),
+                *(observed.places, observed.array, 0, 1, DECIDE),
             ),
             "possibilities": ("find_possibilities", engine.tables, engine.state, can),
             **(calls or {}),

@@ -34,7 +34,7 @@ def training_maps(config: TrainConfig) -> MapPool | None:
 def make_env(
     config: TrainConfig, moves: int = 0, state_mechs: int | None = None, opponent: PolicyLike | None = None
 ) -> BattleVecEnv:
-    """The battles of a plain run or of a stage, in this process.
+    """The battles of a plain run or of a stage, in this process. Observations are valid until the next step.
 
     Parameters
     ----------
@@ -60,6 +60,7 @@ def make_env(
         regenerate=config.regenerate,
         central=central,
         state_mechs=state_mechs if central else None,
+        copy=False,
     )
 
 

@@ -35,8 +35,8 @@ def trained(tmp_path_factory):
     out, battles = tmp_path_factory.mktemp("runs") / "run", []
     stock = BattleVecEnv._report_episodes
 
-    def report(self, over, observations, truncated, infos):
-        stock(self, over, observations, truncated, infos)
+    def report(self, over, truncated, infos):
+        stock(self, over, truncated, infos)
         for b in np.flatnonzero(over).tolist():
             rows = slice(b * self.team_size, (b + 1) * self.team_size)
             side = int(self.battles.side[b])
