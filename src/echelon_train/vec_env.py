@@ -26,7 +26,7 @@ from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, n
 from echelon_train.config.train import battle_config
 from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
-from echelon_train.state_layout import state_room, state_space
+from echelon_train.state_space import state_room, state_space
 
 Infos = list[dict[str, Any]]
 Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
@@ -82,7 +82,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         and what is not filled is 0. By default twice the larger team's; with that of the largest battle one critic goes
         through a curriculum.
     copy
-        False: observations are the engine's array, valid until the next call. Global states are always new.
+        False: observations, also those of an opponent, are the engine's array, valid until the next call. Global states
+        are always new. stable-baselines3's own algorithms store observations after the next step: they need copies.
 
     Raises
     ------
@@ -219,7 +220,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Observations:
         """Restore the `state_arrays` of an environment that was created with the same arguments.
 
-        Only `num_threads`, `central` and `state_mechs` may differ. Returns the current `Observations`, as `reset` does.
+        Only `num_threads`, `central`, `state_mechs` and `copy` may differ. Returns the current `Observations`, as
+        `reset` does.
 
         Raises ValueError, with nothing changed, if the arrays are invalid or of another environment, and `ConfigError`
         for an opponent that is not `Resumable`.
@@ -281,7 +283,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         for place, row in enumerate(np.flatnonzero(self._of_teams(over)).tolist()):
             battle = row // self.team_size % self.num_battles
             outcome = int(outcomes[battle]) * (1 if row < self._own_rows else -1)
-            last: Any = self.engine.observation_rows.array[row].copy()
+            last: Any = self._seen[row].copy()
             if states is not None:
                 last = {"observation": last, "state": states[place // self.team_size].copy()}
             infos[row] = {
@@ -296,11 +298,14 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             elif names is not None:
                 infos[row]["opponent"] = names[battle - self._self_play]
 
+    @property
+    def _seen(self) -> NDArray[np.float32]:
+        """The engine's array of the rows' observations: the opponent's first rows, of self-play, follow the own."""
+        return self.engine.observation_rows.array[: self.num_envs]
+
     def _observations(self) -> Observations:
         """The current observations of all rows."""
-        observations = self.engine.observation_rows.array[: self.num_envs]  # the opponent's first rows follow the own
-        if self._copy:
-            observations = observations.copy()
+        observations = self._seen.copy() if self._copy else self._seen
         if self._state_mechs is None:
             return observations
         teams = np.arange(self.num_battles + self._self_play)

@@ -225,6 +225,17 @@ def test_a_shallow_copy_starts_battles_in_its_own_state():
     assert (int(twin.state.battles["seed"][0]), int(engine.state.battles["seed"][0])) == (2, 3)
 
 
+def test_a_shallow_copy_has_the_global_state_of_its_own_state():
+    engine = BattleEngine("duel", 1, maps=1)
+    engine.reset([1])
+    before = engine.global_state()
+    twin = copy.copy(engine)
+    twin.state = engine.state._replace(battles=engine.state.battles.copy())
+    twin.state.battles["zone_x"] += 5.0
+    assert (twin.global_state() != before).any()
+    np.testing.assert_array_equal(engine.global_state(), before)
+
+
 def test_observations_follow_from_a_snapshot():
     """Also those of a battle that has ended with damage and was stepped again, and of one that was never reset."""
     engine, twin = (BattleEngine("duel-open", 2, max_steps=60) for _ in range(2))

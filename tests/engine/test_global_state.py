@@ -76,7 +76,7 @@ def test_battles_can_be_chosen():
     np.testing.assert_array_equal(
         engine.global_state([0, 1, 1], battles=[3, 1, 1]), np.stack([first[3], second[1], second[1]])
     )
-    assert engine.global_state(battles=np.zeros(0, np.int64)).shape == (0, first.shape[1])
+    assert engine.global_state(battles=[]).shape == (0, first.shape[1])
     for wrong in ([BATTLES], [-1], [0.5], 0, [[0]]):
         with pytest.raises(ValueError, match=f"battles: expected numbers from 0 to {BATTLES - 1}, got"):
             engine.global_state(battles=wrong)
@@ -99,6 +99,7 @@ def test_room_for_more_mechs_follows_those_of_each_team(team):
     np.testing.assert_array_equal(units[:, 1, : 3 - size], rows[:, size:])
     assert not units[:, 0, size:].any()
     assert not units[:, 1, 3 - size :].any()
+    np.testing.assert_array_equal(engine.global_state(team, mechs=np.uint8(6)), states)
     for wrong, message in ((2, "at least 4, got 2"), (5, "even number, got 5"), (6.0, "at least 4, got 6.0")):
         with pytest.raises(ValueError, match=f"mechs: expected an .*{message}"):
             engine.global_state(team, mechs=wrong)

@@ -75,7 +75,7 @@ def prepare(engine, levels, base):
     engine.reset([SEED])
     observations, actions = engine.observations[0], engine.actions[0]
     arrays = engine.observation_rows
-    for array in (*engine.out, arrays.first):
+    for array in (*engine.out, arrays.array):
         image.place(array, np.zeros_like(array))
     step = engine.tables, engine.state, engine.actions, engine.out, arrays.places, arrays.array, 0, 1
     job["begin"].append(call("step_range", *step, int(PERCEIVE)))

@@ -77,9 +77,12 @@ def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
             assert infos == [{}] * env.num_envs
             continue
         final = engine.observations[own]
+        states = np.stack([engine.global_state(np.full(battles, team))[of_rows] for team in (0, 1)])
+        final_states = states[teams, np.arange(env.num_envs)]
         winners = engine.winner.copy()
         for row, info in enumerate(infos):
             np.testing.assert_array_equal(info["terminal_observation"]["observation"], final[row])
+            np.testing.assert_array_equal(info["terminal_observation"]["state"], final_states[row])
             assert info["TimeLimit.truncated"] is False
             winner = winners[of_rows[row]]
             assert info["outcome"] == (0 if winner < 0 else 1 if winner == teams[row] else -1)
@@ -294,6 +297,33 @@ def test_without_copies_observations_are_the_engines(self_play):
                 assert not np.shares_memory(final, first)
     assert ends == env.num_envs
     assert kept.tobytes() == before.tobytes() != first.tobytes()
+
+
+@pytest.mark.parametrize(("side", "self_play"), [("both", 2), ("red", 0)])
+def test_final_states_are_those_of_battles_that_end_alone(monkeypatch, side, self_play):
+    blue = ("heavy",) if side == "red" else ("light", "scout")
+    config = small_battle("skirmish", max_steps=6, blue=blue, red=("light", "scout"))
+    env = BattleVecEnv(
+        config, 3, opponent="novice", side=side, self_play=self_play, central=True, state_mechs=6, num_threads=2
+    )
+    env.reset()
+    env.engine.state.battles["step_count"][:] = 0, 2, 4
+    start, finals = env._start_battles, []
+
+    def look(mask):
+        sides = env.battles.side
+        finals.append([env.engine.global_state(team, mechs=6) for team in (sides, 1 - sides)])
+        start(mask)
+
+    monkeypatch.setattr(env, "_start_battles", look)
+    for actions in random_actions(env, 6):
+        _, _, dones, infos = env.step(actions)
+        ended = np.flatnonzero(dones)
+        assert len(ended) in (0, env.team_size, 2 * env.team_size)
+        for row in ended:
+            team, battle = divmod(row // env.team_size, 3)
+            np.testing.assert_array_equal(infos[row]["terminal_observation"]["state"], finals[-1][team][battle])
+    assert len(finals) == 3
 
 
 def test_a_state_can_be_restored_with_a_central_critic():

@@ -324,7 +324,10 @@ class BattleEngine:
         return self._global_states.of(team, battles, mechs, self._workers)
 
     def global_state_bounds(self, mechs: int | None = None) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Lowest and highest value of every entry of the global state, each (S,) float32. `mechs` as there."""
+        """Lowest and highest value of every entry of the global state, each (S,) float32.
+
+        `mechs` is as for `global_state`.
+        """
         return stream_bounds(state_streams(self._global_states.room(mechs)))
 
     def possibilities(self) -> Possibilities:

@@ -36,6 +36,7 @@ class GlobalStates:
 
     def __init__(self, team_sizes: tuple[int, int]) -> None:
         self._sizes = team_sizes
+        self._battles = 0
         self._write: Any = None
 
     def bind(self, tables: Tables, state: State) -> None:
@@ -51,15 +52,18 @@ class GlobalStates:
     ) -> NDArray[np.float32]:
         """The states (R, S), see `BattleEngine.global_state`; the threads of `workers` share them."""
         chosen = np.arange(self._battles) if battles is None else np.asarray(battles)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or ((chosen < 0) | (chosen >= self._battles)).any():
+        integers = chosen.dtype.kind in "iu" or chosen.size == 0
+        if chosen.ndim != 1 or not integers or ((chosen < 0) | (chosen >= self._battles)).any():
             raise ValueError(f"battles: expected numbers from 0 to {self._battles - 1}, got {battles!r}")
         teams = np.asarray(team)
         if not np.isin(teams, (BLUE, RED)).all():
             raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
         if teams.shape not in ((), chosen.shape):
             raise ValueError(f"team: expected one, or one per battle {chosen.shape}, got {teams.shape}")
-        states = np.zeros((len(chosen), state_streams(self.room(mechs))["battle_map"].stop), np.float32)
-        rest = np.array(chosen, np.int64), np.full(chosen.shape, teams, np.int64), states, (mechs or 0) // 2
+        room = self.room(mechs)
+        states = np.zeros((len(chosen), state_streams(room)["battle_map"].stop), np.float32)
+        enemies_at = 0 if mechs is None else room // 2
+        rest = np.array(chosen, np.int64), np.full(chosen.shape, teams, np.int64), states, enemies_at
         workers.for_all(self._write, [(*rest, *part) for part in shares(len(chosen), workers.num_threads)])
         return states
 
@@ -67,19 +71,19 @@ class GlobalStates:
         """Mechs that a state has room for, checked. Raises ValueError."""
         if mechs is None:
             return sum(self._sizes)
-        least = 2 * max(self._sizes)
-        if check_integer("mechs", mechs, least) % 2:
-            raise ValueError(f"mechs: expected an even number, got {mechs}")
-        return mechs
+        room = check_integer("mechs", mechs, 2 * max(self._sizes))
+        if room % 2:
+            raise ValueError(f"mechs: expected an even number, got {room}")
+        return room
 
 
 @entry_point
 def write_global_states(
-    tables: Tables, state: State, battles: Any, teams: Any, states: Any, room: int, first: int, last: int
+    tables: Tables, state: State, battles: Any, teams: Any, states: Any, enemies_at: int, first: int, last: int
 ) -> None:
     """Write the global states of battles (R,) for teams (R,), from `first` to `last` - 1, into zeros (R, S).
 
-    The enemies' rows begin after the own team's, and not before row `room`.
+    The enemies' rows begin after the own team's, and not before row `enemies_at`.
     """
     for r in range(first, last):
         b, team, row = integer(battles[r]), integer(teams[r]), states[r]
@@ -88,7 +92,7 @@ def write_global_states(
         own, enemy = 0, 0
         for m in range(mechs.shape[0]):
             enemy += mechs[m].team == team
-        enemy = max(enemy, room)
+        enemy = max(enemy, enemies_at)
         for m in range(mechs.shape[0]):
             unit = own
             if mechs[m].team == team:

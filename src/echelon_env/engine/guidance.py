@@ -105,5 +105,5 @@ def is_homed_on(tables: Tables, state: State, b: int, m: int) -> bool:
     found = False
     for p in range(state.battles[b].num_projectiles):
         projectile = state.projectiles[b, p]
-        found |= projectile.target == m and tables.weapons[projectile.weapon].guided
+        found |= bool(projectile.target == m and tables.weapons[projectile.weapon].guided)
     return found

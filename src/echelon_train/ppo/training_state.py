@@ -36,7 +36,7 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
     tensors |= {f"lstm.{number}": state for number, state in enumerate(states)}
     last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
-    tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
+    tensors |= {f"last.{name}": torch.tensor(array) for name, array in last.items()}
     tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
     tensors |= {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
     for prefix, (what, part) in _parts(model).items():
@@ -161,7 +161,7 @@ def _expected(model: ChunkCollector) -> dict[str, tuple[tuple[int, ...], torch.d
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
     tensors = {f"lstm.{number}": state for number, state in enumerate(states)}
     last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
-    tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
+    tensors |= {f"last.{name}": torch.tensor(array) for name, array in last.items()}
     tensors["episode_starts"] = torch.zeros(model.n_envs, dtype=torch.uint8)
     tensors |= {f"random.{name}": stream for name, stream in _random_tensors(torch.device("cpu")).items()}
     return {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
