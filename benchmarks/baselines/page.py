@@ -172,13 +172,16 @@ def cross_table(found: Sequence[Entry]) -> str:
 
 
 def readme(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The best method of the trainer and the best of the other libraries in the duel, for the first page."""
-    found = [entry for entry in entries(rows, "duel") if entry.trained]
-    groups = [entry for entry in found if entry.method in OWN], [entry for entry in found if entry.method not in OWN]
-    lines = ["| `duel` | v novice | v veteran | v expert |", "|---|---|---|---|"]
-    for entry in (group[0] for group in groups if group):
-        wins = " | ".join(f"{_share(entry.wins(name))} %" for name in ("novice", "veteran", "expert"))
-        lines.append(f"| {entry.title} | {wins} |")
+    """The best method of the trainer and the best of the others in two scenarios, for the first page."""
+    lines = ["| scenario | method | v novice | v veteran | v expert |", "|---|---|---|---|---|"]
+    for scenario in ("duel", "skirmish"):
+        found = [entry for entry in entries(rows, scenario) if entry.trained]
+        for own in (True, False):
+            entry = next((entry for entry in found if (entry.method in OWN) == own), None)
+            if entry is not None:
+                wins = " | ".join(f"{_share(entry.wins(name))} %" for name in ("novice", "veteran", "expert"))
+                first = f"`{scenario}`, {BUDGETS[scenario].minutes:g} min"
+                lines.append(f"| {first} | {entry.title} | {wins} |")
     return "\n".join(lines)
 
 
