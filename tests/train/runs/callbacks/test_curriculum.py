@@ -174,11 +174,11 @@ def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypa
 
     seeds = []
 
-    def watch(config, moves=0, state_mechs=None, opponent=None):
-        env = make_env(config, moves, state_mechs)
+    def watch(config, *arguments, **keywords):
+        env = make_env(config, *arguments, **keywords)
         env.reset()
         seeds.append((len(config.battle.blue), frozenset(env.battles.engine.state.battles["seed"].tolist())))
-        return make_env(config, moves, state_mechs, opponent)
+        return make_env(config, *arguments, **keywords)
 
     monkeypatch.setattr(Progress, "record", to_and_fro)
     monkeypatch.setattr(run_module, "make_env", watch)
@@ -198,8 +198,8 @@ def test_ctrl_c_after_a_change_saves_the_stage_it_is_in(tmp_path, quiet, monkeyp
 def test_environments_are_closed(tmp_path, quiet, monkeypatch):
     made, closed = [], set()
 
-    def watch(config, moves=0, state_mechs=None, opponent=None):
-        env = make_env(config, moves, state_mechs, opponent)
+    def watch(config, *arguments, **keywords):
+        env = make_env(config, *arguments, **keywords)
         made.append(env)
         stock = env.close
         env.close = lambda: (closed.add(env), stock())
