@@ -161,6 +161,11 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         """Battles in which the learner plays both teams."""
         return self._self_play
 
+    @property
+    def state_rows(self) -> int:
+        """Rows in succession that have the same global state: the mechs of a team; 1 without states."""
+        return 1 if self._state_mechs is None else self.team_size
+
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Set the seed of the battles from the next reset on; None keeps the current one.
 

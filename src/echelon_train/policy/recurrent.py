@@ -25,7 +25,15 @@ from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.lstm import run_dense
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
-from echelon_train.policy.sequences import ActionEvaluation, LstmState, Observations, SequencePolicy, Sequences
+from echelon_train.policy.sequences import (
+    STATE,
+    TEAM,
+    ActionEvaluation,
+    LstmState,
+    Observations,
+    SequencePolicy,
+    Sequences,
+)
 from echelon_train.policy.spaces import action_space, flat_space, observation_space
 from echelon_train.threads import torch_threads
 
@@ -44,7 +52,7 @@ class BattlePolicy(SequencePolicy):
 
     The critic shares the actor's encoder and LSTM, and their gradients, or has its own (`NetworkConfig.critic`). A
     central critic shares them, and adds features of the global state to their output; observations are then a dict
-    ``{"observation": (rows, D), "state": (rows, S)}``.
+    ``{"observation": (rows, D), "state": (rows, S)}``, or have a state for several rows and ``"team"``, see `TEAM`.
 
     The value head starts at zero. The approach reward is about 0.01 a decision, far less than the noise of a critic
     with random weights, so the actor would learn nothing until the critic has been fitted.
@@ -117,6 +125,7 @@ class BattlePolicy(SequencePolicy):
             if network.critic == "central"
             else None
         )
+        self.shares_states = self.battle_encoder is not None
         self.auxiliary_net = nn.Linear(network.width + ACTION_DIM, _PREDICTED_WIDTH) if network.auxiliary else None
         for layer in self.mlp_extractor.modules():
             if isinstance(layer, nn.Linear):
@@ -372,9 +381,10 @@ class BattlePolicy(SequencePolicy):
             latent = output + features
         assert latent is not None
         if self.battle_encoder is not None:
+            parts = cast("dict[str, Tensor]", observations)
             with self._autocast():
-                battle = self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
-            latent = latent + _to_float32(battle)
+                battle = _to_float32(self.battle_encoder(parts[STATE]))
+            latent = latent + (battle.index_select(0, parts[TEAM]) if TEAM in parts else battle)
         return self.value_net(self.mlp_extractor.forward_critic(latent)), next_states
 
 

@@ -14,7 +14,10 @@ LstmState = tuple[Tensor, Tensor]
 """Hidden and cell state, (layers, rows, units) each."""
 
 Observations = Tensor | dict[str, Tensor]
-"""A tensor (rows, ...), or a dict of such tensors."""
+"""A tensor (rows, ...), or a dict of such tensors. A policy with `shares_states` also takes them with fewer states."""
+
+STATE, TEAM = "state", "team"
+"""Entries of such a dict: global states (states, S), and the number of each row's, (rows,) int64."""
 
 
 class Sequences(NamedTuple):
@@ -79,6 +82,9 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
     blocks: tuple[str, ...] = ("action",)
     """Names of the blocks of an action, which have separate log-probabilities and entropies."""
+
+    shares_states = False
+    """Whether rows may share global states, see `TEAM`."""
 
     can_be_dense = False
     """Whether `dense` may be True."""

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from torch import Tensor
 
 from echelon_env.storage.atomic import write_bytes
-from echelon_train.policy.sequences import Observations, Sequences
+from echelon_train.policy.sequences import STATE, Observations, Sequences
 from echelon_train.ppo import observations
 
 
@@ -65,6 +65,8 @@ class ChunkBuffer:
     dense
         Whether minibatches are for a dense policy, see `SequencePolicy.dense`: their shapes depend only on the number
         of chunks.
+    team_size
+        Rows in succession that have one global state, which is kept once for them; 1: observations are as given.
     """
 
     def __init__(
@@ -81,8 +83,11 @@ class ChunkBuffer:
         labelled: bool,
         device: torch.device,
         dense: bool = False,
+        team_size: int = 1,
     ) -> None:
-        self.dense = dense
+        self.dense, self.team_size = dense, team_size
+        self.teams = None if team_size == 1 else torch.arange(num_rows, device=device) // team_size
+        """(N,) int64: the number of each row's state; None if every row has its own."""
         self.num_steps, self.num_rows, self.chunk, self.burn_in = num_steps, num_rows, chunk, burn_in
         self.device = device
         shape = (num_steps, num_rows)
@@ -90,7 +95,7 @@ class ChunkBuffer:
         def allocate(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(*shape, *tail, dtype=dtype, device=device)
 
-        self.observations = observations.allocate(observation_space, shape, device)
+        self.observations = observations.allocate(observation_space, *shape, device, team_size)
         self.actions = allocate(*action_shape, dtype=action_dtype)
         self.labels = allocate(*action_shape, dtype=action_dtype) if labelled else None
         self.has_labels = False
@@ -165,7 +170,7 @@ class ChunkBuffer:
             index = index[order]
         in_loss = take(loss_mask)
         return Batch(
-            observations.tree_map(take, self.observations),
+            self._take_observations(index),
             take(self.actions),
             take(self.values),
             take(self.log_probs),
@@ -177,6 +182,18 @@ class ChunkBuffer:
             sequences,
             take(self.labels) if self.labels is not None and self.has_labels else None,
         )
+
+    def _take_observations(self, index: Tensor) -> Observations:
+        """The observations of samples, given as (S,) int64 in T * N."""
+        flat = observations.flat(self.observations)
+        if self.teams is None:
+            return observations.tree_map(lambda part: part.index_select(0, index), flat)
+        assert isinstance(flat, dict)
+        states, team = index // self.team_size, None
+        if not self.dense:
+            states, team = torch.unique(states, return_inverse=True)
+        taken = {name: part.index_select(0, states if name == STATE else index) for name, part in flat.items()}
+        return observations.with_teams(taken, team)
 
     def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:
         """Cut chunks into sequences at episode starts, given as (L, n) bool.

@@ -21,7 +21,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import Staging, index, store, tensors_of, tree_map
+from echelon_train.ppo.observations import Staging, index, once_a_team, store, tensors_of, tree_map, with_teams
 from echelon_train.ppo.teacher import Teacher
 
 
@@ -195,7 +195,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         return torch.as_tensor(self._last_episode_starts, dtype=torch.float32, device=self.device)
 
     def _on_device(self, observations: Any) -> Observations:
-        return self._staging.to_device(tensors_of(self.observation_space, observations))
+        buffer, tensors = self.rollout_buffer, tensors_of(self.observation_space, observations)
+        return with_teams(self._staging.to_device(once_a_team(tensors, buffer.team_size)), buffer.teams)
 
     @torch.no_grad()
     def _recompute(self) -> None:
@@ -210,7 +211,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             buffer.store_states(step, state_tensors(states, self._critic_lstm))
             starts = buffer.episode_starts[step].float()
             # deterministic, so that no random numbers are drawn
-            _, values, _, states = policy(index(buffer.observations, step), states, starts, deterministic=True)
+            observations = with_teams(index(buffer.observations, step), buffer.teams)
+            _, values, _, states = policy(observations, states, starts, deterministic=True)
             buffer.values[step] = self._denormalized(values.flatten())
         last_values = self._values(self._on_device(self._last_obs), states, self._starts())
         self._compute_advantages(last_values)
@@ -236,4 +238,5 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             self.teacher is not None,
             self.device,
             self.policy.dense,
+            getattr(self.env, "state_rows", 1) if self.policy.shares_states else 1,
         )

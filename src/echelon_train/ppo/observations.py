@@ -1,4 +1,8 @@
-"""Operations on observations, which are a tensor or a dict of tensors."""
+"""Operations on observations, which are a tensor or a dict of tensors.
+
+The mechs of a team have one global state. It is kept once for a team: the entry ``state`` then has a row for each team,
+and the entry ``team`` (rows,) has the number of each row's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from echelon_train.policy.sequences import Observations
+from echelon_train.policy.sequences import STATE, TEAM, Observations
 
 
 def tensors_of(space: spaces.Space, arrays: object) -> Observations:  # type: ignore[type-arg]
@@ -21,11 +25,30 @@ def tensors_of(space: spaces.Space, arrays: object) -> Observations:  # type: ig
     return torch.as_tensor(arrays).to(_dtype(space))
 
 
-def allocate(space: spaces.Space[Any], lengths: tuple[int, ...], device: torch.device) -> Observations:
-    """Allocate zeros (*lengths, ...) for observations of a space."""
+def allocate(space: spaces.Space[Any], steps: int, rows: int, device: torch.device, team_size: int = 1) -> Observations:
+    """Allocate zeros (steps, rows, ...) for observations of a space; states for teams of `team_size` rows each."""
     if isinstance(space, spaces.Dict):
-        return {name: _zeros(part, lengths, device) for name, part in space.items()}
-    return _zeros(space, lengths, device)
+        return {
+            name: _zeros(part, (steps, rows // team_size if name == STATE else rows), device)
+            for name, part in space.items()
+        }
+    return _zeros(space, (steps, rows), device)
+
+
+def once_a_team(observations: Observations, team_size: int) -> Observations:
+    """Keep the state of the first of each team's `team_size` rows, which all of them have; without ``team``."""
+    if team_size == 1:
+        return observations
+    assert isinstance(observations, dict)
+    return {**observations, STATE: observations[STATE][::team_size]}
+
+
+def with_teams(observations: Observations, teams: Tensor | None) -> Observations:
+    """Add the numbers of the rows' states, (rows,) int64; None: every row has its own."""
+    if teams is None:
+        return observations
+    assert isinstance(observations, dict)
+    return {**observations, TEAM: teams}
 
 
 def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -> Observations:
@@ -83,10 +106,13 @@ class Staging:
 
 def store(buffer: Observations, step: int, observations: Observations) -> None:
     """Store the observations (N, ...) of a step in a buffer (T, N, ...)."""
-    parts = [buffer] if isinstance(buffer, Tensor) else buffer.values()
-    given = [observations] if isinstance(observations, Tensor) else observations.values()
-    for part, new in zip(parts, given, strict=True):
-        part[step] = new
+    if isinstance(buffer, Tensor):
+        assert isinstance(observations, Tensor)
+        buffer[step] = observations
+        return
+    assert isinstance(observations, dict)
+    for name, part in buffer.items():
+        part[step] = observations[name]
 
 
 def _zeros(space: spaces.Space, lengths: tuple[int, ...], device: torch.device) -> Tensor:  # type: ignore[type-arg]

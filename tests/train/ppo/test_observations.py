@@ -22,7 +22,7 @@ def test_arrays_become_tensors_with_the_buffers_dtypes():
     ("space", "shapes"), [(VECTOR, [(5, 3, 2)]), (BOTH, [(5, 3), (5, 3, 2)])], ids=["plain", "dict"]
 )
 def test_a_stored_step_can_be_indexed(space, shapes):
-    buffer = allocate(space, (5, 3), CPU)
+    buffer = allocate(space, 5, 3, CPU)
     parts = [buffer] if isinstance(buffer, torch.Tensor) else list(buffer.values())
     assert sorted(tuple(part.shape) for part in parts) == sorted(shapes)
     assert not any(part.any() for part in parts)
