@@ -84,7 +84,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     """Names of the blocks of an action, which have separate log-probabilities and entropies."""
 
     shares_states = False
-    """Whether rows may share global states, see `TEAM`."""
+    """Whether rows may share global states, see `TEAM`. `groups` and `observe` get observations without them."""
 
     can_be_dense = False
     """Whether `dense` may be True."""

@@ -32,7 +32,6 @@ from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.compiling import compiled
 from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
-from echelon_train.ppo.observations import flat, index
 from echelon_train.ppo.saving import SafetensorsSaving, unwrap_schedule
 from echelon_train.ppo.teacher import Teacher
 from echelon_train.ppo.update_log import UpdateLog, explained_variance
@@ -50,9 +49,11 @@ _SHARED = inspect.signature(RecurrentPPO.__init__).parameters
 class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     """Recurrent PPO that trains on chunks of fixed length; one call of the LSTM processes a whole minibatch.
 
-    It takes any VecEnv and has the interface of stable-baselines3's algorithms. Parameters of RecurrentPPO keep their
-    meaning, order and default, except for the differences below. All other settings of `PPOConfig` (`settings_class`)
-    are keyword arguments with the same names, ranges and defaults. Each becomes an attribute of the same name.
+    It takes any VecEnv and has the interface of stable-baselines3's algorithms. An environment class may have a
+    property `state_rows`: how many rows in succession have the same ``state`` in their observations. Parameters of
+    RecurrentPPO keep their meaning, order and default, except for the differences below. All other settings of
+    `PPOConfig` (`settings_class`) are keyword arguments with the same names, ranges and defaults. Each becomes an
+    attribute of the same name.
 
     Parameters
     ----------
@@ -341,7 +342,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             return buffer.advantages
         groups = None
         if self.normalize_advantage == "by_class":
-            groups = self.policy.groups(flat(buffer.observations))
+            groups = self.policy.groups(buffer.of_rows())
             groups = None if groups is None else groups.view_as(buffer.actor_mask)
         return normalize_advantages(buffer.advantages, buffer.actor_mask & loss_mask, groups, self.policy.num_groups)
 
@@ -364,7 +365,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         with distributed.sync_running_stats(normalizers):
             for step in range(0, buffer.num_steps, buffer.chunk):
                 part = slice(step, step + buffer.chunk)
-                self.policy.observe(flat(index(buffer.observations, part)), buffer.actor_mask[part].flatten())
+                self.policy.observe(buffer.of_rows(part), buffer.actor_mask[part].flatten())
 
     def _record(self, log: UpdateLog, coefficients: Coefficients, explained: float) -> None:
         buffer, record = self.rollout_buffer, self.logger.record

@@ -24,7 +24,7 @@ class Batch(NamedTuple):
     order of their steps.
     """
 
-    observations: Observations  # (S, ...)
+    observations: Observations  # (S, ...); with shared states see `TEAM`
     actions: Tensor  # (S, ...) raw actions
     old_values: Tensor  # (S,)
     old_log_probs: Tensor  # (S, blocks)
@@ -39,6 +39,8 @@ class Batch(NamedTuple):
 
 class ChunkBuffer:
     """T steps of N rows as tensors (T, N, ...), allocated once; recurrent states only at the starts of chunks.
+
+    Global states that rows share are kept once for them: (T, N / state_rows, ...).
 
     Parameters
     ----------
@@ -65,8 +67,8 @@ class ChunkBuffer:
     dense
         Whether minibatches are for a dense policy, see `SequencePolicy.dense`: their shapes depend only on the number
         of chunks.
-    team_size
-        Rows in succession that have one global state, which is kept once for them; 1: observations are as given.
+    state_rows
+        Rows in succession that have one global state, a divisor of N; 1: every row has its own, or there are none.
     """
 
     def __init__(
@@ -83,11 +85,13 @@ class ChunkBuffer:
         labelled: bool,
         device: torch.device,
         dense: bool = False,
-        team_size: int = 1,
+        state_rows: int = 1,
     ) -> None:
-        self.dense, self.team_size = dense, team_size
-        self.teams = None if team_size == 1 else torch.arange(num_rows, device=device) // team_size
-        """(N,) int64: the number of each row's state; None if every row has its own."""
+        if num_rows % state_rows:
+            raise ValueError(f"state_rows: expected a divisor of {num_rows} rows, got {state_rows}")
+        self.dense, self.state_rows = dense, state_rows
+        self.teams = None if state_rows == 1 else torch.arange(num_rows, device=device) // state_rows
+        """(N,) int64: the number of each row's state; None if no rows share one."""
         self.num_steps, self.num_rows, self.chunk, self.burn_in = num_steps, num_rows, chunk, burn_in
         self.device = device
         shape = (num_steps, num_rows)
@@ -95,7 +99,7 @@ class ChunkBuffer:
         def allocate(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(*shape, *tail, dtype=dtype, device=device)
 
-        self.observations = observations.allocate(observation_space, *shape, device, team_size)
+        self.observations = observations.allocate(observation_space, *shape, device, state_rows)
         self.actions = allocate(*action_shape, dtype=action_dtype)
         self.labels = allocate(*action_shape, dtype=action_dtype) if labelled else None
         self.has_labels = False
@@ -113,6 +117,18 @@ class ChunkBuffer:
         if step % self.chunk == 0:
             for kept, state in zip(self.states, states, strict=True):
                 kept[step // self.chunk].copy_(state)
+
+    def at(self, step: int) -> Observations:
+        """The observations of a step as the policy gets them."""
+        return observations.with_teams(observations.index(self.observations, step), self.teams)
+
+    def of_rows(self, steps: slice = slice(None)) -> Observations:
+        """The observations (t * N, ...) of some steps, without states that rows share."""
+        found = observations.flat(observations.index(self.observations, steps))
+        if self.teams is None:
+            return found
+        assert isinstance(found, dict)
+        return {name: part for name, part in found.items() if name != STATE}
 
     @property
     def num_chunks(self) -> int:
@@ -189,10 +205,10 @@ class ChunkBuffer:
         if self.teams is None:
             return observations.tree_map(lambda part: part.index_select(0, index), flat)
         assert isinstance(flat, dict)
-        states, team = index // self.team_size, None
-        if not self.dense:
-            states, team = torch.unique(states, return_inverse=True)
-        taken = {name: part.index_select(0, states if name == STATE else index) for name, part in flat.items()}
+        used, team = index // self.state_rows, None
+        if not self.dense:  # their number depends on the data
+            used, team = torch.unique(used, return_inverse=True)
+        taken = {name: part.index_select(0, used if name == STATE else index) for name, part in flat.items()}
         return observations.with_teams(taken, team)
 
     def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:
@@ -220,7 +236,10 @@ class ChunkBuffer:
 
 
 def write_batch(batch: Batch, folder: str | None) -> Path:
-    """Write a minibatch to a safetensors file in `folder`, or in a temporary folder. Returns the file's path."""
+    """Write a minibatch to a safetensors file in `folder`, or in a temporary folder. Returns the file's path.
+
+    Its tensors are the fields of `Batch` by name, such as ``observations.state``.
+    """
     observations = batch.observations if isinstance(batch.observations, dict) else {"observation": batch.observations}
     tensors = {f"observations.{name}": part for name, part in observations.items()}
     others = batch._replace(observations={})._asdict()

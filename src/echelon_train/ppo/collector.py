@@ -21,7 +21,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import Staging, index, once_a_team, store, tensors_of, tree_map, with_teams
+from echelon_train.ppo.observations import Staging, share_states, store, tensors_of, tree_map, with_teams
 from echelon_train.ppo.teacher import Teacher
 
 
@@ -47,9 +47,9 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         raise NotImplementedError
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """Like stable-baselines3's; a model that was loaded without an environment also allocates its buffer."""
+        """Like stable-baselines3's; it allocates a new buffer if there is none, or none for such an environment."""
         super().set_env(env, force_reset)
-        if not hasattr(self, "rollout_buffer"):
+        if not hasattr(self, "rollout_buffer") or self.rollout_buffer.state_rows != self._state_rows():
             self._allocate()
 
     def set_teacher(self, teacher: Teacher | None) -> None:
@@ -196,7 +196,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
 
     def _on_device(self, observations: Any) -> Observations:
         buffer, tensors = self.rollout_buffer, tensors_of(self.observation_space, observations)
-        return with_teams(self._staging.to_device(once_a_team(tensors, buffer.team_size)), buffer.teams)
+        return with_teams(self._staging.to_device(share_states(tensors, buffer.state_rows)), buffer.teams)
 
     @torch.no_grad()
     def _recompute(self) -> None:
@@ -211,8 +211,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             buffer.store_states(step, state_tensors(states, self._critic_lstm))
             starts = buffer.episode_starts[step].float()
             # deterministic, so that no random numbers are drawn
-            observations = with_teams(index(buffer.observations, step), buffer.teams)
-            _, values, _, states = policy(observations, states, starts, deterministic=True)
+            _, values, _, states = policy(buffer.at(step), states, starts, deterministic=True)
             buffer.values[step] = self._denormalized(values.flatten())
         last_values = self._values(self._on_device(self._last_obs), states, self._starts())
         self._compute_advantages(last_values)
@@ -238,5 +237,10 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             self.teacher is not None,
             self.device,
             self.policy.dense,
-            getattr(self.env, "state_rows", 1) if self.policy.shares_states else 1,
+            self._state_rows(),
         )
+
+    def _state_rows(self) -> int:
+        """The environment's `state_rows`; 1 if the policy does not share states, or if the environment is wrapped."""
+        own = self.policy.shares_states and hasattr(type(self.env), "state_rows")  # a wrapper may change single rows
+        return int(self.env.state_rows) if own else 1

@@ -1,7 +1,7 @@
 """Operations on observations, which are a tensor or a dict of tensors.
 
-The mechs of a team have one global state. It is kept once for a team: the entry ``state`` then has a row for each team,
-and the entry ``team`` (rows,) has the number of each row's.
+Rows in succession may have one global state, as the mechs of a team do. It is kept once for them: the entry ``state``
+then has fewer rows, and the entry ``team`` (rows,) has the number of each row's state.
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ def tensors_of(space: spaces.Space, arrays: object) -> Observations:  # type: ig
     return torch.as_tensor(arrays).to(_dtype(space))
 
 
-def allocate(space: spaces.Space[Any], steps: int, rows: int, device: torch.device, team_size: int = 1) -> Observations:
-    """Allocate zeros (steps, rows, ...) for observations of a space; states for teams of `team_size` rows each."""
+def allocate(
+    space: spaces.Space[Any], steps: int, rows: int, device: torch.device, state_rows: int = 1
+) -> Observations:
+    """Allocate zeros (steps, rows, ...) for observations of a space, one state for `state_rows` rows."""
     if isinstance(space, spaces.Dict):
         return {
-            name: _zeros(part, (steps, rows // team_size if name == STATE else rows), device)
+            name: _zeros(part, (steps, rows // state_rows if name == STATE else rows), device)
             for name, part in space.items()
         }
     return _zeros(space, (steps, rows), device)
 
 
-def once_a_team(observations: Observations, team_size: int) -> Observations:
-    """Keep the state of the first of each team's `team_size` rows, which all of them have; without ``team``."""
-    if team_size == 1:
+def share_states(observations: Observations, state_rows: int) -> Observations:
+    """Keep the state of the first of `state_rows` rows in succession, which all of them have; without ``team``."""
+    if state_rows == 1:
         return observations
     assert isinstance(observations, dict)
-    return {**observations, STATE: observations[STATE][::team_size]}
+    return {**observations, STATE: observations[STATE][::state_rows]}
 
 
 def with_teams(observations: Observations, teams: Tensor | None) -> Observations:
@@ -64,7 +66,7 @@ def index(observations: Observations, key: Any) -> Observations:
 
 
 def flat(observations: Observations) -> Observations:
-    """Reshape observations (T, N, ...) to (T * N, ...)."""
+    """Reshape observations (T, N, ...) to (T * N, ...), every entry with its own N."""
     return tree_map(lambda part: part.flatten(0, 1), observations)
 
 
@@ -105,7 +107,7 @@ class Staging:
 
 
 def store(buffer: Observations, step: int, observations: Observations) -> None:
-    """Store the observations (N, ...) of a step in a buffer (T, N, ...)."""
+    """Store the observations of a step in a buffer (T, ...); further entries than the buffer's are left out."""
     if isinstance(buffer, Tensor):
         assert isinstance(observations, Tensor)
         buffer[step] = observations
