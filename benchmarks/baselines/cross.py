@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from benchmarks.baselines import results, runs
-from benchmarks.baselines.judge import LETTERS, judged, where
+from benchmarks.baselines.judge import LETTERS, current, judged, where
 from benchmarks.baselines.plan import BUDGETS, METHODS, SUITE, TABLE, Run
 from benchmarks.machine import ROOT
 from echelon_env import BattleConfig
@@ -35,15 +35,21 @@ def policies(scenario: str, out: Path) -> dict[Run, Player]:
 def play(scenario: str, out: Path, rows: Path) -> None:
     """Play all pairs, and store a row for each policy in place of one that is there.
 
-    Raises ValueError if no run of the scenario is done: rows of the references alone would replace the published ones.
+    The references' rows keep their outcomes against policies that are not there any more. Raises ValueError if no run
+    of the scenario is done.
     """
     suite, players = load_suite(SUITE), policies(scenario, out)
     if len(players) == len(REFERENCES):
         raise ValueError(f"{out}: expected at least one run of {scenario} whose training is done, got none")
     config, seeds = suite.config(scenario), suite.scenario(scenario).seeds[:MAPS]
     outcomes = all_pairs({run.method: player for run, player in players.items()}, config, seeds, scenario)
+    kept = {
+        row["method"]: row["outcomes"][scenario]
+        for row in current(results.read(rows))
+        if row["scenario"] == scenario and row["method"] in REFERENCES
+    }
     for run in players:
-        judgement = judged(SUITE, {scenario: outcomes[run.method]})
+        judgement = judged(SUITE, {scenario: kept.get(run.method, {}) | outcomes[run.method]})
         row = {"scenario": scenario, "method": run.method, "seed": run.seed, **judgement}
         results.append({**row, **where()}, rows, replace=True)
 

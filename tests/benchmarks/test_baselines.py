@@ -196,6 +196,11 @@ def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
     assert lines[0] == "|  | `ppo` | `trivial` | `idle` | mean score |"
     assert lines[2].startswith("| `ppo` |  | 100 | 100 | 100.0")
     assert page.cross_table([]) == "Not measured yet."
+    done.rename(small / f"{SCENARIO}-mappo-1")  # another policy: the first one is there no more
+    assert cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")]) == 0
+    rows = {row["method"]: row for row in results.read(small / "pairs.json")}
+    assert rows["idle"]["outcomes"][SCENARIO] == {"trivial": "LLLL", "ppo": "LLLL", "mappo": "LLLL"}
+    assert rows["mappo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
 
 
 def test_the_ladder_of_a_scenario_without_suite_is_what_evaluate_plays(tmp_path, monkeypatch, capsys):
