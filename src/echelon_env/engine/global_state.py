@@ -12,7 +12,6 @@ from echelon_env.engine.body import radiation
 from echelon_env.engine.geometry import clip
 from echelon_env.engine.guidance import is_homed_on
 from echelon_env.engine.kernels import entry_point, integer, kernel
-from echelon_env.engine.observe import turn
 from echelon_env.engine.paint import is_painted_by_enemies
 from echelon_env.engine.state import BLUE, ECCM, ECM, RED, State
 from echelon_env.engine.tables import Tables
@@ -108,13 +107,23 @@ def write_global_states(
 
 
 @kernel
+def _turned(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
+    """A planar vector, turned counter-clockwise.
+
+    Unlike `observe.turn` by products with cosine and sine: zeros get other signs, on which the stored behaviour depends.
+    """
+    cos, sin = (1.0, 0.0, -1.0, 0.0)[quarter_turns], (0.0, 1.0, 0.0, -1.0)[quarter_turns]
+    return x * cos - y * sin, x * sin + y * cos
+
+
+@kernel
 def _write_clock(tables: Tables, state: State, b: int, team: int, row: Any) -> None:
     """The battle as a whole, from a team's view."""
     rules, battle = tables.rules[0], state.battles[b]
     own, enemy = state.teams[b, team], state.teams[b, 1 - team]
     half = 0.5 * rules.map_size
     row[Clock.TIME_LEFT] = max(0.0, 1.0 - battle.step_count / rules.max_steps)
-    x, y = turn(battle.zone_x / half - 1.0, battle.zone_y / half - 1.0, own.quarter_turns)
+    x, y = _turned(battle.zone_x / half - 1.0, battle.zone_y / half - 1.0, own.quarter_turns)
     row[Clock.ZONE_X], row[Clock.ZONE_Y] = x, y
     row[Clock.ZONE_RADIUS] = battle.zone_radius / rules.zone_scale
     row[Clock.OWN_SHARE], row[Clock.ENEMY_SHARE] = own.share, enemy.share
@@ -129,12 +138,12 @@ def _write_unit(tables: Tables, state: State, b: int, m: int, team: int, at: int
     mech_class = tables.classes[mech.mech_class]
     turns, half, speed = state.teams[b, team].quarter_turns, 0.5 * rules.map_size, rules.speed_scale
     row[at + Unit.ALIVE] = 1.0
-    x, y = turn(mech.x / half - 1.0, mech.y / half - 1.0, turns)
+    x, y = _turned(mech.x / half - 1.0, mech.y / half - 1.0, turns)
     row[at + Unit.POSITION_X], row[at + Unit.POSITION_Y] = x, y
     row[at + Unit.HEIGHT] = mech.z / rules.map_height
-    x, y = turn(mech.facing_x, mech.facing_y, turns)
+    x, y = _turned(mech.facing_x, mech.facing_y, turns)
     row[at + Unit.HEADING_COS], row[at + Unit.HEADING_SIN] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0)
-    x, y = turn(mech.vx / speed, mech.vy / speed, turns)
+    x, y = _turned(mech.vx / speed, mech.vy / speed, turns)
     row[at + Unit.VELOCITY_X], row[at + Unit.VELOCITY_Y] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0)
     row[at + Unit.VELOCITY_UP] = clip(mech.vz / speed, -1.0, 1.0)
     row[at + Unit.ARMOUR] = mech.armour / mech_class.armour
