@@ -110,7 +110,7 @@ def write_global_states(
 def _turned(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
     """A planar vector, turned counter-clockwise.
 
-    Unlike `observe.turn` by products with cosine and sine: zeros get other signs, on which the stored behaviour depends.
+    By products, unlike `observe.turn`: the signs of zeros differ, and the stored digests depend on them.
     """
     cos, sin = (1.0, 0.0, -1.0, 0.0)[quarter_turns], (0.0, 1.0, 0.0, -1.0)[quarter_turns]
     return x * cos - y * sin, x * sin + y * cos
