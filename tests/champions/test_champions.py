@@ -47,7 +47,8 @@ def test_it_acts_as_the_policy_of_its_folder(name):
     config, seen = make_config(name), recorded(name, 6)
     actions = think(opponents.make("champion", 3, config), seen)
     assert np.isfinite(actions).all() and np.abs(actions).max() == pytest.approx(1.0)
-    np.testing.assert_array_equal(actions, think(opponents.make(f"policy:{champion_folder(name)}", 3, config), seen))
+    same = opponents.make(f"policy:{champion_folder(name)}", 3, config, num_threads=3)
+    np.testing.assert_array_equal(actions, think(same, seen))
     others = [other for other in CHAMPIONS if other != name]
     for other in others:
         foreign = think(opponents.make(f"policy:{champion_folder(other)}", 3, config), seen)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine
-from echelon_env.engine.workers import Workers, _Share, shares
+from echelon_env.engine.workers import SharedKernel, Workers, _Share, shares
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -39,6 +39,36 @@ def test_every_thread_takes_part_and_the_caller_is_one():
     assert len(present) == 3
     assert threading.current_thread() in present
     workers.close()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("least", [1, 7])
+def test_threads_share_the_rows_of_a_kernel_and_each_has_its_own(threads, least):
+    made, busy, sizes = [], set(), []
+
+    def bind():
+        number = len(made)
+        made.append(number)
+
+        def kernel(values, doubled):
+            assert number not in busy
+            busy.add(number)
+            sizes.append(len(values))
+            doubled[:] = 2 * values
+            busy.remove(number)
+
+        return kernel
+
+    shared, values = SharedKernel(bind, threads, least), np.arange(50)
+    assert made == [*range(threads)]
+    for rows in (50, 3, 0):
+        doubled = np.zeros(rows, int)
+        sizes.clear()
+        shared(values[:rows], doubled)
+        assert (doubled == 2 * values[:rows]).all()
+        assert sum(sizes) == rows
+        assert threads == 1 or all(size >= least for size in sorted(sizes)[1:])
+    shared.close()
 
 
 @pytest.mark.parametrize("threads", [1, 3])

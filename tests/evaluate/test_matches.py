@@ -222,7 +222,7 @@ def test_ctrl_c_stops_the_threads():
 
 def test_play_that_is_closed_early_stops_the_threads():
     before = set(threading.enumerate())
-    moments = play(baseline("idle"), baseline("idle"), CONFIG, SEEDS, num_threads=2)
+    moments = play(baseline("champion"), baseline("novice"), CONFIG, SEEDS, num_threads=2)
     next(moments)
     next(moments)
     assert set(threading.enumerate()) > before

@@ -55,7 +55,7 @@ class Counting:
     def __init__(self, path):
         self.path = path
 
-    def policy(self, config, seed):
+    def policy(self, config, seed, num_threads):
         return FunctionPolicy(lambda rows: np.full((len(rows), ACTION_DIM), len(self.path) / 10, np.float32))
 
 

@@ -242,7 +242,7 @@ def test_several_threads_take_part(seen, monkeypatch):
     monkeypatch.setattr(scripted, "LEAST_ROWS", 1)
     player = opponents.make("expert", config=SKIRMISH, num_threads=2)
     threads, both = set(), threading.Barrier(2, timeout=30)
-    kernels = player._rows._act_rows
+    shared = player._rows._act_rows
 
     def watch(kernel, *arrays):
         if threading.get_ident() not in threads:
@@ -250,7 +250,7 @@ def test_several_threads_take_part(seen, monkeypatch):
             both.wait()  # each thread has one range before any has two
         kernel(*arrays)
 
-    player._rows._act_rows = [functools.partial(watch, kernel) for kernel in kernels]
+    shared._kernels = [functools.partial(watch, kernel) for kernel in shared._kernels]
     player.act(seen[0])
     assert len(threads) == 2
 

@@ -216,15 +216,15 @@ def test_an_interrupted_act_loses_nothing(num_threads, monkeypatch):
     observations = BattleEngine("skirmish").reset([1])[0].copy()
     expected = opponents.make("expert", 0, "skirmish").act(observations)
     policy = opponents.make("expert", 0, "skirmish", num_threads=num_threads)
-    rows = policy._rows
-    kernels = rows._act_rows
+    shared = policy._rows._act_rows
+    kernels = shared._kernels
 
     def interrupt(*arrays):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rows, "_act_rows", [interrupt] * num_threads)
+    monkeypatch.setattr(shared, "_kernels", [interrupt] * num_threads)
     with pytest.raises(KeyboardInterrupt):
         policy.act(observations)
-    assert rows._act_rows == [interrupt] * num_threads
-    monkeypatch.setattr(rows, "_act_rows", kernels)
+    assert shared._kernels == [interrupt] * num_threads
+    monkeypatch.setattr(shared, "_kernels", kernels)
     assert np.array_equal(policy.act(observations), expected)

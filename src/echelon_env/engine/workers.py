@@ -9,6 +9,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from numpy.typing import NDArray
+
 Arguments = tuple[Any, ...]
 
 
@@ -89,6 +91,41 @@ class Workers:
 
     def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
         return Workers, (self.num_threads,)
+
+
+class SharedKernel:
+    """A kernel over rows that threads share. Results must not depend on how the rows are divided.
+
+    Parameters
+    ----------
+    bind
+        Makes the kernel. Every thread calls one of its own, so that kernels can have scratch memory.
+    num_threads
+        Number of threads, with the caller's.
+    least
+        Fewest rows of a call, but for the last rows.
+    """
+
+    def __init__(self, bind: Callable[[], Callable[..., None]], num_threads: int, least: int = 1) -> None:
+        self.num_threads = num_threads
+        self._workers = Workers(num_threads)
+        self._kernels = [bind() for _ in range(num_threads)]
+        self._least = least
+
+    def __call__(self, *arrays: NDArray[Any]) -> None:
+        """Call the kernel with all rows of the arrays (R, ...). One thread at a time may do so."""
+        free = self._kernels.copy()
+
+        def call(first: int, last: int) -> None:
+            kernel = free.pop()
+            kernel(*[array[first:last] for array in arrays])
+            free.append(kernel)
+
+        self._workers.for_all(call, shares(len(arrays[0]), self.num_threads, self._least))
+
+    def close(self) -> None:
+        """Stop the other threads. Later calls run in the caller's thread."""
+        self._workers.close()
 
 
 class _Share:

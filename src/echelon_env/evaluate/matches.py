@@ -24,6 +24,7 @@ from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.opponents import Policy
+from echelon_env.opponents.policy import close_policy
 
 WIN, TIE, LOSS = 1, 0, -1
 """Outcomes of a battle for the first player."""
@@ -122,7 +123,7 @@ def play_match(
     batch_size
         Number of battles stepped at once, at least 1. Affects speed and memory, not the result.
     num_threads
-        Number of threads that step the battles, at least 1. Affects speed, not the result.
+        Number of threads that share the battles and the players' mechs, at least 1. Affects speed, not the result.
     on_battles
         A callback that gets the number of finished battles whenever it has increased.
     totals
@@ -192,7 +193,7 @@ def play(
     side
         The first player's team: 0 blue, 1 red.
     num_threads
-        Number of threads that step the battles, at least 1.
+        Number of threads that share the battles and the players' mechs, at least 1.
 
     Raises
     ------
@@ -239,30 +240,34 @@ def _fight(
     engine, config = arena.engine, arena.config
     teams = slice(len(config.blue)), slice(len(config.blue), None)
     rows = [teams[place ^ side] for place in range(len(players))]  # of each player
-    policies = _make_policies(players, config, seeds, side)
+    policies = _make_policies(players, config, seeds, side, engine.num_threads)
     observations = arena.reset(np.array(seeds, np.uint64))
     for policy, mechs in zip(policies, rows, strict=True):
         policy.reset(np.ones(observations[:, mechs].shape[:2], np.bool_).ravel())
     actions = np.zeros((len(seeds), engine.num_mechs, engine.action_dim), np.float32)
-    yield arena
-    while not arena.battle_over.all():
-        for player, policy, mechs in zip(players, policies, rows, strict=True):
-            seen = observations[:, mechs].copy()  # a policy may keep it; the arena reuses its own array
-            given = policy.act(seen.reshape(-1, engine.observation_dim))
-            shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
-            checked = read_actions(given, shape, f"actions of the player {player.name!r}")
-            actions[:, mechs] = checked.reshape(*seen.shape[:2], -1)
-        observations = arena.step(actions)[0]
+    try:
         yield arena
+        while not arena.battle_over.all():
+            for player, policy, mechs in zip(players, policies, rows, strict=True):
+                seen = observations[:, mechs].copy()  # a policy may keep it; the arena reuses its own array
+                given = policy.act(seen.reshape(-1, engine.observation_dim))
+                shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
+                checked = read_actions(given, shape, f"actions of the player {player.name!r}")
+                actions[:, mechs] = checked.reshape(*seen.shape[:2], -1)
+            observations = arena.step(actions)[0]
+            yield arena
+    finally:
+        for policy in policies:
+            close_policy(policy)
 
 
 def _make_policies(
-    players: tuple[Player, Player], config: BattleConfig, seeds: Sequence[int], side: int
+    players: tuple[Player, Player], config: BattleConfig, seeds: Sequence[int], side: int, num_threads: int
 ) -> tuple[Policy, Policy]:
     policies: list[Policy] = []
     for place, player in enumerate(players):
         team_size = len(config.rosters[place ^ side])
-        policy = player.make(config, BattleNoise(seeds, (side, place), team_size))
+        policy = player.make(config, BattleNoise(seeds, (side, place), team_size, num_threads))
         if isinstance(policy, type) or not isinstance(policy, Policy):
             function = callable(policy) and not isinstance(policy, type)
             hint = "; FunctionPolicy of echelon_env.opponents wraps a function" if function else ""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.engine.workers import SharedKernel
 from echelon_env.evaluate.players import ACTION_MODES, BASELINES, ActionMode, BattleNoise, Player, check_action_mode
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.networks.checkpoint import find_checkpoint, read_checkpoint
@@ -38,7 +39,7 @@ class NetworkPolicy:
     config
         The battles' configuration. The actions that it rules out are ruled out, whatever the policy was trained in.
     noise
-        The battles, and the random numbers of each.
+        The battles, the random numbers of each, and the number of threads that share their mechs.
     action_mode
         How it acts.
     """
@@ -47,7 +48,9 @@ class NetworkPolicy:
         self, network: Network, config: BattleConfig, noise: BattleNoise, *, action_mode: ActionMode = "sampled"
     ) -> None:
         mode = ACTION_MODES.index(check_action_mode(action_mode))
-        self._act = act_by_network.bind(*prepare_network(network, config), mode)
+        self._act = SharedKernel(
+            lambda: act_by_network.bind(*prepare_network(network, config), mode), noise.num_threads
+        )
         self._noise = noise
         rows = len(noise.seeds) * noise.team_size
         self._begins = np.ones(rows, np.bool_)
@@ -73,6 +76,10 @@ class NetworkPolicy:
         actions = np.zeros((len(self._keys), ACTION_DIM), np.float32)
         self._act(rows, self._memories, self._keys, self._numbers, actions, self.parameters, self.possible)
         return actions
+
+    def close(self) -> None:
+        """Stop the threads. Later calls run in the caller's thread."""
+        self._act.close()
 
     def _begin(self) -> None:
         """Clear the memories of the rows whose battle begins, and draw new keys for them."""

@@ -21,11 +21,11 @@ from echelon_env.champions import CHAMPIONS, champion_folder, champion_of, champ
 from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import CHAMPION, HandicapConfig, Opponent
-from echelon_env.config.schema import ConfigError, check_seed, nearest_name
+from echelon_env.config.schema import ConfigError, check_integer, check_seed, nearest_name
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.networks.checkpoint import read_document
 from echelon_env.opponents import Handicap, Policy
-from echelon_env.opponents.policy import check_mask, check_observations
+from echelon_env.opponents.policy import check_mask, check_observations, close_policy
 
 Floats = NDArray[np.float32]
 
@@ -51,12 +51,15 @@ class BattleNoise:
         Further integers of at least 0 that distinguish the player's streams from those of others in the same battles.
     team_size
         Number of rows per battle.
+    num_threads
+        Threads that may share the rows.
     """
 
-    def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int) -> None:
+    def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int, num_threads: int = 1) -> None:
         self.seeds = tuple(int(seed) for seed in seeds)
         """Seeds of the battles, in order."""
         self.team_size = team_size
+        self.num_threads = check_integer("num_threads", num_threads)
         self.streams = tuple(np.random.default_rng([seed, *stream]) for seed in self.seeds)
         """A generator for each battle, in order."""
         self._shape = (team_size, ACTION_DIM)
@@ -90,13 +93,14 @@ class Player:
     identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)
     """Plain values that distinguish players with the same name: folder, steps and weights hash of a checkpoint."""
 
-    def policy(self, config: BattleConfig, seed: int = 0) -> Policy:
+    def policy(self, config: BattleConfig, seed: int = 0, num_threads: int = 1) -> Policy:
         """The player outside evaluations: a policy for any number of mechs, such as an environment's opponent.
 
-        Each row draws its random numbers from the seed and its mech's first observation of a battle. Raises ValueError
-        for a seed out of [0, 2**64).
+        Each row draws its random numbers from the seed and its mech's first observation of a battle. Threads share the
+        mechs of scripted levels and networks. Raises ValueError for a seed out of [0, 2**64), and ConfigError for an
+        invalid number of threads.
         """
-        return _RowPolicy(self, config, check_seed(seed))
+        return _RowPolicy(self, config, check_seed(seed), check_integer("num_threads", num_threads))
 
 
 def check_action_mode(mode: str) -> ActionMode:
@@ -109,8 +113,9 @@ def check_action_mode(mode: str) -> ActionMode:
 class _RowPolicy:
     """A player's policy for any number of rows."""
 
-    def __init__(self, player: Player, config: BattleConfig, seed: int) -> None:
-        self._player, self._config, self._seed = player, config, seed
+    def __init__(self, player: Player, config: BattleConfig, seed: int, num_threads: int) -> None:
+        self._player, self._config, self._seed, self._num_threads = player, config, seed, num_threads
+        self._policy: Policy = _Idle()  # until the number of rows is known
         self._fresh = np.zeros(0, np.bool_)  # (R,) whose battle's first decision is to come
 
     def __repr__(self) -> str:
@@ -138,8 +143,13 @@ class _RowPolicy:
         self._fresh[:] = False
         return self._policy.act(observations)
 
+    def close(self) -> None:
+        """Stop the threads. Later calls run in the caller's thread."""
+        close_policy(self._policy)
+
     def _begin(self, rows: int) -> None:
-        self._noise = BattleNoise(range(rows), [self._seed], team_size=1)
+        self.close()
+        self._noise = BattleNoise(range(rows), [self._seed], 1, self._num_threads)
         self._policy = self._player.make(self._config, self._noise)
         self._policy.reset(np.ones(rows, np.bool_))
         self._fresh = np.ones(rows, np.bool_)
@@ -214,7 +224,9 @@ def _baseline(name: str, seed: int, action_mode: ActionMode) -> Player:
         return Player(name, "uniform", lambda config, noise: _Random(noise))
     if name == CHAMPION:
         return _champion(action_mode)
-    return Player(name, "scripted", lambda config, noise: opponents.make(name, seed, config))
+    return Player(
+        name, "scripted", lambda config, noise: opponents.make(name, seed, config, num_threads=noise.num_threads)
+    )
 
 
 def _champion(action_mode: ActionMode) -> Player:

@@ -40,7 +40,7 @@ def make(
     fire_rate
         Rate of fire as a share of its weapons' maximum, from 0 to 1.
     num_threads
-        Threads that share the mechs of scripted levels. Actions do not depend on it.
+        Threads that share the mechs. Actions do not depend on it.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from echelon_env.opponents.scripted import Scripted
 
 
 def policy_of(opponent: Opponent, seed: int, config: BattleConfig, num_threads: int = 1) -> Policy:
-    """The policy of an opponent, for any number of mechs. Threads share the mechs of a scripted level.
+    """The policy of an opponent, for any number of mechs. Threads share its mechs.
 
     ``policy:PATH`` is the policy of the player that the installed packages make of a checkpoint, see
     `plugins.checkpoint_player`; it samples its actions. ``champion`` is that of the battle's champion.
@@ -23,11 +23,11 @@ def policy_of(opponent: Opponent, seed: int, config: BattleConfig, num_threads: 
     """
     opponent.check_playable()
     if opponent.name == CHAMPION:
-        policy: Policy = champion_player(champion_of(config)).policy(config, seed)
+        policy: Policy = champion_player(champion_of(config)).policy(config, seed, num_threads)
     elif opponent.path is None:
         policy = Scripted(opponent.name, seed, config, num_threads)
     else:
-        policy = plugins.checkpoint_player(opponent.path, seed).policy(config, seed)
+        policy = plugins.checkpoint_player(opponent.path, seed).policy(config, seed, num_threads)
     if opponent.handicap == HandicapConfig():
         return policy
     return Handicap(policy, config, seed, **dataclasses.asdict(opponent.handicap))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer, check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.kernels import entry_point
-from echelon_env.engine.workers import Workers, shares
+from echelon_env.engine.workers import SharedKernel
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
 from echelon_env.opponents.decision import decide
@@ -65,11 +65,12 @@ class ScriptedRows:
     def __init__(self, seed: int, config: BattleConfig, num_threads: int = 1) -> None:
         self.seed = seed
         self.num_threads = check_integer("num_threads", num_threads)
-        self._workers = Workers(num_threads)
         self._skills, knowledge = np.concatenate([skill.record() for skill in LEVELS.values()]), make_knowledge(config)
-        self._act_rows = [  # a thread takes one while it needs it: each has scratch memory of its own
-            act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN)) for _ in range(num_threads)
-        ]
+
+        def bind() -> Callable[..., None]:
+            return act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN))
+
+        self._act_rows = SharedKernel(bind, num_threads, LEAST_ROWS)
         self.allocate(0)
 
     def __len__(self) -> int:
@@ -94,19 +95,12 @@ class ScriptedRows:
         if not rows.flags.writeable:
             rows = rows.copy()  # for Numba a read-only array has another type
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
-        arrays, free = (levels, rows, self._memories, actions), self._act_rows.copy()
-
-        def act_range(first: int, last: int) -> None:
-            kernel = free.pop()
-            kernel(*[array[first:last] for array in arrays])
-            free.append(kernel)
-
-        self._workers.for_all(act_range, shares(len(rows), self.num_threads, LEAST_ROWS))
+        self._act_rows(levels, rows, self._memories, actions)
         return actions
 
     def close(self) -> None:
         """Stop the threads. Later calls run in the caller's thread."""
-        self._workers.close()
+        self._act_rows.close()
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """The memories and the seed as plain arrays."""

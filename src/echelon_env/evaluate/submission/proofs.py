@@ -66,7 +66,7 @@ def make_submission(
     method
         What is said about the method; by default its name is the last part of the player's, which may be a path.
     num_threads
-        Number of threads that step the battles, at least 1.
+        Number of threads that share the battles and the players' mechs, at least 1.
 
     Raises
     ------
