@@ -19,12 +19,10 @@ from echelon_env import env as aec_env
 from echelon_env.config.battle import BattleConfig
 
 SIZES = {"1 v 1": "duel", "5 v 5": "skirmish", "10 v 10": "battle", "20 v 20": "company"}
-ENGINE, BATCH_ENV, BATCH_VIEWS, VECTOR_ENV, VECTOR_VIEWS, SINGLE_ENV, PARALLEL_ENV, AEC_ENV = (
+ENGINE, BATCH_ENV, VECTOR_ENV, SINGLE_ENV, PARALLEL_ENV, AEC_ENV = (
     f"engine, {BATCH} battles",
     f"batch env, {BATCH}",
-    f"batch env, copy=False, {BATCH}",
     f"Gymnasium vector env, {BATCH}",
-    f"Gymnasium vector env, copy=False, {BATCH}",
     "Gymnasium env, 1",
     "PettingZoo parallel env, 1",
     "PettingZoo AEC, 1",
@@ -67,9 +65,9 @@ def thinking_replay(recording: Recording, player: Player) -> Replay:
     return lambda: record(recording.config, player, shape[0], recording.maps, shape[1]).engine_seconds
 
 
-def batch_replay(recording: Recording, copy: bool = True) -> Replay:
-    """Every mech a row, observations copied or not; battles restart by themselves, which is timed."""
-    envs = BattleBatchEnv(recording.config, len(recording.seeds), maps=recording.maps, copy=copy)
+def batch_replay(recording: Recording) -> Replay:
+    """Every mech a row; battles restart by themselves, which is timed."""
+    envs = BattleBatchEnv(recording.config, len(recording.seeds), maps=recording.maps)
 
     def steps() -> None:
         for actions in recording.actions:
@@ -78,11 +76,11 @@ def batch_replay(recording: Recording, copy: bool = True) -> Replay:
     return partial(_timed, envs, recording, steps)
 
 
-def vector_replay(recording: Recording, copy: bool = True) -> Replay:
+def vector_replay(recording: Recording) -> Replay:
     """All mechs of blue as one agent, red played inside; battles restart by themselves, which is timed."""
     script, (own, others) = Script(), _by_team(recording)
     envs = BattleVectorEnv(
-        recording.config, len(recording.seeds), control="team", opponent=script, maps=recording.maps, copy=copy
+        recording.config, len(recording.seeds), control="team", opponent=script, maps=recording.maps
     )  # fmt: skip
 
     def steps() -> None:
@@ -196,8 +194,7 @@ def replays(batch: Recording, single: Recording, player: Player) -> dict[str, tu
         else {ENGINE: (batch, engine_replay(batch)), BETWEEN: (batch, thinking_replay(batch, player))}
     )
     return engine | {
-        BATCH_ENV: (batch, batch_replay(batch)), BATCH_VIEWS: (batch, batch_replay(batch, copy=False)),
-        VECTOR_ENV: (batch, vector_replay(batch)), VECTOR_VIEWS: (batch, vector_replay(batch, copy=False)),
+        BATCH_ENV: (batch, batch_replay(batch)), VECTOR_ENV: (batch, vector_replay(batch)),
         SINGLE_ENV: (single, single_replay(single, resets)), PARALLEL_ENV: (single, parallel_replay(single, resets)),
         AEC_ENV: (single, aec_replay(single, resets)),
     }  # fmt: skip

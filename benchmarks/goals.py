@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.apis import BATCH_ENV, BATCH_VIEWS, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV, VECTOR_VIEWS
+from benchmarks.apis import BATCH_ENV, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV
 from benchmarks.resets import KEPT, POOL_RESET
 from benchmarks.results import Results
 from benchmarks.scaling import LOOPS, OF_ONE
@@ -66,9 +66,7 @@ GOALS = (
     Goal("engine, 10 v 10", 400_000, 250_000, _engine("10 v 10")),
     Goal("engine, 20 v 20", 250_000, 120_000, _engine("20 v 20")),
     Goal("vector env, 10 v 10, % of the engine", 85, 85, _share(VECTOR_ENV)),
-    Goal("vector env with copy=False", 85, 85, _share(VECTOR_VIEWS)),
     Goal("batch env, 10 v 10, % of the engine", 90, 90, _share(BATCH_ENV)),
-    Goal("batch env with copy=False", 90, 90, _share(BATCH_VIEWS)),
     Goal(
         "vector env, random actions, % of engine and resets", 85, 85, _share(VECTOR_ENV, ENGINE_WITH_RESETS, "random")
     ),

@@ -50,7 +50,7 @@ class Collector:
             return policy
 
         pool = OpponentPool(config.battle, draw, load, device=device, num_threads=threads) if members else None
-        env = make_env(config, opponent=pool, copy=False)
+        env = make_env(config, opponent=pool)
         self.model = build_model(config, env, device)
         self.model.set_logger(Logger(None, []))
         _, self._callback = self.model._setup_learn(2**62, None)

@@ -43,7 +43,7 @@ class Trainer:
 
     def __init__(self, setting: Setting, config: TrainConfig, **arguments: Any) -> None:
         self.config = config
-        self.env = make_env(config, copy=False)
+        self.env = make_env(config)
         self.model = build_model(config, self.env, str(setting.device))
         if arguments:
             self.model = rebuilt(self.model, **arguments)

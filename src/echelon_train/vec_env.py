@@ -81,9 +81,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Mechs that the state has room for, an even number: the own team's come first, the enemy's begin in the middle,
         and what is not filled is 0. By default twice the larger team's; with that of the largest battle one critic goes
         through a curriculum.
-    copy
-        False: observations, also those of an opponent, are the engine's array, valid until the next call. Global states
-        are always new. stable-baselines3's own algorithms store observations after the next step: they need copies.
 
     Raises
     ------
@@ -108,7 +105,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         regenerate: int = 1,
         central: bool = False,
         state_mechs: int | None = None,
-        copy: bool = True,
     ) -> None:
         if not isinstance(config, BattleConfig):
             config = battle_config(config)
@@ -118,7 +114,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self.num_battles = num_battles
         self._side = side
         self.team_size = len(config.red if side == "red" else config.blue)
-        self._copy = copy
         self._regenerate = check_integer("regenerate", regenerate)
         self._state_mechs = state_room(config, state_mechs) if central else None
         if state_mechs is not None and not central:
@@ -137,7 +132,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             control="team",
             opponent=self._other_teams if self_play else self._opponent,
             side=RED if side == "red" else BLUE,
-            copy=copy,
             num_threads=num_threads,
             maps=training_pool(maps, config, seed),
             seed=seed,
@@ -187,7 +181,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._actions = actions
 
     def step_wait(self) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """Step all battles and restart those that end. Returns arrays (rows, ...), new but see `copy`, and infos."""
+        """Step all battles and restart those that end. Returns new arrays (rows, ...), and infos."""
         self._other_teams.actions = self._actions[self._own_rows :]
         own = self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1)
         self.battles.advance(read_actions(own, (*own.shape[:2], ACTION_DIM)))
@@ -225,7 +219,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Observations:
         """Restore the `state_arrays` of an environment that was created with the same arguments.
 
-        Only `num_threads`, `central`, `state_mechs` and `copy` may differ. Returns the current `Observations`, as
+        Only `num_threads`, `central` and `state_mechs` may differ. Returns the current `Observations`, as
         `reset` does.
 
         Raises ValueError, with nothing changed, if the arrays are invalid or of another environment, and `ConfigError`
@@ -310,7 +304,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def _observations(self) -> Observations:
         """The current observations of all rows."""
-        observations = self._seen.copy() if self._copy else self._seen
+        observations = self.engine.observation_rows.lend()[: self.num_envs]
         if self._state_mechs is None:
             return observations
         teams = np.arange(self.num_battles + self._self_play)

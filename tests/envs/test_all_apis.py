@@ -77,14 +77,11 @@ def test_the_parallel_env_and_the_aec_env_have_the_engines_trajectory(
     assert parallel.agents == cycle.agents == []
 
 
-@pytest.mark.parametrize("copy", [True, False])
 @pytest.mark.parametrize("life", LIFE)
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
-def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format, life, copy):
+def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format, life):
     recording = recordings[action_format, life]
-    envs = BattleBatchEnv(
-        **FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life, copy=copy
-    )
+    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life)
     space = envs.single_observation_space
     observations, _ = envs.reset(seed=[OTHER_SEED, SEED])
     for m in range(10):

@@ -1,10 +1,13 @@
+import copy
 import itertools
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, ConfigError, ControlledBattles, opponents
+from echelon_env.engine.observation_rows import SPARE
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 
@@ -93,29 +96,26 @@ def test_the_learner_can_control_every_mech():
 
 
 @pytest.mark.parametrize("control", ["pilot", "team", "all"])
-@pytest.mark.parametrize("copy", [True, False])
 @pytest.mark.parametrize("make", [lambda function: function, FunctionPolicy])
-def test_everyone_observes_the_own_mechs_in_arrays_of_their_own(control, copy, make):
-    """The rows are a plain engine's. With `copy`, readers may change and keep what they get."""
+def test_everyone_observes_the_own_mechs_and_may_keep_and_change_the_arrays(control, make):
+    """The rows are a plain engine's."""
     given, kept, kept_by_policies = [], [], []
 
     def idle(observations):
         given.append(observations.copy())
         kept_by_policies.append(observations)
-        if copy:
-            observations[:] = np.nan
+        observations[:] = np.nan
         return np.zeros((len(observations), ACTION_DIM), np.float32)
 
     options = {"maps": 2, "max_steps": 4}
     policies = {"opponent": make(idle), "teammate": make(idle)}
-    battles = ControlledBattles("trio", 3, control=control, side=[0, 1, 1], copy=copy, **policies, **options)
+    battles = ControlledBattles("trio", 3, control=control, side=[0, 1, 1], **policies, **options)
     twin = BattleEngine("trio", 3, **options)
 
     def check(returned):
         np.testing.assert_array_equal(returned, twin.observations[np.arange(3)[:, None], battles.rows])
         kept.append(returned)
-        if copy:
-            returned[:] = np.nan
+        returned[:] = np.nan
 
     twin.reset([1, 2, 3])
     check(battles.reset([1, 2, 3]))
@@ -132,9 +132,29 @@ def test_everyone_observes_the_own_mechs_in_arrays_of_their_own(control, copy, m
         for b in range(3):
             others = np.delete(expected[b], battles.rows[b], axis=0)
             assert sorted(map(bytes, others)) == sorted(bytes(row) for rows in found for row in rows[b])
-    shared = [np.shares_memory(one, other) for one, other in itertools.pairwise(kept)]
-    assert not any(shared) if copy else all(shared)
-    assert not copy or all(np.isnan(returned).all() for returned in (*kept, *kept_by_policies))
+    assert not any(np.shares_memory(*pair) for pair in itertools.combinations(kept, 2))
+    assert all(np.isnan(returned).all() for returned in (*kept, *kept_by_policies))
+
+
+@pytest.mark.parametrize("keep", [0, 1, 2, 9])
+def test_memory_of_observations_that_nobody_has_is_used_again(keep):
+    """A part of an array counts as the array. At most a few memories are kept."""
+    battles = ControlledBattles("duel", 2, opponent="novice", max_steps=50)
+    kept, addresses = deque([battles.reset([1, 2])[1:, 0]], keep), []
+    for _ in range(30):
+        actions = np.zeros((2, 1, ACTION_DIM), np.float32)
+        observations = battles.step(actions)[0]
+        addresses.append(observations.ctypes.data)
+        kept.append(observations[1:, 0])
+        del observations
+    assert len(set(addresses)) <= keep + 1
+    rows = battles.engine.observation_rows
+    kept.clear()
+    assert len(rows._free) == min(keep, SPARE)
+    before = battles.observations
+    twin = copy.deepcopy(battles)
+    np.testing.assert_array_equal(twin.observations, before)
+    assert not np.shares_memory(twin.step(actions)[0], battles.step(actions)[0])
 
 
 def test_the_side_cannot_change_to_a_team_of_another_size():

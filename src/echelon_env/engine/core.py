@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -157,11 +158,14 @@ class BattleEngine:
         map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, battles)
         terrains: dict[int, Terrain] = {}
         self._workers.for_all(self._starter.find_map, [(b, map_seed_of[b], terrains) for b in battles])
+        renewed = self.observation_rows.renew()
         if places is not None:
             self.observation_rows.set_places(places)
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in battles])
         self._started[battles] = True
         self._all_started = bool(self._started.all())
+        if renewed and len(battles) < self.num_battles:
+            self.observe()
         for observer in tuple(self.observers):
             observer.on_reset(battles)
 
@@ -201,7 +205,8 @@ class BattleEngine:
         """
         self._check_started()
         self._bind_kernels()
-        self._workers.for_all(self._step_range, self._ranges)
+        self.observation_rows.renew()
+        self._workers.for_all(self._writer(), self._ranges)
         for observer in tuple(self.observers):
             observer.on_step(self.actions)
 
@@ -381,9 +386,11 @@ class BattleEngine:
     def observe(self) -> None:
         """Write the present observations of all battles again; those of battles that were never reset are zeros."""
         self._bind_kernels()
+        self.observation_rows.renew()
         self.observation_rows.array[:] = 0.0
+        write = self._writer()
         for b in np.flatnonzero(self._started).tolist():
-            self._step_range(b, b + 1, OBSERVE)
+            write(b, b + 1, OBSERVE)
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -401,7 +408,11 @@ class BattleEngine:
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)
-        self._step_range(b, b + 1, PERCEIVE)
+        self._writer()(b, b + 1, PERCEIVE)
+
+    def _writer(self) -> Callable[..., None]:
+        """The kernel that takes decisions, and writes into the present array of observations."""
+        return self.observation_rows.writer(self._bind_writer)
 
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays, unless they are bound to these."""
@@ -411,6 +422,5 @@ class BattleEngine:
         self._starter.bind(self.tables, self.state, self.out)
         self._global_states.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        observed = self.observation_rows.places, self.observation_rows.array
-        self._step_range = step_range.bind(self.tables, self.state, self.actions, self.out, *observed)
+        self._bind_writer = partial(step_range.bind, self.tables, self.state, self.actions, self.out)
         self._bound = self.tables, self.state, self.out

@@ -2,27 +2,62 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.layout.observations import OBSERVATION_DIM
 
+SPARE = 4
+"""Arrays' memories that are kept for the next ones. Two or three are in use by turns in most loops."""
+
+Write = Callable[..., None]
+
 
 class ObservationRows:
     """Observations as rows of an array, in the order of the mechs until `set_places`.
 
+    An array that has been lent is not written again while anything refers to it or to a part of it. Then its memory is
+    used again: memory that is new to the caches costs as much as a copy.
+
     Attributes
     ----------
     array
-        (B * M, D) float32. It stays the same.
+        (B * M, D) float32: the array of the present observations.
     places
         (B, M) int64: the row of every mech. The array stays the same.
     """
 
+    array: NDArray[np.float32]
+
     def __init__(self, battles: int, mechs: int) -> None:
-        self.array: NDArray[np.float32] = np.zeros((battles * mechs, OBSERVATION_DIM), np.float32)
         self.places = np.arange(battles * mechs).reshape(battles, mechs)
         self._in_order = True
+        self._free: list[_Memory] = []
+        self._take()
+
+    def writer(self, bind: Callable[..., Write]) -> Write:
+        """What `bind` makes of the places and the array: once for every memory, as that costs more than a call does."""
+        memory = self._memory
+        if memory.bind is not bind:
+            memory.bind, memory.write = bind, bind(self.places, memory.array)
+        return memory.write
+
+    def lend(self) -> NDArray[np.float32]:
+        """The array, which belongs to the caller from now on. Whoever wants the present observations gets the same."""
+        self._lent = True
+        return self.array
+
+    def renew(self) -> bool:
+        """Have another array, with any contents, if the present one has been lent. Returns whether it has."""
+        if not self._lent:
+            return False
+        del self.array  # if nothing else refers to it, its memory is the next
+        self._take()
+        return True
 
     def set_places(self, places: NDArray[np.int64]) -> None:
         """Set the places. The rows are not moved: the next observations are written there."""
@@ -32,3 +67,39 @@ class ObservationRows:
     def by_mech(self) -> NDArray[np.float32]:
         """(B, M, D): the observations in the order of the mechs; a view of the array if they lie so."""
         return self.array.reshape(*self.places.shape, -1) if self._in_order else self.array[self.places]
+
+    def _take(self) -> None:
+        """Have an array that nobody else has."""
+        memory = self._free.pop() if self._free else _Memory(self.places.size)
+        self._memory, self._lent = memory, False
+        self.array = memory.lend(self._free)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"places": self.places, "_in_order": self._in_order, "observations": self.array.copy()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        observations = state.pop("observations")
+        self.__dict__ |= state
+        self._free = []
+        self._take()
+        self.array[:] = observations
+
+
+class _Memory:
+    """Memory of an array, which is free when nothing refers to the array any more."""
+
+    def __init__(self, rows: int) -> None:
+        self.array = np.zeros((rows, OBSERVATION_DIM), np.float32)
+        self.bind: Callable[..., Write] | None = None
+        self.write: Write
+
+    def lend(self, free: list[_Memory]) -> NDArray[np.float32]:
+        """An array here. When nothing refers to it or to a part of it, the memory joins the list, unless it is full."""
+        array = np.asarray(memoryview(self.array))  # type: ignore[arg-type]  # parts of it refer to it, not to the memory
+
+        def release(_: object) -> None:
+            if len(free) < SPARE:
+                free.append(self)
+
+        self._watch = weakref.ref(array, release)
+        return array

@@ -42,8 +42,6 @@ class BattleBatchEnv:
     The parameters are those of `BattleParallelEnv` without `render_mode`, the batch parameters of `BattleVectorEnv`
     (`num_envs`, `num_threads`, `autoreset_mode`), and:
 
-    copy
-        True: every call returns new arrays. False: observations are the engine's array, valid until the next call.
 
     Observations and actions have leading axes (B, M) in every array.
 
@@ -77,7 +75,6 @@ class BattleBatchEnv:
         regenerate: int = 1,
         num_threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        copy: bool = True,
         **overrides: Unpack[Overrides],
     ) -> None:
         check_arguments(overrides, BattleBatchEnv)
@@ -85,7 +82,7 @@ class BattleBatchEnv:
         self._spaces = AgentSpaces(observation, action, mask_in_observation)
         battles = ControlledBattles(
             make_config(scenario, **overrides), self.num_envs,
-            control="all", copy=copy, maps=maps, num_threads=num_threads,
+            control="all", maps=maps, num_threads=num_threads,
         )  # fmt: skip
         self._battles = AutoresetBattles(
             battles, autoreset_mode,

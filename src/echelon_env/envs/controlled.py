@@ -29,7 +29,7 @@ from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, 
 
 
 class ControlledBattles:
-    """B battles in which a learner controls n mechs each. Returned arrays are new, except observations without `copy`.
+    """B battles in which a learner controls n mechs each. Returned arrays are new: later calls do not change them.
 
     Parameters
     ----------
@@ -49,8 +49,6 @@ class ControlledBattles:
         Index of the pilot's mech in its team's roster.
     side
         The learner's team, 0 (blue) or 1 (red), or an array (B,) with the team in each battle. `reset` can change it.
-    copy
-        False: observations are the engine's arrays, valid until the next call, also those that policies get.
     num_threads
         Threads that share a step: the battles, and the mechs of scripted policies that are given by name.
     maps
@@ -77,7 +75,6 @@ class ControlledBattles:
         teammate: PolicyLike = "novice",
         pilot: int = 0,
         side: ArrayLike = BLUE,
-        copy: bool = True,
         num_threads: int = 1,
         maps: Maps = None,
         seed: int = 0,
@@ -90,7 +87,6 @@ class ControlledBattles:
         self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
         self.num_battles = num_battles
         self.control = control
-        self.copy = copy
         if opponent is teammate and isinstance(opponent, Policy):
             raise ConfigError("opponent and teammate are one object; each needs its own memory")
         seed = check_integer("seed", seed, 0)
@@ -220,10 +216,9 @@ class ControlledBattles:
 
     @property
     def observations(self) -> NDArray[np.float32]:
-        """The current observations of the learner's mechs, (B, n, D) float32."""
+        """The current observations of the learner's mechs, (B, n, D) float32; the same array until the next call."""
         own = self._assigned.own.numbers
-        observations = self.engine.observation_rows.array[: own.size].reshape(*own.shape, -1)
-        return observations.copy() if self.copy else observations
+        return self.engine.observation_rows.lend()[: own.size].reshape(*own.shape, -1)
 
     def observations_of(self, role: str) -> NDArray[np.float32]:
         """The current observations (B, m, D) float32 of a policy's mechs, valid until the next call."""
@@ -300,8 +295,8 @@ class ControlledBattles:
         if rows.numbers.shape[1] == 0:
             return
         observations = self.observations_of(role).reshape(rows.numbers.size, -1)
-        if self.copy and role not in self._named:  # the caller's policy may keep or change them
-            observations = observations.copy()
+        if role not in self._named:  # the caller's policy may keep them
+            self.engine.observation_rows.lend()
         actions = policy.act(observations)
         shape = (rows.numbers.size, self.engine.action_dim)
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")

@@ -47,9 +47,6 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         reward 0. `SAME_STEP`: the new battle starts in the same step; the last observation and info are in
         ``infos["final_obs"]`` and ``infos["final_info"]``. `DISABLED`: stepping raises ResetNeeded until
         ``reset(options={"reset_mask": mask})``.
-    copy
-        As in Gymnasium's vector environments. True: every call returns new arrays. False: observations are the
-        engine's arrays, valid until the next call, also those that policies get.
     """
 
     def __init__(
@@ -71,7 +68,6 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         regenerate: int = 1,
         num_threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        copy: bool = True,
         render_mode: str | None = None,
         **overrides: Unpack[Overrides],
     ) -> None:
@@ -79,7 +75,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.num_envs = check_integer("num_envs", num_envs)
         battles = make_battles(
             BattleVectorEnv, scenario, self.num_envs, control, overrides,
-            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads, copy=copy,
+            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads,
         )  # fmt: skip
         self._spaces = AgentSpaces(observation, action, mask_in_observation, agents_of(battles))
         self._battles = AutoresetBattles(

@@ -230,7 +230,7 @@ def _check_map_seeds(seeds: Sequence[int]) -> Sequence[int]:
 
 
 def _arena(config: BattleConfig, num_battles: int, num_threads: int) -> ControlledBattles:
-    return ControlledBattles(config, num_battles, control="all", copy=False, num_threads=num_threads)
+    return ControlledBattles(config, num_battles, control="all", num_threads=num_threads)
 
 
 def _fight(

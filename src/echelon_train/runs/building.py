@@ -36,8 +36,6 @@ def make_env(
     moves: int = 0,
     state_mechs: int | None = None,
     opponent: PolicyLike | None = None,
-    *,
-    copy: bool = True,
 ) -> BattleVecEnv:
     """The battles of a plain run or of a stage, in this process.
 
@@ -51,8 +49,6 @@ def make_env(
         Mechs that fit into the global state of a central critic; those of the battle by default.
     opponent
         The policy of the other team; by default the run's opponents as the environments make them.
-    copy
-        See `BattleVecEnv`.
     """
     central = config.network.critic == "central"
     return BattleVecEnv(
@@ -67,7 +63,6 @@ def make_env(
         regenerate=config.regenerate,
         central=central,
         state_mechs=state_mechs if central else None,
-        copy=copy,
     )
 
 

@@ -109,7 +109,7 @@ class Run:
         else:
             self._opponents = OpponentsCallback(device)
             opponents = self._opponents.enter(config.stage(0))
-        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents, copy=False)
+        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
         self.model = build_model(config, env, device, initial)
         self._refresh_opponents()
         self.model.before_rollout = self._prepare_rollout
@@ -308,7 +308,7 @@ class Run:
         assert self._opponents is not None  # in a league there is no curriculum
         opponents = self._opponents.enter(config, moves)
         self._refresh_opponents()
-        env = make_env(config, moves, self._state_mechs, opponents, copy=False)
+        env = make_env(config, moves, self._state_mechs, opponents)
         self.model.replace_env(env)
         self.model.set_teacher(make_teacher(config, env, moves))
         self.model.policy.set_battle(config.battle)
