@@ -69,9 +69,11 @@ def batch_replay(recording: Recording) -> Replay:
     """Every mech a row; battles restart by themselves, which is timed."""
     envs = BattleBatchEnv(recording.config, len(recording.seeds), maps=recording.maps)
 
-    def steps() -> None:
+    def steps() -> Any:
+        returned: Any = None  # a loop keeps it until the next step returns
         for actions in recording.actions:
-            envs.step(actions)
+            returned = envs.step(actions)
+        return returned
 
     return partial(_timed, envs, recording, steps)
 
@@ -83,14 +85,16 @@ def vector_replay(recording: Recording) -> Replay:
         recording.config, len(recording.seeds), control="team", opponent=script, maps=recording.maps
     )  # fmt: skip
 
-    def steps() -> None:
+    def steps() -> Any:
+        returned: Any = None
         for mine, script.actions in zip(own, others, strict=True):
-            envs.step(mine)
+            returned = envs.step(mine)
+        return returned
 
     return partial(_timed, envs, recording, steps)
 
 
-def _timed(envs: BattleBatchEnv | BattleVectorEnv, recording: Recording, steps: Callable[[], None]) -> float:
+def _timed(envs: BattleBatchEnv | BattleVectorEnv, recording: Recording, steps: Callable[[], Any]) -> float:
     """Seconds of the steps of an environment that restarts battles by itself."""
     envs.reset(seed=recording.seeds)
     start = time.perf_counter()
