@@ -22,6 +22,7 @@ from echelon_env.envs.controlled import ControlledBattles, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy, PolicyLike
+from echelon_env.opponents.policy import close_policy
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.config.train import battle_config
 from echelon_train.opponents.both_teams import LearnerOrOpponent
@@ -124,6 +125,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         super().__init__((num_battles + self_play) * self.team_size, space, action_space())
         self._own_rows = num_battles * self.team_size
         self._self_play = self_play
+        self._given_opponent = opponent
         self._opponent = make_policy("opponent", opponent, seed, config, num_threads)
         self._other_teams = LearnerOrOpponent(self._opponent, self.num_envs - self._own_rows)
         self.battles = ControlledBattles(
@@ -241,6 +243,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def close(self) -> None:
         """Stop the threads of the engine and of an opponent that was given by name."""
         self.battles.close()
+        if self._opponent is not self._given_opponent:
+            close_policy(self._opponent)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """The environment's attribute, once for each requested row. Raises AttributeError."""

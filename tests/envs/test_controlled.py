@@ -1,12 +1,16 @@
 import copy
+import gc
 import itertools
+import pickle
 import threading
+import weakref
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from echelon_env import BattleEngine, ConfigError, ControlledBattles, opponents
+from echelon_env import BattleBatchEnv, BattleEngine, ConfigError, ControlledBattles, opponents
 from echelon_env.engine.observation_rows import SPARE
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
@@ -140,21 +144,126 @@ def test_everyone_observes_the_own_mechs_and_may_keep_and_change_the_arrays(cont
 def test_memory_of_observations_that_nobody_has_is_used_again(keep):
     """A part of an array counts as the array. At most a few memories are kept."""
     battles = ControlledBattles("duel", 2, opponent="novice", max_steps=50)
-    kept, addresses = deque([battles.reset([1, 2])[1:, 0]], keep), []
-    for _ in range(30):
-        actions = np.zeros((2, 1, ACTION_DIM), np.float32)
-        observations = battles.step(actions)[0]
-        addresses.append(observations.ctypes.data)
+    kept, addresses = deque([battles.reset([1, 2])[1:, 0]], keep), set()
+    for number in range(30):
+        observations = battles.step(np.zeros((2, 1, ACTION_DIM), np.float32))[0]
+        addresses.add(observations.ctypes.data)
         kept.append(observations[1:, 0])
         del observations
-    assert len(set(addresses)) <= keep + 1
-    rows = battles.engine.observation_rows
+        if number == 15:
+            gc.collect()
+    assert len(addresses) <= keep + 1
     kept.clear()
-    assert len(rows._free) == min(keep, SPARE)
-    before = battles.observations
-    twin = copy.deepcopy(battles)
-    np.testing.assert_array_equal(twin.observations, before)
-    assert not np.shares_memory(twin.step(actions)[0], battles.step(actions)[0])
+    assert len(battles.engine.observation_rows._free) == min(keep, SPARE)
+
+
+PARTS = (
+    lambda rows: rows,
+    lambda rows: rows[..., 3:7],
+    lambda rows: rows.view(np.uint32).T,
+    memoryview,
+    lambda rows: np.frombuffer(rows.data.cast("B"), np.uint8),
+    lambda rows: np.lib.stride_tricks.as_strided(rows, (1,), (4,)),
+    np.ma.array,
+)
+"""What callers may keep of an array."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(seed):
+    """They keep parts of them, change them, reset some battles, and copy, restore and change the environment."""
+    rng = np.random.default_rng(seed)
+    count, control = int(rng.integers(1, 5)), ("pilot", "team", "all")[seed % 3]
+    options = {"maps": 3, "max_steps": int(rng.integers(5, 20))}
+    battles = ControlledBattles("trio", count, control=control, num_threads=1 + seed % 2, **options)
+    twin, kept = BattleEngine("trio", count, **options), deque(maxlen=5)
+
+    def check(observations):
+        np.testing.assert_array_equal(observations, twin.observations[np.arange(count)[:, None], battles.rows])
+        if rng.random() < 0.3:
+            observations[:] = rng.random()
+            kept.clear()
+        part = PARTS[rng.integers(len(PARTS))](observations)
+        kept.append((part, np.array(part)))
+
+    seeds = rng.integers(0, 1000, count)
+    twin.reset(seeds)
+    check(battles.reset(seeds))
+    for what in rng.choice(["step", "reset", "restore", "copy", "rewards"], 60, p=[0.65, 0.15, 0.05, 0.1, 0.05]):
+        if what == "copy":
+            battles.observations[:] = rng.random()
+            kept.clear()
+            battles.close()
+            battles = copy.deepcopy(battles) if rng.random() < 0.5 else pickle.loads(pickle.dumps(battles))
+        if what == "step":
+            shape = count, battles.num_controlled, ACTION_DIM
+            observations, *_ = battles.step(rng.uniform(-1, 1, shape).astype(np.float32))
+            twin.step(battles.engine.actions)
+            check(observations)
+        elif what in ("reset", "copy"):
+            mask, seeds = rng.random(count) < 0.5, rng.integers(0, 1000, count)
+            twin.reset(seeds, mask)
+            check(battles.reset(seeds, mask, side=rng.integers(0, 2, count)))
+        elif what == "restore":
+            check(battles.restore_arrays(battles.state_arrays()))
+        elif what == "copy":
+            old, battles = (
+                battles,
+                copy.deepcopy(battles) if rng.random() < 0.5 else pickle.loads(pickle.dumps(battles)),
+            )
+            old.close()
+        else:
+            battles.set_rewards(replace(battles.config.rewards, kill=rng.random()))
+        for part, values in kept:
+            np.testing.assert_array_equal(np.array(part), values)
+    battles.close()
+
+
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_ends_of_battles_observe_no_other_battle_again(mode, monkeypatch):
+    envs = BattleBatchEnv("duel", 3, autoreset_mode=mode, max_steps=4)
+    envs.reset(seed=0)
+    envs.engine.state.battles["step_count"][:] = 0, 1, 2
+    monkeypatch.setattr(envs.engine, "_observe", None)
+    for _ in range(8):
+        envs.step(np.zeros((3, 2, ACTION_DIM), np.float32))
+
+
+def test_who_keeps_a_pilots_observations_keeps_no_others():
+    battles = ControlledBattles("trio", 2, control="pilot")
+    assert battles.reset([1, 2]).base is None
+    team = ControlledBattles("trio", 2, control="team").reset([1, 2])
+    assert team.base.nbytes == 2 * team.nbytes
+
+
+def test_kept_observations_do_not_keep_the_engine():
+    battles = ControlledBattles("duel", 2)
+    kept, engine = battles.reset([1, 2]), weakref.ref(battles.engine.state.voxels)
+    before = kept.copy()
+    battles.close()
+    gc.disable()
+    try:
+        del battles
+        assert engine() is None
+    finally:
+        gc.enable()
+    np.testing.assert_array_equal(kept, before)
+
+
+@pytest.mark.parametrize("where", ["_Memory", "np.asarray"])
+def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
+    battles, twin = ControlledBattles("duel", 2), ControlledBattles("duel", 2)
+    kept = [battles.reset([1, 2])]
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"echelon_env.engine.observation_rows.{where}", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        battles.step(np.zeros((2, 1, ACTION_DIM), np.float32))
+    monkeypatch.undo()
+    np.testing.assert_array_equal(battles.reset([3, 4]), twin.reset([3, 4]))
+    assert len(kept) == 1
 
 
 def test_the_side_cannot_change_to_a_team_of_another_size():

@@ -36,7 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="replay the proved battles of all submissions first; those that fail are not ranked, and the exit code "
         "is 1",
     )
-    add("--threads", type=positive, default=1, help="number of threads that step battles (default: %(default)s)")
+    add(
+        "--threads",
+        type=positive,
+        default=1,
+        help="number of threads of battles and players (default: %(default)s)",
+    )
     add("--json", action="store_true", help="print the leaderboard as JSON")
     add("--out", type=Path, metavar="FILE.md", help="new file for the leaderboard as Markdown")
 

@@ -42,7 +42,12 @@ class Field:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the shared options."""
     add = parser.add_argument
-    add("--threads", type=positive, default=1, help="number of threads that step battles (default: %(default)s)")
+    add(
+        "--threads",
+        type=positive,
+        default=1,
+        help="number of threads of battles and players (default: %(default)s)",
+    )
     add("--out", type=Path, metavar="DIR", help="new folder for the report (JSON and pictures)")
     add("--json", action="store_true", help="print the report as JSON")
 

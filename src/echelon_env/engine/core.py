@@ -161,11 +161,14 @@ class BattleEngine:
         renewed = self.observation_rows.renew()
         if places is not None:
             self.observation_rows.set_places(places)
-        self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in battles])
+        if renewed and len(battles) < self.num_battles:
+            others = self._started.copy()
+            others[battles] = False
+            self._observe(others)
+        write = self._writer()
+        self._workers.for_all(self._reset_battle, [(write, b, seed_of[b], terrains[b]) for b in battles])
         self._started[battles] = True
         self._all_started = bool(self._started.all())
-        if renewed and len(battles) < self.num_battles:
-            self.observe()
         for observer in tuple(self.observers):
             observer.on_reset(battles)
 
@@ -222,7 +225,10 @@ class BattleEngine:
 
     @property
     def observations(self) -> NDArray[np.float32]:
-        """(B, M, D) float32: the current observations, which the next call may overwrite."""
+        """(B, M, D) float32: the current observations, which the next call may overwrite.
+
+        Environments return parts of this array: what their callers change shows here until the next call.
+        """
         return self.observation_rows.by_mech()
 
     @property
@@ -387,10 +393,13 @@ class BattleEngine:
         """Write the present observations of all battles again; those of battles that were never reset are zeros."""
         self._bind_kernels()
         self.observation_rows.renew()
-        self.observation_rows.array[:] = 0.0
-        write = self._writer()
-        for b in np.flatnonzero(self._started).tolist():
-            write(b, b + 1, OBSERVE)
+        self._observe(self._started)
+
+    def _observe(self, battles: NDArray[np.bool_]) -> None:
+        """Write the present observations of some battles (B,), and zeros for those that were never reset."""
+        self.observation_rows.array[self.observation_rows.places[~self._started]] = 0.0
+        numbers = np.flatnonzero(battles).tolist()
+        self._workers.for_all(self._writer(), [(b, b + 1, OBSERVE) for b in numbers])
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -406,9 +415,9 @@ class BattleEngine:
         own["_global_states"] = copy(self._global_states)
         return self.__dict__ | own | {"_bound": (None,) * 3}
 
-    def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
+    def _reset_battle(self, write: Callable[..., None], b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)
-        self._writer()(b, b + 1, PERCEIVE)
+        write(b, b + 1, PERCEIVE)
 
     def _writer(self) -> Callable[..., None]:
         """The kernel that takes decisions, and writes into the present array of observations."""

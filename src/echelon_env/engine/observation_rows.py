@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from echelon_env.layout.observations import OBSERVATION_DIM
 
 SPARE = 4
-"""Arrays' memories that are kept for the next ones. Two or three are in use by turns in most loops."""
+"""Memories that are kept for the next arrays. Most loops use two or three by turns."""
 
 Write = Callable[..., None]
 
@@ -20,8 +20,8 @@ Write = Callable[..., None]
 class ObservationRows:
     """Observations as rows of an array, in the order of the mechs until `set_places`.
 
-    An array that has been lent is not written again while anything refers to it or to a part of it. Then its memory is
-    used again: memory that is new to the caches costs as much as a copy.
+    An array that has been lent is not written again while anything refers to it or to a part of it. When nothing does
+    any more, its memory becomes that of a later array: memory that no cache holds costs as much as a copy.
 
     Attributes
     ----------
@@ -37,13 +37,16 @@ class ObservationRows:
         self.places = np.arange(battles * mechs).reshape(battles, mechs)
         self._in_order = True
         self._free: list[_Memory] = []
+        self._in_use: dict[int, _Memory] = {}  # by its identity
         self._take()
+        self._lent = False
 
     def writer(self, bind: Callable[..., Write]) -> Write:
         """What `bind` makes of the places and the array: once for every memory, as that costs more than a call does."""
         memory = self._memory
         if memory.bind is not bind:
-            memory.bind, memory.write = bind, bind(self.places, memory.array)
+            memory.write = bind(self.places, memory.array)
+            memory.bind = bind
         return memory.write
 
     def lend(self) -> NDArray[np.float32]:
@@ -55,8 +58,9 @@ class ObservationRows:
         """Have another array, with any contents, if the present one has been lent. Returns whether it has."""
         if not self._lent:
             return False
-        del self.array  # if nothing else refers to it, its memory is the next
+        self.__dict__.pop("array", None)  # if nothing else refers to it, its memory is the next
         self._take()
+        self._lent = False
         return True
 
     def set_places(self, places: NDArray[np.int64]) -> None:
@@ -71,35 +75,38 @@ class ObservationRows:
     def _take(self) -> None:
         """Have an array that nobody else has."""
         memory = self._free.pop() if self._free else _Memory(self.places.size)
-        self._memory, self._lent = memory, False
-        self.array = memory.lend(self._free)
+        array = np.asarray(memory.array.data)  # of a memoryview: parts of it refer to it, not to `memory.array`
+        owner, key = weakref.ref(self), id(memory)
+
+        def release(_: object) -> None:
+            rows = owner()
+            if rows is not None:
+                free = rows._in_use.pop(key)
+                if len(rows._free) < SPARE:
+                    rows._free.append(free)
+
+        memory.watch = weakref.ref(array, release)
+        self._in_use[key] = memory
+        self._memory, self.array = memory, array
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"places": self.places, "_in_order": self._in_order, "observations": self.array.copy()}
+        state = {name: self.__dict__[name] for name in ("places", "_in_order", "_lent")}
+        return state | {"observations": self.array.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         observations = state.pop("observations")
         self.__dict__ |= state
-        self._free = []
+        self._free, self._in_use = [], {}
         self._take()
         self.array[:] = observations
 
 
 class _Memory:
-    """Memory of an array, which is free when nothing refers to the array any more."""
+    """Memory of an array, what writes there, and what watches the array."""
+
+    bind: Callable[..., Write] | None = None
+    write: Write
+    watch: weakref.ref[NDArray[np.float32]]
 
     def __init__(self, rows: int) -> None:
         self.array = np.zeros((rows, OBSERVATION_DIM), np.float32)
-        self.bind: Callable[..., Write] | None = None
-        self.write: Write
-
-    def lend(self, free: list[_Memory]) -> NDArray[np.float32]:
-        """An array here. When nothing refers to it or to a part of it, the memory joins the list, unless it is full."""
-        array = np.asarray(memoryview(self.array))  # type: ignore[arg-type]  # parts of it refer to it, not to the memory
-
-        def release(_: object) -> None:
-            if len(free) < SPARE:
-                free.append(self)
-
-        self._watch = weakref.ref(array, release)
-        return array

@@ -172,8 +172,7 @@ class AutoresetBattles:
             self._any_done = bool(self._done.any())
         final = None
         if self._any_done and self.mode == AutoresetMode.SAME_STEP:
-            # a copy: without `copy` the next battle overwrites them
-            final = FinalStep(self.battles.observations.copy(), report._replace(valid=self._done))
+            final = FinalStep(self.battles.copy_observations(), report._replace(valid=self._done))
             self._start_next()
             report = self._report(self._all, counts=False)
         return Step(self.battles.observations, rewards, terminated, truncated, report, final)

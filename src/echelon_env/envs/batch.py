@@ -40,7 +40,7 @@ class BattleBatchEnv:
     environments.
 
     The parameters are those of `BattleParallelEnv` without `render_mode`, the batch parameters of `BattleVectorEnv`
-    (`num_envs`, `num_threads`, `autoreset_mode`), and:
+    (`num_envs`, `num_threads`, `autoreset_mode`).
 
 
     Observations and actions have leading axes (B, M) in every array.

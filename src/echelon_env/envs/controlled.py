@@ -29,7 +29,7 @@ from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, 
 
 
 class ControlledBattles:
-    """B battles in which a learner controls n mechs each. Returned arrays are new: later calls do not change them.
+    """B battles in which a learner controls n mechs each. Later calls do not change the arrays that a call returns.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ControlledBattles:
     side
         The learner's team, 0 (blue) or 1 (red), or an array (B,) with the team in each battle. `reset` can change it.
     num_threads
-        Threads that share a step: the battles, and the mechs of scripted policies that are given by name.
+        Threads that share a step: the battles, and the mechs of policies that are given by name.
     maps
         The maps, see `BattleEngine`.
     seed
@@ -216,9 +216,24 @@ class ControlledBattles:
 
     @property
     def observations(self) -> NDArray[np.float32]:
-        """The current observations of the learner's mechs, (B, n, D) float32; the same array until the next call."""
+        """The current observations of the learner's mechs, (B, n, D) float32, which later calls do not change.
+
+        Most are parts of the engine's array, the same until the next call. Those of a minority of the mechs are copies:
+        who keeps a part keeps the array.
+        """
+        rows = self.engine.observation_rows
+        if 2 * self._assigned.own.numbers.size < rows.places.size:
+            return self.copy_observations()
+        rows.lend()
+        return self._own_observations()
+
+    def copy_observations(self) -> NDArray[np.float32]:
+        """A copy of `observations`: before battles start again, it costs less than another array for the engine."""
+        return self._own_observations().copy()
+
+    def _own_observations(self) -> NDArray[np.float32]:
         own = self._assigned.own.numbers
-        return self.engine.observation_rows.lend()[: own.size].reshape(*own.shape, -1)
+        return self.engine.observation_rows.array[: own.size].reshape(*own.shape, -1)
 
     def observations_of(self, role: str) -> NDArray[np.float32]:
         """The current observations (B, m, D) float32 of a policy's mechs, valid until the next call."""

@@ -249,7 +249,7 @@ def _fight(
         yield arena
         while not arena.battle_over.all():
             for player, policy, mechs in zip(players, policies, rows, strict=True):
-                seen = observations[:, mechs].copy()  # a policy may keep it; the arena reuses its own array
+                seen = observations[:, mechs].copy()  # contiguous, and no part of what the other player sees
                 given = policy.act(seen.reshape(-1, engine.observation_dim))
                 shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
                 checked = read_actions(given, shape, f"actions of the player {player.name!r}")
@@ -257,8 +257,9 @@ def _fight(
             observations = arena.step(actions)[0]
             yield arena
     finally:
-        for policy in policies:
-            close_policy(policy)
+        with contextlib.ExitStack() as stack:
+            for policy in policies:
+                stack.callback(close_policy, policy)
 
 
 def _make_policies(

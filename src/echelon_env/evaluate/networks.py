@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ from echelon_env.opponents.policy import check_observations
 
 UNTRAINED = "untrained"
 """Name of a player with random weights, which the trainer adds."""
+
+LEAST_ROWS = 8
+"""Rows of the smallest range that a thread takes, but for the last: fewer cost less than waking a thread does."""
 
 Floats = NDArray[np.float32]
 
@@ -48,9 +51,11 @@ class NetworkPolicy:
         self, network: Network, config: BattleConfig, noise: BattleNoise, *, action_mode: ActionMode = "sampled"
     ) -> None:
         mode = ACTION_MODES.index(check_action_mode(action_mode))
-        self._act = SharedKernel(
-            lambda: act_by_network.bind(*prepare_network(network, config), mode), noise.num_threads
-        )
+
+        def bind() -> Callable[..., None]:
+            return act_by_network.bind(*prepare_network(network, config), mode)
+
+        self._act = SharedKernel(bind, noise.num_threads, LEAST_ROWS)
         self._noise = noise
         rows = len(noise.seeds) * noise.team_size
         self._begins = np.ones(rows, np.bool_)

@@ -87,7 +87,8 @@ class Player:
 
     name: str
     action_mode: str  # "scripted", "uniform", "none", or one of `ACTION_MODES` for networks
-    make: Callable[[BattleConfig, BattleNoise], Policy]  # makes a new policy for the rows of the noise's battles
+    make: Callable[[BattleConfig, BattleNoise], Policy]
+    """Makes a new policy for the rows of the noise's battles. At their end its `close` is called, if it has one."""
     battle: BattleConfig | None = None  # training configuration, None if it was not trained
     trained_maps: frozenset[str] | None = None  # content hashes of the training maps, None if unknown
     identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)

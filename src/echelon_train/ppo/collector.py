@@ -120,7 +120,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
                 clipped_actions = policy.environment_actions(actions).cpu().numpy()
             if teacher is not None:
                 clipped_actions = self._label(teacher, n_steps, clipped_actions)
-            store(buffer.observations, n_steps, observations)  # the environment may overwrite them in its step
+            store(buffer.observations, n_steps, observations)  # environments of others may overwrite them in a step
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             num_active = env.num_envs if active is None else int(active.sum())
             self.num_timesteps += num_active

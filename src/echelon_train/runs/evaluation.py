@@ -135,7 +135,7 @@ def evaluate(
         Seeds of the maps instead, all different, in `EVALUATION_SEEDS`: one for every two battles. The first maps are
         those against the first opponent.
     num_threads
-        Threads that step the battles; changes speed, not the result.
+        Threads that share the battles and the players' mechs; changes speed, not the result.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.submission.document import SubmissionError
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy
+from echelon_env.opponents.policy import close_policy
 
 Floats = NDArray[np.float32]
 
@@ -71,6 +72,10 @@ class Recorder:
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Reset the rows of the other policy."""
         self._policy.reset(mask)
+
+    def close(self) -> None:
+        """Close the other policy."""
+        close_policy(self._policy)
 
     def act(self, observations: Floats) -> Floats:
         """The actions of the other policy."""
