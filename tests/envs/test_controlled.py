@@ -143,10 +143,10 @@ def test_everyone_observes_the_own_mechs_and_may_keep_and_change_the_arrays(cont
 @pytest.mark.parametrize("keep", [0, 1, 2, 9])
 def test_memory_of_observations_that_nobody_has_is_used_again(keep):
     """A part of an array counts as the array. At most a few memories are kept."""
-    battles = ControlledBattles("duel", 2, opponent="novice", max_steps=50)
-    kept, addresses = deque([battles.reset([1, 2])[1:, 0]], keep), set()
+    battles = ControlledBattles("duel", 8, opponent="novice", max_steps=50)
+    kept, addresses = deque([battles.reset(range(8))[1:, 0]], keep), set()
     for number in range(30):
-        observations = battles.step(np.zeros((2, 1, ACTION_DIM), np.float32))[0]
+        observations = battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))[0]
         addresses.add(observations.ctypes.data)
         kept.append(observations[1:, 0])
         del observations
@@ -173,7 +173,7 @@ PARTS = (
 def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(seed):
     """They keep parts of them, change them, reset some battles, and copy, restore and change the environment."""
     rng = np.random.default_rng(seed)
-    count, control = int(rng.integers(1, 5)), ("pilot", "team", "all")[seed % 3]
+    count, control = int(rng.integers(2, 6)), ("pilot", "team", "all")[seed % 3]
     options = {"maps": 3, "max_steps": int(rng.integers(5, 20))}
     battles = ControlledBattles("trio", count, control=control, num_threads=1 + seed % 2, **options)
     twin, kept = BattleEngine("trio", count, **options), deque(maxlen=5)
@@ -221,24 +221,24 @@ def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(see
 
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
 def test_ends_of_battles_observe_no_other_battle_again(mode, monkeypatch):
-    envs = BattleBatchEnv("duel", 3, autoreset_mode=mode, max_steps=4)
+    envs = BattleBatchEnv("skirmish", 3, autoreset_mode=mode, max_steps=4)
     envs.reset(seed=0)
     envs.engine.state.battles["step_count"][:] = 0, 1, 2
     monkeypatch.setattr(envs.engine, "_observe", None)
     for _ in range(8):
-        envs.step(np.zeros((3, 2, ACTION_DIM), np.float32))
+        envs.step(np.zeros((3, 10, ACTION_DIM), np.float32))
 
 
 def test_who_keeps_a_pilots_observations_keeps_no_others():
     battles = ControlledBattles("trio", 2, control="pilot")
     assert battles.reset([1, 2]).base is None
-    team = ControlledBattles("trio", 2, control="team").reset([1, 2])
+    team = ControlledBattles("trio", 4, control="team").reset(range(4))
     assert team.base.nbytes == 2 * team.nbytes
 
 
 def test_kept_observations_do_not_keep_the_engine():
-    battles = ControlledBattles("duel", 2)
-    kept, engine = battles.reset([1, 2]), weakref.ref(battles.engine.state.voxels)
+    battles = ControlledBattles("duel", 8)
+    kept, engine = battles.reset(range(8)), weakref.ref(battles.engine.state.voxels)
     before = kept.copy()
     battles.close()
     gc.disable()
@@ -252,17 +252,17 @@ def test_kept_observations_do_not_keep_the_engine():
 
 @pytest.mark.parametrize("where", ["_Memory", "np.asarray"])
 def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
-    battles, twin = ControlledBattles("duel", 2), ControlledBattles("duel", 2)
-    kept = [battles.reset([1, 2])]
+    battles, twin = ControlledBattles("duel", 8), ControlledBattles("duel", 8)
+    kept = [battles.reset(range(8))]
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"echelon_env.engine.observation_rows.{where}", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        battles.step(np.zeros((2, 1, ACTION_DIM), np.float32))
+        battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))
     monkeypatch.undo()
-    np.testing.assert_array_equal(battles.reset([3, 4]), twin.reset([3, 4]))
+    np.testing.assert_array_equal(battles.reset(range(8)), twin.reset(range(8)))
     assert len(kept) == 1
 
 

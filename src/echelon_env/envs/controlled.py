@@ -27,6 +27,9 @@ from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
 from echelon_env.opponents.policy import check_resumable, close_policy
 from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, part_of, without
 
+FEWEST_LENT = 16
+"""Rows of the smallest array of observations that callers get: smaller ones are copied faster than replaced."""
+
 
 class ControlledBattles:
     """B battles in which a learner controls n mechs each. Later calls do not change the arrays that a call returns.
@@ -105,6 +108,8 @@ class ControlledBattles:
         self._assigned = Assignment(config, control, self._pilot, check_sides(side, num_battles))
         self.num_controlled = self._assigned.own.numbers.shape[1]
         self.engine.observation_rows.set_places(self._assigned.places)
+        rows = self._assigned.places.size
+        self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
 
     def reset(
         self,
@@ -218,13 +223,12 @@ class ControlledBattles:
     def observations(self) -> NDArray[np.float32]:
         """The current observations of the learner's mechs, (B, n, D) float32, which later calls do not change.
 
-        Most are parts of the engine's array, the same until the next call. Those of a minority of the mechs are copies:
-        who keeps a part keeps the array.
+        They are a part of the engine's array, the same until the next call, or a copy: of few rows, as it costs less,
+        and of a minority of the mechs, as who keeps a part keeps the array.
         """
-        rows = self.engine.observation_rows
-        if 2 * self._assigned.own.numbers.size < rows.places.size:
+        if not self._lends:
             return self.copy_observations()
-        rows.lend()
+        self.engine.observation_rows.lend()
         return self._own_observations()
 
     def copy_observations(self) -> NDArray[np.float32]:
@@ -311,7 +315,10 @@ class ControlledBattles:
             return
         observations = self.observations_of(role).reshape(rows.numbers.size, -1)
         if role not in self._named:  # the caller's policy may keep them
-            self.engine.observation_rows.lend()
+            if self._lends:
+                self.engine.observation_rows.lend()
+            else:
+                observations = observations.copy()
         actions = policy.act(observations)
         shape = (rows.numbers.size, self.engine.action_dim)
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
