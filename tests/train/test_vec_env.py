@@ -1,5 +1,6 @@
 import dataclasses
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -272,6 +273,18 @@ def test_a_central_critic_observes_the_global_state(scenario, mechs):
             assert seen["state"][row, Clock.TIME_LEFT] == 1.0
     assert sides == {0, 1}
     assert ends == 2 * env.num_envs
+
+
+def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
+    before, given = {*threading.enumerate()}, opponents.make("novice", 0, "skirmish", num_threads=2)
+    for opponent, left in (("novice", 0), (given, 1)):
+        env = BattleVecEnv("skirmish", 8, opponent=opponent, num_threads=2)
+        env.reset()
+        env.step(random_actions(env, 1)[0])
+        assert len({*threading.enumerate()} - before) == 2
+        env.close()
+        assert len({*threading.enumerate()} - before) == left  # who made a policy closes it
+    given.close()
 
 
 @pytest.mark.parametrize("self_play", [0, 2])
