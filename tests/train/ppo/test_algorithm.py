@@ -387,8 +387,10 @@ def test_memory_is_constant_over_200_updates():
     model = make_model(RandomVecEnv(4), batch_size=32, n_epochs=1, recompute_advantages=True)
     model.learn(20 * 64)
     process = psutil.Process()
-    tensors, resident = live_tensors(), process.memory_info().rss
-    model.learn(200 * 64, reset_num_timesteps=False)
-    assert live_tensors() <= tensors
+    tensors, resident = live_tensors(), [process.memory_info().rss]
+    for _ in range(2):  # the allocator may grow once, after other tests; a leak grows again
+        model.learn(200 * 64, reset_num_timesteps=False)
+        assert live_tensors() <= tensors
+        resident.append(process.memory_info().rss)
     # a rollout's tensors are 20 kB; leaking 200 of them would be 4 MB, and their graphs far more
-    assert process.memory_info().rss - resident < 3 * 2**20
+    assert np.diff(resident).min() < 3 * 2**20
