@@ -221,8 +221,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Observations:
         """Restore the `state_arrays` of an environment that was created with the same arguments.
 
-        Only `num_threads`, `central` and `state_mechs` may differ. Returns the current `Observations`, as
-        `reset` does.
+        Only `num_threads`, `central` and `state_mechs` may differ. Returns the current `Observations`, as `reset` does.
 
         Raises ValueError, with nothing changed, if the arrays are invalid or of another environment, and `ConfigError`
         for an opponent that is not `Resumable`.

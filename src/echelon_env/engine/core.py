@@ -22,8 +22,9 @@ from echelon_env.engine.maps import Maps, map_pool
 from echelon_env.engine.observation_rows import ObservationRows
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
+from echelon_env.engine.results import BattleResults
 from echelon_env.engine.starting import BattleStarter
-from echelon_env.engine.state import BLUE, SCRATCH, STATISTICS, State
+from echelon_env.engine.state import BLUE, SCRATCH, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
@@ -38,7 +39,7 @@ class NotResetError(RuntimeError):
     """Raised for a step of battles that have never been reset."""
 
 
-class BattleEngine:
+class BattleEngine(BattleResults):
     """B battles of one configuration, stepped together on plain arrays.
 
     Mechs are rows: team blue's first, then red's, in roster order. A finished battle does not change (zero rewards, no
@@ -101,7 +102,6 @@ class BattleEngine:
         """(B, M, A) float32: the actions that `advance` plays, which it cleans in place."""
         self._started = np.zeros(self.num_battles, np.bool_)
         self._all_started = False
-        self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self.maps = map_pool(maps, self.config)
         self._starter = BattleStarter(self.config, self.state, self.maps)
         self._global_states = GlobalStates((len(self.config.blue), len(self.config.red)))
@@ -230,64 +230,6 @@ class BattleEngine:
         Environments return parts of this array: what their callers change shows here until the next call.
         """
         return self.observation_rows.by_mech()
-
-    @property
-    def alive(self) -> NDArray[np.bool_]:
-        """(B, M) bool: whether each mech is alive."""
-        return np.array(self.state.mechs["alive"], np.bool_)
-
-    @property
-    def battle_over(self) -> NDArray[np.bool_]:
-        """(B,) bool: whether each battle is over."""
-        return np.array(self.state.battles["over"], np.bool_)
-
-    @property
-    def winner(self) -> NDArray[np.int8]:
-        """(B,) int8: 0 blue, 1 red, -1 draw; valid where `battle_over`."""
-        return np.array(self.state.battles["winner"])
-
-    @property
-    def reason(self) -> NDArray[np.int8]:
-        """(B,) int8: why each battle is over, an index into `echelon_env.engine.state.REASONS`."""
-        return np.array(self.state.battles["reason"])
-
-    @property
-    def bad_actions(self) -> NDArray[np.int32]:
-        """(B, M) int32: non-finite action entries in the last step."""
-        return np.array(self.state.mechs["bad_actions"])
-
-    def events(self, battle: int = 0) -> NDArray[Any]:
-        """(E,) EVENT records (see `echelon_env.engine.state`): what happened in a battle's last decision, in order."""
-        return np.array(self.state.events[battle, : self.state.battles["num_events"][battle]])
-
-    @property
-    def statistics(self) -> NDArray[Any]:
-        """(B, M) STATISTICS records of each mech in its battle so far."""
-        return np.array(self.state.statistics)
-
-    @property
-    def team_statistics(self) -> NDArray[Any]:
-        """(B, 2) STATISTICS records: the sums of `statistics` over blue and over red."""
-        totals = np.zeros((self.num_battles, 2), STATISTICS)
-        for name in STATISTICS.names or ():
-            for team, mechs in enumerate(self._teams):
-                totals[name][:, team] = self.state.statistics[name][:, mechs].sum(axis=1)
-        return totals
-
-    @property
-    def shots(self) -> NDArray[np.int32]:
-        """(B, M, W) int32: shots in the battle so far, by mech and weapon of the catalogue."""
-        return np.array(self.state.shots)
-
-    @property
-    def hits(self) -> NDArray[np.int32]:
-        """(B, M, W) int32: direct hits in the battle so far, by mech and weapon of the catalogue."""
-        return np.array(self.state.hits)
-
-    @property
-    def reward_components(self) -> NDArray[np.float32]:
-        """(B, M, K) float32: the last step's reward by component, in the order of `config.REWARD_COMPONENTS`."""
-        return self.out.components
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights of later decisions; battles in progress continue.

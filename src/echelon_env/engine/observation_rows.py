@@ -73,7 +73,7 @@ class ObservationRows:
         return self.array.reshape(*self.places.shape, -1) if self._in_order else self.array[self.places]
 
     def _take(self) -> None:
-        """Have an array that nobody else has."""
+        """Have an array to which nothing else refers."""
         memory = self._free.pop() if self._free else _Memory(self.places.size)
         array = np.asarray(memory.array.data)  # of a memoryview: parts of it refer to it, not to `memory.array`
         owner, key = weakref.ref(self), id(memory)

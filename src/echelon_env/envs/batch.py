@@ -39,9 +39,8 @@ class BattleBatchEnv:
     A sub-environment is done when none of its rows is present. The autoreset modes are those of Gymnasium's vector
     environments.
 
-    The parameters are those of `BattleParallelEnv` without `render_mode`, the batch parameters of `BattleVectorEnv`
+    The parameters are those of `BattleParallelEnv` without `render_mode`, and the batch parameters of `BattleVectorEnv`
     (`num_envs`, `num_threads`, `autoreset_mode`).
-
 
     Observations and actions have leading axes (B, M) in every array.
 
