@@ -33,6 +33,8 @@ from echelon_env.config.schema import MAX_VALUE
 from echelon_train.config import TrainConfig
 
 MAX_SHOWN = 70  # characters of a value
+OWN_PACKAGES = "echelon_env", "echelon_train"
+"""Packages whose classes show what they inherit, unless others are among their bases."""
 
 
 def canonical() -> dict[tuple[str, str], str]:
@@ -73,7 +75,9 @@ def _entry(module: str, public: str) -> str:
     value = getattr(importlib.import_module(module), public)
     dotted = f"{module}.{public}"
     if inspect.isclass(value):
-        return f".. auto{'exception' if issubclass(value, Exception) else 'class'}:: {dotted}\n   :members:"
+        own = all(each.__module__.partition(".")[0] in OWN_PACKAGES for each in value.__mro__[:-1])
+        inherited = "\n   :inherited-members:" if own and len(value.__mro__) > 2 else ""
+        return f".. auto{'exception' if issubclass(value, Exception) else 'class'}:: {dotted}\n   :members:{inherited}"
     if inspect.isfunction(inspect.unwrap(value)):
         return f".. autofunction:: {dotted}"
     shown = " ".join(str(value).split()) if isinstance(value, (type(int | str), types.GenericAlias)) else repr(value)
