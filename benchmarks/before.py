@@ -8,7 +8,7 @@ import os
 import statistics
 import subprocess
 import sys
-import tarfile
+import zipfile
 from pathlib import Path
 
 from benchmarks.apis import AEC_ENV, BATCH_ENV, ENGINE, PARALLEL_ENV, VECTOR_ENV
@@ -85,12 +85,12 @@ def tree_of(commit: str, directory: Path) -> Path:
     folder = directory / f"echelon-{commit[:10]}"
     if not (folder / WHOLE).exists():
         tell(f"before: building commit {commit[:10]}")
-        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True)
+        archive = subprocess.run(["git", "archive", "--format=zip", commit], cwd=ROOT, capture_output=True)
         if archive.returncode:
             raise PeerError(f"git archive: {archive.stderr.decode(errors='replace').strip()}")
         folder.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-            files.extractall(folder, filter="data")
+        with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
+            files.extractall(folder)
         run([sys.executable, "-m", "native"], cwd=folder, env=_paths(folder))
         write_bytes(folder / WHOLE, commit.encode())
     return folder
