@@ -19,6 +19,7 @@ from benchmarks.gpu.learning import learning
 from benchmarks.gpu.memory import memory
 from benchmarks.gpu.opponents import opponents
 from benchmarks.gpu.page import PUBLISHED, write_page
+from benchmarks.gpu.processes import processes
 from benchmarks.gpu.results import PARTS, Entry, Run, append
 from benchmarks.gpu.setting import Setting, describe
 from benchmarks.gpu.speed import speed
@@ -27,9 +28,10 @@ from benchmarks.gpu.tests import tests
 MEASURE: dict[str, tuple[Callable[[Setting], None], float]] = {
     "tests": (tests, 150.0),
     "equality": (equality, 180.0),
-    "speed": (speed, 360.0),
-    "opponents": (opponents, 120.0),
-    "memory": (memory, 105.0),
+    "speed": (speed, 300.0),
+    "opponents": (opponents, 105.0),
+    "memory": (memory, 90.0),
+    "processes": (processes, 90.0),
     "learning": (learning, 420.0),
 }
 """Every part, and the seconds after which it is stopped, without its set-up."""

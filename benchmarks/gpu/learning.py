@@ -47,8 +47,8 @@ def learning(setting: Setting) -> None:
         shutil.rmtree(folder)
 
 
-def command(setting: Setting, device: str, out: Path) -> list[str]:
-    """The run's command: schedules follow the clock, so both runs anneal alike."""
+def command(setting: Setting, device: str, out: Path, **changes: Any) -> list[str]:
+    """The run's command, with changes of its options: schedules follow the clock, so both runs anneal alike."""
     half = max(1, cores() // 2)
     sizes = {"battles": 2, "ppo.n-steps": 16, "ppo.batch-size": 80, "maps": 2, "network.width": 16, "steps": 640}
     full = {
@@ -57,7 +57,7 @@ def command(setting: Setting, device: str, out: Path) -> list[str]:
     }  # fmt: skip
     options = {
         **SETTINGS, **alternatives(setting, sizes, full), "device": device, "threads": half, "torch-threads": half,
-        "out": out,
+        "out": out, **changes,
     }  # fmt: skip
     given = itertools.chain.from_iterable((f"--{name}", str(value)) for name, value in options.items())
     return [sys.executable, "-m", "echelon_train", "skirmish", *given]

@@ -21,6 +21,7 @@ TITLES = {
     "speed": "The training loop",
     "opponents": "Opponents and matches",
     "memory": "Memory",
+    "processes": "Processes that share the GPU",
     "learning": "Six minutes of learning",
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 from echelon_env.storage.atomic import write_json
 
 SCHEMA = 1
-PARTS = ("tests", "equality", "speed", "opponents", "memory", "learning")
+PARTS = ("tests", "equality", "speed", "opponents", "memory", "processes", "learning")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
 from benchmarks.gpu import __main__ as command  # noqa: E402
-from benchmarks.gpu import equality, learning, page, setting, speed  # noqa: E402
+from benchmarks.gpu import equality, learning, page, processes, setting, speed  # noqa: E402
 from benchmarks.gpu import tests as cuda_tests  # noqa: E402
 from benchmarks.gpu.results import PARTS, Entry, Run, append, last_of_each, read  # noqa: E402
 from benchmarks.gpu.setting import Setting, products  # noqa: E402
@@ -128,8 +128,15 @@ class TestParts:
             Entry("a.two", {}, "it broke"),
         ]
 
-    def test_a_run_without_metrics_has_no_curve(self, tmp_path):
-        assert learning.curve(tmp_path / "none") == {}
+    def test_a_run_without_metrics_has_no_curve_and_no_rate(self, tmp_path):
+        assert learning.curve(tmp_path / "none") == processes.rate(tmp_path / "none") == {}
+
+    def test_the_first_iteration_does_not_count(self, tmp_path):
+        """It took 10 s, the two others 1 s each."""
+        lines = [{"time/total_timesteps": 1000 * n, "time/fps": 1000 * n / (9 + n)} for n in (1, 2, 3)]
+        lines.append({"time/total_timesteps": 3000})  # of an evaluation
+        (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        assert processes.rate(tmp_path) == pytest.approx({"decisions/s": 1000.0, "iterations": 2})
 
 
 class TestCases:

@@ -57,34 +57,41 @@ def local_group(rank: int, size: int, store: Path) -> Iterator[None]:
     store
         The file that they connect through; it does not exist yet.
     """
-    os.environ["LOCAL_RANK"] = str(rank)
+    os.environ |= {"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}  # as torchrun does
     try:
         with _connected(rank=rank, world_size=size, init_method=store.absolute().as_uri()):
             yield
     finally:
-        del os.environ["LOCAL_RANK"]
+        del os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]
 
 
 @contextlib.contextmanager
 def _connected(**arguments: Any) -> Iterator[None]:
     """Connect processes within the block, with these arguments of torch or else torchrun's environment.
 
-    CPU tensors are exchanged by Gloo, CUDA tensors by NCCL. The timeout is long because the other processes wait while
-    the first one evaluates, generates maps and writes files.
+    The timeout is long because the other processes wait while the first one evaluates, generates maps and writes files.
     """
-    cuda = torch.cuda.is_available() and torch.distributed.is_nccl_available()
-    if cuda and local_rank() < torch.cuda.device_count():
-        torch.cuda.set_device(local_rank())
-    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_TIMEOUT, **arguments)
+    if torch.cuda.is_available():
+        torch.cuda.set_device(local_gpu())
+    torch.distributed.init_process_group(backend(), timeout=_TIMEOUT, **arguments)
     try:
         yield
     finally:
         torch.distributed.destroy_process_group()
 
 
-def local_rank() -> int:
-    """The rank of this process on its machine."""
-    return int(os.environ.get("LOCAL_RANK", "0"))
+def backend() -> str:
+    """What exchanges tensors: NCCL those on GPUs if every process of this machine has its own, Gloo all others.
+
+    NCCL refuses processes that share a GPU. Gloo knows two operations on CUDA tensors, broadcast and all-reduce.
+    """
+    own = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= torch.cuda.device_count()
+    return "cpu:gloo,cuda:nccl" if own and torch.distributed.is_nccl_available() else "gloo"
+
+
+def local_gpu() -> int:
+    """The number of this process's GPU on its machine. Processes take turns; with more of them they share GPUs."""
+    return int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count()
 
 
 def rank() -> int:
@@ -179,7 +186,7 @@ def sync_running_stats(stats: Sequence[RunningStats]) -> Iterator[None]:
         each.running.zero_()
     yield
     for each, kept in zip(stats, before, strict=True):
-        own = each.moments()
+        own = each.moments().cpu()  # as shared GPUs have no all-gather
         parts = [torch.empty_like(own) for _ in range(world_size())]
         torch.distributed.all_gather(parts, own)
         each.running.copy_(kept)

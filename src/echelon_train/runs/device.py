@@ -11,9 +11,9 @@ from echelon_train.ppo import distributed
 def resolve_device(name: str) -> torch.device:
     """The device of a name: ``cpu``, ``cuda``, ``cuda:<n>``, or ``auto`` (CUDA where there is one).
 
-    In a distributed run ``cuda`` is the CUDA device of the process's local rank.
+    In a distributed run ``cuda`` is the process's own CUDA device, or a shared one if there are fewer than processes.
 
-    Raises DeviceError if there is no such device, or if several processes would share one.
+    Raises DeviceError if there is no such device, and for the number of one in a distributed run.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -28,8 +28,8 @@ def resolve_device(name: str) -> torch.device:
             raise DeviceError("device 'cuda': this machine or this build of torch has no CUDA; use --device cpu")
         if distributed.world_size() > 1:
             if device.index is not None:
-                raise DeviceError(f"device {name!r}: in a distributed run use 'cuda', which gives each process its own")
-            device = torch.device("cuda", distributed.local_rank())
+                raise DeviceError(f"device {name!r}: in a distributed run use 'cuda', which distributes the devices")
+            device = torch.device("cuda", distributed.local_gpu())
         if device.index is not None and device.index >= torch.cuda.device_count():
             raise DeviceError(f"device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
     return device

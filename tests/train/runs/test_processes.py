@@ -43,6 +43,15 @@ def test_it_is_the_run_that_torchrun_makes(tmp_path):
     assert load_checkpoint(ours).steps >= 768
 
 
+@pytest.mark.cuda
+def test_two_processes_train_on_one_gpu(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    arguments = [*RUN, "--device", "cuda", "--eval-every", "0", "--steps", "512", "--out", "run"]
+    finish(start(arguments, tmp_path))
+    finish(start(["--resume", "run", "--steps", "768"], tmp_path, processes=None))
+    assert load_checkpoint(tmp_path / "run").steps >= 768
+
+
 @pytest.mark.slow
 def test_a_budget_of_games_counts_those_of_all_processes(tmp_path):
     arguments = [*RUN, "--steps", "100_000", "--eval-every", "0", "--games", "40", "--out", "run"]
