@@ -1,4 +1,4 @@
-"""All tests that are marked ``cuda``, in a process of their own."""
+"""All tests that are marked ``cuda``, those of each file in a process of their own."""
 
 from __future__ import annotations
 
@@ -13,26 +13,39 @@ from benchmarks.gpu.setting import Setting
 from benchmarks.machine import ROOT
 
 OUTCOMES = ("passed", "failed", "skipped")
+LAST = "test_cuda.py"
+"""It compiles, which takes minutes."""
 
 
 def tests(setting: Setting) -> None:
-    """Run the tests; every one that fails is an entry with its error."""
+    """Run the tests, file by file; every one that fails is an entry with its error."""
+    for file in files():
+        for entry in results(file, max(0.0, setting.seconds - setting.elapsed)):
+            setting.keep(entry)
+
+
+def files() -> list[Path]:
+    """The files with such tests."""
+    found = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda file: (file.name == LAST, file))
+    return [file for file in found if "\n@pytest.mark.cuda\n" in file.read_text(encoding="utf-8")]
+
+
+def results(file: Path, seconds: float) -> list[Entry]:
+    """The counts of a file, and its failures."""
+    name = str(file.relative_to(ROOT))
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-m", "cuda", "-p", "no:cacheprovider", f"--junitxml={report}"]
         try:
-            code = subprocess.run([*command, "tests/train"], cwd=ROOT, timeout=setting.seconds).returncode
+            code = subprocess.run([*command, name], cwd=ROOT, timeout=seconds).returncode
         except subprocess.TimeoutExpired:
-            setting.keep(Entry("all tests", {}, f"not done after {setting.seconds:.0f} s"))
-            return
+            return [Entry(name, {}, f"not done after {seconds:.0f} s")]
         if not report.exists():
-            setting.keep(Entry("all tests", {}, f"pytest ended with exit code {code}"))
-            return
-        for entry in entries(ET.parse(report).getroot()):
-            setting.keep(entry)
+            return [Entry(name, {}, f"pytest ended with exit code {code}")]
+        return entries(name, ET.parse(report).getroot())
 
 
-def entries(report: ET.Element) -> list[Entry]:
+def entries(name: str, report: ET.Element) -> list[Entry]:
     """The counts of a report of pytest, and its failures."""
     counts, failed = dict.fromkeys(OUTCOMES, 0), []
     for case in report.iter("testcase"):
@@ -42,4 +55,4 @@ def entries(report: ET.Element) -> list[Entry]:
         if problem is not None:
             message = (problem.get("message") or "").strip().splitlines() or ["no message"]
             failed.append(Entry(f"{case.get('classname')}.{case.get('name')}", {}, message[0][:200]))
-    return [Entry("all tests", counts), *failed]
+    return [Entry(name, counts), *failed]

@@ -1,6 +1,7 @@
 """The benchmark of GPUs on a machine without one: its logic, its file and its page."""
 
 import json
+import os
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -123,18 +124,33 @@ class TestParts:
             '<failure message="it broke&#10;here">x</failure></testcase><testcase classname="a" name="three">'
             "<skipped/></testcase></testsuite></testsuites>"
         )
-        assert cuda_tests.entries(report) == [
+        assert cuda_tests.entries("all tests", report) == [
             Entry("all tests", {"passed": 1, "failed": 1, "skipped": 1}),
             Entry("a.two", {}, "it broke"),
         ]
+
+    @pytest.mark.parametrize(("visible", "seen"), [(None, "1"), ("", "1"), ("4,7", "7"), ("GPU-a,GPU-b", "GPU-b")])
+    def test_a_run_sees_the_gpu_that_is_measured(self, visible, seen, monkeypatch):
+        monkeypatch.delenv(processes.VISIBLE, raising=False)
+        if visible is not None:
+            monkeypatch.setenv(processes.VISIBLE, visible)
+        assert processes.environment(1)[processes.VISIBLE] == seen
+        assert processes.environment(None) == dict(os.environ)
+
+    def test_the_files_with_tests_of_gpus_are_found(self):
+        found = cuda_tests.files()
+        assert [file.name for file in found] == [
+            "test_pool.py", "test_distributions.py", "test_processes.py", "test_cuda.py",
+        ]  # fmt: skip
 
     def test_a_run_without_metrics_has_no_curve_and_no_rate(self, tmp_path):
         assert learning.curve(tmp_path / "none") == processes.rate(tmp_path / "none") == {}
 
     def test_the_first_iteration_does_not_count(self, tmp_path):
-        """It took 10 s, the two others 1 s each."""
-        lines = [{"time/total_timesteps": 1000 * n, "time/fps": 1000 * n / (9 + n)} for n in (1, 2, 3)]
-        lines.append({"time/total_timesteps": 3000})  # of an evaluation
+        """Its update took 10 s, all others and all rollouts half a second each. Lines are written before updates."""
+        times = [0.5, 11.0, 12.0, 13.0]
+        lines = [{"time/total_timesteps": 1000 * n, "time/fps": 1000 * n / time} for n, time in enumerate(times, 1)]
+        lines.append({"time/total_timesteps": 4000})  # of an evaluation
         (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         assert processes.rate(tmp_path) == pytest.approx({"decisions/s": 1000.0, "iterations": 2})
 

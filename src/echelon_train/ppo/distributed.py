@@ -71,8 +71,6 @@ def _connected(**arguments: Any) -> Iterator[None]:
 
     The timeout is long because the other processes wait while the first one evaluates, generates maps and writes files.
     """
-    if torch.cuda.is_available():
-        torch.cuda.set_device(local_gpu())
     torch.distributed.init_process_group(backend(), timeout=_TIMEOUT, **arguments)
     try:
         yield
@@ -81,17 +79,27 @@ def _connected(**arguments: Any) -> Iterator[None]:
 
 
 def backend() -> str:
-    """What exchanges tensors: NCCL those on GPUs if every process of this machine has its own, Gloo all others.
+    """What exchanges tensors: NCCL those on GPUs, unless processes share one, which NCCL refuses; Gloo all others.
 
-    NCCL refuses processes that share a GPU. Gloo knows two operations on CUDA tensors, broadcast and all-reduce.
+    Of the operations used here, Gloo has broadcast and all-reduce for CUDA tensors, but no all-gather.
     """
-    own = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= torch.cuda.device_count()
-    return "cpu:gloo,cuda:nccl" if own and torch.distributed.is_nccl_available() else "gloo"
+    nccl = torch.cuda.is_available() and torch.distributed.is_nccl_available() and not _share_gpus()
+    return "cpu:gloo,cuda:nccl" if nccl else "gloo"
 
 
 def local_gpu() -> int:
-    """The number of this process's GPU on its machine. Processes take turns; with more of them they share GPUs."""
-    return int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count()
+    """The number of this process's GPU on its machine. It need not exist if the run has several machines."""
+    rank = int(os.environ.get("LOCAL_RANK", "0"))
+    return rank % torch.cuda.device_count() if _share_gpus() else rank
+
+
+def _share_gpus() -> bool:
+    """Whether the processes share GPUs: all are on this machine, which has fewer.
+
+    On several machines they do not, because all processes must exchange tensors in the same way.
+    """
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return local == int(os.environ.get("WORLD_SIZE", local)) and local > torch.cuda.device_count()
 
 
 def rank() -> int:
@@ -186,7 +194,7 @@ def sync_running_stats(stats: Sequence[RunningStats]) -> Iterator[None]:
         each.running.zero_()
     yield
     for each, kept in zip(stats, before, strict=True):
-        own = each.moments().cpu()  # as shared GPUs have no all-gather
+        own = each.moments().cpu()  # Gloo gathers no CUDA tensors
         parts = [torch.empty_like(own) for _ in range(world_size())]
         torch.distributed.all_gather(parts, own)
         each.running.copy_(kept)

@@ -57,8 +57,8 @@ def processes(count: int, function: str, folder: str, **arguments: Any) -> Itera
         for worker in workers:
             if _line(worker) != READY:
                 raise _failure(workers, 0.0) or ProcessError("a process of the run does not start")
-        stack.enter_context(distributed.local_group(0, count, store))
         try:
+            stack.enter_context(distributed.local_group(0, count, store))
             yield
         except torch.OutOfMemoryError:
             raise

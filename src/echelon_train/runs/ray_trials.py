@@ -48,8 +48,8 @@ class RayTrials:
     """Trains the trials of a sweep on the workers of a Ray cluster; a context manager that connects to it.
 
     The workers need the same version of this package, but not the sweep's folder. Paths in the run config, as of `init`
-    and of opponents, are those of the workers. A trial takes a CPU for each thread of its processes, and a GPU if its
-    `device` is CUDA. If this process is already connected to a cluster, that cluster is used.
+    and of opponents, are those of the workers. A trial takes a CPU for each thread of its processes, and a GPU for
+    each process if its `device` is CUDA. If this process is already connected to a cluster, that cluster is used.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class _Driver:
                 claim.requeue()
                 raise
             cpus = config.processes * max(config.threads, config.torch_threads)
-            gpus = int(config.device.startswith("cuda"))
+            gpus = config.processes * config.device.startswith("cuda")
             task = self._ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, max_calls=1)(_train)
             reference = task.remote(__version__, claim.number, config.to_dict(), self._desk)
             self.running[reference] = claim, cpus

@@ -28,36 +28,65 @@ def test_cuda_numbers_are_checked(monkeypatch):
 
 
 @pytest.fixture
-def four_processes(monkeypatch):
-    """Return a function that makes this the process with a local rank, on a machine with so many GPUs."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+def machine(monkeypatch):
+    """Return a function that makes this a process of a run, on a machine with so many GPUs; and the current device."""
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
-    monkeypatch.setattr(distributed, "world_size", lambda: 4)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
 
-    def make(rank, devices):
+    def make(devices, rank=0, processes=4, on_all_machines=None):
+        total = on_all_machines or processes
+        current = []
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: devices > 0)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: devices)
-        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        monkeypatch.setattr(torch.cuda, "set_device", current.append)
+        monkeypatch.setattr(distributed, "world_size", lambda: total)
+        for name, value in {"LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": processes, "WORLD_SIZE": total}.items():
+            monkeypatch.setenv(name, str(value))
+        return current
 
     return make
 
 
-def test_several_processes_have_a_device_each(four_processes):
-    four_processes(rank=1, devices=4)
-    assert resolve_device("auto") == resolve_device("cuda") == torch.device("cuda:1")
+NCCL, GLOO = "cpu:gloo,cuda:nccl", "gloo"
+
+
+def test_several_processes_have_a_device_each(machine):
+    current = machine(devices=4, rank=1)
     assert resolve_device("cpu") == torch.device("cpu")
-    assert distributed.backend() == "cpu:gloo,cuda:nccl"
-    with pytest.raises(DeviceError, match="'cuda', which distributes the devices"):
+    assert current == []
+    assert resolve_device("auto") == resolve_device("cuda") == torch.device("cuda:1")
+    assert current == [torch.device("cuda:1")] * 2
+    assert distributed.backend() == NCCL
+    with pytest.raises(DeviceError, match="use 'cuda' in a distributed run"):
         resolve_device("cuda:0")
 
 
 @pytest.mark.parametrize(("devices", "shared"), [(1, [0, 0, 0, 0]), (2, [0, 1, 0, 1]), (3, [0, 1, 2, 0])])
-def test_processes_share_devices_where_there_are_fewer(four_processes, devices, shared):
+def test_processes_share_devices_where_there_are_fewer(machine, devices, shared):
     """NCCL would refuse them."""
     for rank, device in enumerate(shared):
-        four_processes(rank, devices)
-        assert resolve_device("auto") == resolve_device("cuda") == torch.device("cuda", device)
-        assert distributed.backend() == "gloo"
+        current = machine(devices, rank)
+        assert resolve_device("auto") == torch.device("cuda", device)
+        assert current == [torch.device("cuda", device)]
+        assert distributed.backend() == GLOO
+
+
+def test_processes_on_several_machines_share_none(machine):
+    """They might exchange tensors in different ways, and would wait for each other."""
+    machine(devices=2, rank=1, on_all_machines=8)
+    assert (distributed.backend(), resolve_device("cuda")) == (NCCL, torch.device("cuda:1"))
+    machine(devices=2, rank=2, on_all_machines=8)
+    assert distributed.backend() == NCCL
+    with pytest.raises(DeviceError, match="2 CUDA devices"):
+        resolve_device("cuda")
+
+
+def test_machines_without_cuda_or_without_nccl_use_gloo(machine, monkeypatch):
+    machine(devices=0, processes=1)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)  # a driver that is too old for this build of torch
+    assert distributed.backend() == GLOO
+    machine(devices=4)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
+    assert distributed.backend() == GLOO
 
 
 @pytest.mark.parametrize("name", ["gpu", "meta", "", "cuda:x"])
