@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.apis import BATCH_ENV, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV
+from benchmarks.before import COMMIT, RATIO
 from benchmarks.resets import KEPT, POOL_RESET
 from benchmarks.results import Results
 from benchmarks.scaling import LOOPS, OF_ONE
@@ -13,6 +14,14 @@ from benchmarks.startup import ALL, COLD, LIBRARY, WARM
 from benchmarks.tables import Cell, Table
 from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
 
+OVER_BEFORE = {
+    "engine, 16 battles of 5 v 5": (2, 1.3),
+    "engine, 16 of 10 v 10": (2, 1.3),
+    "engine, 16 of 20 v 20": (2, 1.3),
+    "PettingZoo parallel env, 1 of 5 v 5": (1.3, 1.3),
+    "PettingZoo AEC, 1 of 5 v 5": (1.5, 1.5),
+}
+"""Goals and least values of ratios to an earlier commit, by their rows."""
 HOLDS, MISSED, UNKNOWN = "yes", "NO", "-"
 
 Measured = Callable[[Results], float | None]
@@ -61,6 +70,10 @@ def _over_stock(what: str) -> Measured:
     return lambda results: results.number("training", "speed", OVER_STOCK, what)
 
 
+def _over_before(row: str) -> Measured:
+    return lambda results: results.number("before", "before", row, RATIO)
+
+
 GOALS = (
     Goal("engine, 5 v 5, live agent-steps/s", 500_000, 300_000, _engine("5 v 5")),
     Goal("engine, 10 v 10", 400_000, 250_000, _engine("10 v 10")),
@@ -87,6 +100,10 @@ GOALS = (
     Goal(
         "with resets from a pool, 10 v 10, %", 95, 90,
         lambda results: results.number("resets", "kept", KEPT["novices"], "10 v 10"),
+    ),
+    *(
+        Goal(f"{row}, x commit {COMMIT[:7]}", goal, least, _over_before(row))
+        for row, (goal, least) in OVER_BEFORE.items()
     ),
     Goal("import to first step, library, s", 1, 2, _first_step(LIBRARY), at_most=True),
     Goal("import to first step, Numba with a warm cache, s", 1.5, 3, _first_step(WARM), at_most=True),

@@ -55,7 +55,9 @@ def _part(name: str, results: Results) -> str:
 
 
 def _machine(results: Results) -> str:
-    lines = [f"{_described(results.machine)}; medians of {results.rounds} rounds."]
+    lines = [f"Medians of {results.rounds} rounds."]
+    if results.sections.keys() - results.later.keys():
+        lines = [f"{_described(results.machine)}; medians of {results.rounds} rounds."]
     runs: dict[str, list[str]] = {}
     for name, machine in results.later.items():
         runs.setdefault(_described(machine), []).append(name)
