@@ -89,7 +89,8 @@ def test_a_broken_command_is_reported_in_one_line_and_the_others_work(source, re
 @pytest.mark.long
 def test_no_package_replaces_a_command_of_another(install, capsys):
     install("third", COMMAND, "[echelon.commands]\nbench = third_module\ngreet = third_module\n")
-    declared = "[echelon.commands]\ngreet = fourth_module\n\n[echelon.players]\nuntrained = fourth_module\n"
+    players = "[echelon.players]\nnovice = fourth_module\nuntrained = fourth_module\n"
+    declared = f"[echelon.commands]\ngreet = fourth_module\n\n{players}"
     install("fourth", COMMAND.replace("hello", "goodbye"), declared)
     assert main(["greet"]) == 3
     printed = capsys.readouterr()
@@ -97,6 +98,7 @@ def test_no_package_replaces_a_command_of_another(install, capsys):
     assert printed.err.splitlines() == [
         "echelon: 'bench' of third is ignored: echelon-env declares it in echelon.commands",
         "echelon: 'greet' of third is ignored: fourth declares it in echelon.commands",
+        "echelon: 'novice' of fourth is ignored: the name is taken",
         "echelon: 'untrained' of fourth is ignored: echelon-env declares it in echelon.players",
     ]
     assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,8 @@ def test_the_order_and_weights_of_zero_do_not_count():
     ("value", "message"),
     [
         ("novise", "opponent: unknown opponent 'novise'; did you mean 'novice'"),
+        ("novise", r"\(valid: champion, .*trivial, veteran; in training also self\)"),
+        (str(Path(__file__).parent), "did you mean 'policy:/"),
         (3, "unknown opponent 3"),
         ("policy:", "expected policy:PATH with the path"),
         ("expert@", "expected 'auto' or key=value"),

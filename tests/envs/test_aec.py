@@ -64,10 +64,14 @@ def test_wrong_calls_are_refused(caplog):
         list(made.agent_iter())
     assert list(made.agent_iter(0)) == []
     idle = np.zeros(made.action_space("blue_0").shape, np.float32)
+    for agent in ("blue_0", "red_0"):  # each in its own step, which it can repeat
+        for wrong in (idle[1:], None, "forward"):
+            with pytest.raises(ValueError, match=f"action of '{agent}'"):
+                made.step(wrong)
+        assert made.agent_selection == agent
+        if agent == "blue_0":
+            made.step(idle)
     made.step(idle)
-    with pytest.raises(ValueError, match="action of 'red_0'"):
-        made.step(idle[1:])
-    made.step(idle)  # the same agent again
     assert made.truncations == {"blue_0": True, "red_0": True}
     with pytest.raises(AssertionError, match="expected the action None"):
         made.step(idle)
@@ -76,3 +80,20 @@ def test_wrong_calls_are_refused(caplog):
     assert made.agents == []
     made.step(None)
     assert "step() called after all agents" in caplog.text
+
+
+@pytest.mark.parametrize("action", ["continuous", "multi_discrete"])
+def test_a_caller_may_use_the_memory_of_an_action_again(action):
+    made, other = env("duel-open", action=action, max_steps=5), parallel_env("duel-open", action=action, max_steps=5)
+    made.reset(seed=0)
+    expected, _ = other.reset(seed=0)
+    memory = np.zeros(made.action_space("blue_0").shape, made.action_space("blue_0").dtype)
+    while made.agents:
+        actions = {}
+        for number, agent in enumerate(made.agents):
+            np.testing.assert_array_equal(made.observe(agent), expected[agent])
+            memory[:] = number
+            actions[agent] = memory.copy()
+            made.step(memory if not made.terminations[agent] | made.truncations[agent] else None)
+        if other.agents:
+            expected, *_ = other.step(actions)

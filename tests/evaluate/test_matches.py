@@ -246,6 +246,13 @@ def test_what_is_no_player_is_refused():
             start(baseline("novice"), "idle")
 
 
+def test_a_name_is_no_configuration():
+    with pytest.raises(
+        TypeError, match=r"config: expected a BattleConfig, such as of make_config\('duel'\), got 'duel'"
+    ):
+        play_match(baseline("novice"), baseline("idle"), "duel", SEEDS, scenario="duel")
+
+
 def test_two_different_players_of_one_name_are_refused():
     pretender = Player("novice", "scripted", lambda config, noise: FunctionPolicy(still))
     for pair in ((pretender, baseline("novice")), (baseline("novice", 1), baseline("novice"))):

@@ -74,6 +74,18 @@ def test_a_later_field_at_its_default_leaves_the_hash_equal():
     assert battle_hash(replace(config, zone=ChangedZone(**zone))) != battle_hash(config)
 
 
+def test_equal_configurations_have_the_same_hash():
+    """Also where an integer stands for a float, which a file or a dict converts."""
+    catalog = make_config("duel").catalog
+
+    def config(number):
+        changed = replace(catalog.mech_classes[0], top_speed=number)
+        return make_config("duel", catalog=replace(catalog, mech_classes=(changed, *catalog.mech_classes[1:])))
+
+    assert config(6) == config(6.0) == make_config(config(6).to_dict())
+    assert len({battle_hash(each) for each in (config(6), config(6.0), make_config(config(6).to_dict()))}) == 1
+
+
 @pytest.mark.parametrize("ability", [field.name for field in fields(AbilityConfig)])
 def test_an_ability_that_is_off_changes_the_hash(ability):
     config = make_config("duel")

@@ -25,6 +25,7 @@ from typing import Any
 from echelon_env.config import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.kernels import BackendError
+from echelon_env.evaluate.players import BASELINES
 
 TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "rich", "tensorboard", "matplotlib")
 """Modules that the extra ``[train]`` installs."""
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: ``sys.argv``) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     commands = plugins.declared(plugins.COMMANDS)
-    for line in [*plugins.ignored(plugins.COMMANDS), *plugins.ignored(plugins.PLAYERS)]:
+    for line in [*plugins.ignored(plugins.COMMANDS), *plugins.ignored(plugins.PLAYERS, taken=BASELINES)]:
         print(f"echelon: {line}", file=sys.stderr)
     name = arguments[0] if arguments else ""
     if name in commands:  # imports the module of this command only

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os.path
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -260,9 +261,11 @@ def _parse_handicap(opponent: str, text: str) -> Opponent:
 
 def _check_name(name: Any) -> None:
     known = (*LEVELS, CHAMPION, SELF)
-    valid = (*known, f"{POLICY}PATH")
     if not isinstance(name, str) or not (name in known or name.startswith(POLICY)):
-        raise ConfigError(f"unknown opponent {name!r}{nearest_name(str(name), valid)}")
+        if isinstance(name, str) and os.path.isdir(name):
+            raise ConfigError(f"unknown opponent {name!r}; did you mean '{POLICY}{name}'?")
+        valid = nearest_name(str(name), (*LEVELS, CHAMPION, f"{POLICY}PATH")).removesuffix(")")
+        raise ConfigError(f"unknown opponent {name!r}{valid}; in training also {SELF})")
     if name == POLICY or not name.isprintable():
         raise ConfigError(f"{name!r}: expected {POLICY}PATH with the path of a checkpoint, a run or LEAGUE/MEMBER")
     if _split(name) != (name, ""):

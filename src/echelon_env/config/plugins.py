@@ -5,6 +5,7 @@ The trainer's commands and players are entry points, too. This package never imp
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -33,13 +34,14 @@ def declared(group: str) -> dict[str, EntryPoint]:
     return found
 
 
-def ignored(group: str) -> list[str]:
-    """A line for every entry point of a group that is not used because another one has its name."""
+def ignored(group: str, taken: Collection[str] = ()) -> list[str]:
+    """A line for every entry point of a group that is not used because its name is taken, or another one has it."""
     used = declared(group)
     return [
-        f"{point.name!r} of {_package(point)} is ignored: {_package(used[point.name])} declares it in {group}"
+        f"{point.name!r} of {_package(point)} is ignored: "
+        + ("the name is taken" if point.name in taken else f"{_package(used[point.name])} declares it in {group}")
         for point in _ordered(group)
-        if point != used[point.name]
+        if point.name in taken or point != used[point.name]
     ]
 
 

@@ -66,6 +66,6 @@ class Schedule:
             raise ConfigError(f"{expected}{nearest_name(shape, get_args(Shape))}", key)
         try:
             start, end = (float(number) for number in ends)
-        except ValueError:
+            return cls(start, end, shape)  # type: ignore[arg-type]
+        except ValueError:  # no numbers, or `ConfigError`
             raise ConfigError(expected, key) from None
-        return cls(start, end, shape)  # type: ignore[arg-type]

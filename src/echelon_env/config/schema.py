@@ -186,12 +186,18 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
     return value
 
 
+def values_of(part: Any) -> dict[str, Any]:
+    """The fields of a configuration by name; integers that stand for floats as floats."""
+    hints = _type_hints(type(part))
+    return {f.name: _convert(hints[f.name], getattr(part, f.name), f.name) for f in dataclasses.fields(part)}
+
+
 def to_plain(value: Any) -> Any:
-    """A configuration as nested dicts, lists and plain values."""
+    """A configuration as nested dicts, lists and plain values; equal configurations as the same."""
     if hasattr(value, "plain"):
         return value.plain()
     if dataclasses.is_dataclass(value):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {name: to_plain(part) for name, part in values_of(value).items()}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -181,7 +181,7 @@ class BattleEngine(BattleResults):
         ----------
         actions
             (B, M, A) floats, see `layout.actions`; the array is only read. Entries are clipped to [-1, 1]. Non-finite
-            ones become 0 and are counted in `bad_actions`. Rows of dead mechs are ignored.
+            ones become 0 and are counted in `bad_actions`. Rows of dead mechs have no other effect.
 
         Returns
         -------

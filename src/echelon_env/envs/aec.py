@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+import numpy as np
 import pettingzoo
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 
 from echelon_env.config.scenario import ScenarioLike
 from echelon_env.envs.parallel import Arguments, BattleParallelEnv
+from echelon_env.layout.actions import ACTION_DIM
 
 _SINCE_RESET = frozenset(("agents", "agent_selection", "rewards", "terminations", "truncations", "infos", "num_agents"))
 
@@ -41,6 +43,7 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
         self.possible_agents = env.possible_agents
         self.observation_spaces, self.action_spaces = env.observation_spaces, env.action_spaces
         self.state_space = env.state_space
+        self._actions = np.zeros((len(env.possible_agents), ACTION_DIM), np.float32)  # of the decision, as vectors
         self._has_reset = self._has_stepped = False
 
     @property
@@ -69,7 +72,7 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
 
     def _begin_decision(self) -> None:
         """Let the agents that remain act in their order."""
-        self._actions: dict[str, Any] = {}
+        self._actions[:] = 0.0
         self._order, self._turn = self.env.agents, 0
         if self._order:
             self.agent_selection = self._order[0]
@@ -77,7 +80,7 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
     def step(self, action: Any) -> None:
         """Take the action of the agent that is selected, and select the next one.
 
-        Raises ValueError, in the step of the last agent, for an action that is not in its agent's space.
+        Raises ValueError for an action that is not in the agent's space; it is then still that agent's turn.
         """
         if not self._has_reset:
             EnvLogger.error_step_before_reset()
@@ -90,7 +93,7 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
             assert action is None, f"the episode of {agent!r} has ended: expected the action None, got {action!r}"
             self._was_dead_step(action)
             return
-        self._actions[agent] = action
+        self._actions[self.env._row[agent]] = self.env._spaces.read(action, what=f"action of {agent!r}")
         if self._turn + 1 == len(self._order):
             self._decide()
             return
@@ -101,7 +104,9 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
 
     def _decide(self) -> None:
         """Play the actions of all agents. Those whose episodes end come first in the next round."""
-        self._observations, self.rewards, self.terminations, self.truncations, self.infos = self.env.step(self._actions)
+        self._observations, self.rewards, self.terminations, self.truncations, self.infos = self.env._take(
+            self._actions[None]
+        )
         self._cumulative_rewards = self.rewards.copy()
         ended = self.rewards.keys() - self.env.agents if len(self.env.agents) < len(self.rewards) else ()
         self.agents = self.env.agents + sorted(ended)

@@ -166,8 +166,14 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         """
         if not self.agents:
             raise ResetNeeded("step() needs a battle in progress: call reset() first")
+        return self._take(self._read_actions(actions))
+
+    def _take(
+        self, actions: NDArray[np.float32]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Take a decision with the action vectors (1, M, A) of all mechs. The engine ignores those of dead ones."""
         present = {agent: self._row[agent] for agent in self.agents}
-        vectors, rewards, terminated, truncated, report, _ = self._battles.step(self._read_actions(actions))
+        vectors, rewards, terminated, truncated, report, _ = self._battles.step(actions)
         reward_of, terminated_of, truncated_of = rewards[0].tolist(), terminated[0].tolist(), truncated[0].tolist()
         terminations, truncations = dict.fromkeys(present, False), dict.fromkeys(present, False)
         if True in terminated_of or True in truncated_of:
@@ -233,7 +239,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self._row[agent]
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Action vectors (1, M, A) of all mechs. The engine ignores those of dead mechs."""
+        """Action vectors (1, M, A) of all mechs."""
         if not isinstance(actions, Mapping):
             raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
         if [*actions] != self.agents and actions.keys() != set(self.agents):  # lists are faster than sets

@@ -66,7 +66,8 @@ def make_leaderboard(
 
     Returns
     -------
-    The document; docs/evaluation.md lists its keys. Methods are ranked by their interquartile means.
+    The document; docs/evaluation.md lists its keys. Methods are ranked by their interquartile means, then by
+    their means.
 
     Raises
     ------

@@ -134,11 +134,13 @@ def play_match(
     ValueError
         For no seeds, the same seed twice, or a seed out of range.
     TypeError
-        If one of the players is not a `Player`.
+        If one of the players is not a `Player`, or the configuration no `BattleConfig`.
     ConfigError
         For an invalid number, two different players with the same name, or players that make the same policy object.
     """
     _check_players(first, second)
+    if not isinstance(config, BattleConfig):
+        raise TypeError(f"config: expected a BattleConfig, such as of make_config('duel'), got {config!r}")
     seeds = _check_map_seeds(seeds)
     batch_size = check_integer("batch_size", batch_size)
     battles: list[Battle] = []

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.schema import to_plain
+from echelon_env.config.schema import to_plain, values_of
 
 _PACKAGES = ("numba", "numpy", "scipy", "torch")
 
@@ -73,27 +73,28 @@ def battle_document(config: BattleConfig) -> dict[str, Any]:
     A field that was added later (``since`` in its metadata) is included only if it differs from its default. So a new
     field leaves the hashes of older suites, matches and leagues unchanged. `BattleConfig.from_dict` reads the document.
     """
-    return {field.name: _hashed(getattr(config, field.name)) for field in _counted(config) if field.name != "rewards"}
+    return {name: value for name, value in _hashed(config).items() if name != "rewards"}
 
 
 def _hashed(value: Any) -> Any:
     """A configuration as plain data, without later fields that have their default values."""
     if dataclasses.is_dataclass(value):
-        return {field.name: _hashed(getattr(value, field.name)) for field in _counted(value)}
+        values = values_of(value)
+        return {name: _hashed(values[name]) for name in _counted(value)}
     if isinstance(value, tuple):
         return [_hashed(item) for item in value]
     return to_plain(value)
 
 
-def _counted(part: Any) -> list[dataclasses.Field[Any]]:
-    """The fields of a configuration that its hash includes."""
-    fields = []
+def _counted(part: Any) -> list[str]:
+    """The names of the fields of a configuration that its hash includes."""
+    names = []
     for field in dataclasses.fields(part):
         factory = field.default_factory
         default = field.default if factory is dataclasses.MISSING else factory()
         if "since" not in field.metadata or getattr(part, field.name) != default:
-            fields.append(field)
-    return fields
+            names.append(field.name)
+    return names
 
 
 def describe_machine() -> str:

@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum
-from echelon_env.config.scenario import make_config
+from echelon_env.config.scenario import make_config, scenario_names
 from echelon_env.config.schema import ConfigError, build, nearest_name
 from echelon_env.config.toml_file import SUFFIX, find_config_file, parse_value, read_config_file, shipped_names
 from echelon_train.config.eval_seeds import EvalSeeds
@@ -71,13 +71,15 @@ def load_run_config(source: str | Path, overrides: Mapping[str, str] = types.Map
     Raises
     ------
     ConfigError
-        For an unknown name or key (with the nearest valid one), an unreadable file and an invalid value. The message
-        names the file and the line, or the override.
+        For an unknown name or key (with the nearest valid one), a scenario, an unreadable file and an invalid value.
+        The message names the file and the line, or the override.
     """
 
     def check(data: dict[str, Any]) -> tuple[dict[str, Any], TrainConfig]:
         return data, _resolve(data)
 
+    if source in scenario_names() and source not in run_config_names():
+        raise ConfigError(f"{source!r} is a scenario, not a run config: give --scenario {source}", "scenario")
     data, config = read_config_file(find_config_file(source, _SHIPPED, _KIND), _KIND, check)
     if not overrides:
         return config

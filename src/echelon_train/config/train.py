@@ -183,7 +183,7 @@ class TrainConfig:
             raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")
         for remaining in (1.0, 0.0):
             try:
-                self.reward_schedules.at(self.battle.rewards, remaining)
+                dataclasses.replace(self.battle, rewards=self.reward_schedules.at(self.battle.rewards, remaining))
             except ConfigError as error:
                 raise ConfigError(f"reward_schedules: {error}", "reward_schedules") from None
         if self.curriculum is not None:

@@ -13,7 +13,17 @@ from echelon_train.report.charts import Array, Line, chart
 from echelon_train.report.markup import Html
 from echelon_train.report.sources import Group, RunSource
 from echelon_train.runs.callbacks.statistics import WINDOW
-from echelon_train.runs.metrics import SAMPLES_LABEL, STEPS, Metrics, common_curves, is_number, matching, points, table
+from echelon_train.runs.metrics import (
+    EVALUATION_STEPS,
+    SAMPLES_LABEL,
+    STEPS,
+    Metrics,
+    common_curves,
+    is_number,
+    matching,
+    points,
+    table,
+)
 
 EVALUATION = "eval/win_rate"
 AXES = f"Horizontal axes: {SAMPLES_LABEL}."
@@ -169,7 +179,7 @@ def win_rate_chart(run: RunSource) -> Html | None:
     steps, values = points(run.metrics, "battle/win_rate")
     if len(steps):
         lines.append(Line(f"training, last {WINDOW} battles", steps, values))
-    found = table(run.metrics, STEPS, EVALUATION, f"{EVALUATION}_low", f"{EVALUATION}_high")
+    found = table(run.metrics, EVALUATION_STEPS, EVALUATION, f"{EVALUATION}_low", f"{EVALUATION}_high")
     if len(found):
         x, y, low, high = found.T
         lines.append(Line("evaluation, 95 % interval", x, y, np.array([low, high]), colour=3, points=True))

@@ -12,6 +12,8 @@ Metrics = Sequence[dict[str, Any]]
 """The lines of a run's metrics, see `folder.read_metrics`."""
 
 STEPS = "time/total_timesteps"
+EVALUATION_STEPS = "eval/timesteps"
+"""The samples at an evaluation, whose numbers are in the next line of metrics."""
 SAMPLES_LABEL = "samples (decisions of learner mechs)"
 _LARGEST = 1e100  # a larger number is none of a run
 
@@ -22,9 +24,11 @@ def table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
     return np.array([row for row in rows if all(map(is_number, row))], np.float64).reshape(-1, len(names))
 
 
-def points(metrics: Metrics, name: str, along: str = STEPS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(samples, values) of a metric."""
-    steps, values = table(metrics, along, name).T
+def points(
+    metrics: Metrics, name: str, along: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    """(samples, values) of a metric, or values along another one."""
+    steps, values = table(metrics, along or (EVALUATION_STEPS if name.startswith("eval/") else STEPS), name).T
     return steps, values
 
 

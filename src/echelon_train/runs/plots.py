@@ -21,7 +21,16 @@ from echelon_env.storage.atomic import write_bytes
 from echelon_train.runs.callbacks.statistics import WINDOW
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.metrics import SAMPLES_LABEL, STEPS, Metrics, common_curves, matching, points, table
+from echelon_train.runs.metrics import (
+    EVALUATION_STEPS,
+    SAMPLES_LABEL,
+    STEPS,
+    Metrics,
+    common_curves,
+    matching,
+    points,
+    table,
+)
 
 CURVES_FILE = "curves.png"
 _DPI = 120
@@ -218,7 +227,7 @@ def _draw_intervals(axes: Axes, steps: NDArray[np.float64], bounds: NDArray[np.f
 
 def _draw_win_rates(axes: Axes, metrics: Metrics) -> None:
     _draw(axes, *points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
-    evaluations = table(metrics, STEPS, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
+    evaluations = table(metrics, EVALUATION_STEPS, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
     if evaluations.size:
         _draw_intervals(axes, evaluations[:, 0], evaluations[:, 1:], "evaluation, 95 % interval")
     axes.set_title("win rate", fontsize="medium", loc="left")

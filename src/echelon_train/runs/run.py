@@ -155,6 +155,7 @@ class Run:
         callbacks.append(self._curves)
         callbacks.append(self._progress)  # last, because it shows what the others have recorded
         model = self.model
+        self._announce_warmup()
         model.set_logger(logger)
         for name, (number, exclude) in self._pending.items():
             logger.record(name, number, exclude)
@@ -271,6 +272,15 @@ class Run:
             save_run_curves(self._out)
         except (OSError, RunFolderError) as error:
             self._console.print(f"{CURVES_FILE} cannot be drawn: {error}", markup=False)
+
+    def _announce_warmup(self) -> None:
+        """Say that the policy does not change at first, if it does not."""
+        ppo = self._config.ppo
+        left = ppo.critic_warmup - self.model._n_updates // ppo.n_epochs
+        if left > 0:
+            decisions = left * ppo.n_steps * self._config.rows
+            text = f"Only the critic learns in the first rollouts (ppo.critic_warmup): {left}, {decisions:,} decisions"
+            self._console.print(text, highlight=False)
 
     def close(self) -> None:
         """Stop the display and the environment's threads, without saving. Safe to call twice and after an error."""

@@ -43,7 +43,7 @@ from echelon_train.threads import torch_threads
 
 def train(
     config: TrainConfig,
-    out: Path,
+    out: Path | str,
     *,
     console: Console | None = None,
     wandb: str | None = None,
@@ -84,6 +84,7 @@ def train(
     ProcessError
         If another process of the run fails.
     """
+    out = Path(out)
     count = distributed.world_size()
     if count > 1 and config.processes not in (1, count):
         raise ConfigError(f"processes: expected the {count} that torchrun has started, got {config.processes}")
@@ -104,7 +105,7 @@ def train(
 
 
 def resume(
-    run: Path,
+    run: Path | str,
     *,
     console: Console | None = None,
     wandb: str | None = None,
@@ -145,6 +146,7 @@ def resume(
     DeviceError, TrainError, OSError, ProcessError
         As for `train`.
     """
+    run = Path(run)
     read_run_config(run)  # before anything is written into a folder that holds no run
     with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)

@@ -21,6 +21,13 @@ def write(tmp_path):
     return write_file
 
 
+def test_a_scenario_is_no_run_config():
+    with pytest.raises(ConfigError, match="'duel-open' is a scenario, not a run config: give --scenario duel-open"):
+        load_run_config("duel-open")
+    with pytest.raises(ConfigError, match="did you mean 'duel'"):
+        load_run_config("duell")
+
+
 def test_shipped_run_configs_are_valid():
     assert {"quickstart", "duel", "skirmish", "battle", "league", "imitate"} == set(run_config_names())
     for name in run_config_names():

@@ -3,7 +3,7 @@ import pytest
 from echelon_env import ConfigError
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
-from echelon_train.config.schedules import Schedule
+from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.config.train import battle_config
 from train.small import small_run
 
@@ -51,6 +51,8 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
             lambda: small_run(compile="reduce-overhead", ppo=PPOConfig(n_steps=16, batch_size=16, accumulate=2)),
             "ppo.accumulate: expected 1 with compile = reduce-overhead, got 2",
         ),
+        (lambda: small_run(reward_schedules=RewardSchedules(team_spirit=Schedule(0.0, 3.0, "linear"))), "team_spirit"),
+        (lambda: small_run(reward_schedules=RewardSchedules(kill=Schedule(1e8, 0.0, "linear"))), "reward_schedules"),
         (lambda: PPOConfig(ratio="block"), "ppo.ratio"),
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),

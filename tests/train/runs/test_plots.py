@@ -32,6 +32,7 @@ def write_run(path, count=60, **changes):
         }
         if number % 20 == 0:
             line |= {"eval/win_rate": share, "eval/win_rate_low": share / 2, "eval/win_rate_high": (1 + share) / 2}
+            line["eval/timesteps"] = number * 1000
         line |= changes
         lines.append({name: value for name, value in line.items() if value is not None})
     (path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -66,6 +67,7 @@ def test_a_runs_curves_are_one_picture(tmp_path, figures):
     rates, _, entropy, *_ = figure.axes
     (errors,) = rates.containers
     np.testing.assert_allclose(errors.lines[0].get_ydata(), [0, 1 / 3, 2 / 3])
+    np.testing.assert_allclose(errors.lines[0].get_xdata(), [0, 20_000, 40_000])  # not those of the lines
     assert entropy.lines[0].get_ydata()[0] == 9.0
     assert [text.get_text().strip() for text in rates.texts] == ["duel"]
     variance = figure.axes[4].lines[0]

@@ -1,4 +1,5 @@
 import gc
+import io
 import json
 import math
 import signal
@@ -8,6 +9,7 @@ import psutil
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from echelon_env.evaluate import validation_seed
@@ -25,7 +27,7 @@ from echelon_train.runs.building import build_model, make_teacher
 from echelon_train.runs.callbacks import StopCallback
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.training import train
+from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
 from train.resuming import at_step
 from train.small import small_battle, small_run
@@ -87,6 +89,9 @@ def test_metrics_are_written_as_lines_and_for_tensorboard(finished_run):
     assert lines[1]["battle/win_rate"] + lines[1]["battle/draw_rate"] + lines[1]["battle/loss_rate"] == 1.0
     assert {"rollout/ep_rew_mean", "rollout/success_rate", "train/approx_kl", "battle/return"} <= lines[1].keys()
     assert all("eval/win_rate" in line for line in lines)
+    assert [line["eval/timesteps"] for line in lines] == [0, 32, 64]
+    recorded = json.loads((finished_run / "statistics.json").read_text())["evaluations"]
+    assert [each["steps"] for each in recorded] == [0, 32, 64]
     events = EventAccumulator(str(finished_run / "tensorboard"))
     events.Reload()
     assert {"battle/win_rate", "eval/win_rate", "train/value_loss", "time/fps"} <= set(events.Tags()["scalars"])
@@ -102,6 +107,25 @@ def test_the_same_seed_trains_the_same_policy(tmp_path, quiet, finished_run):
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     name = "action_net.weight"
     assert not torch.equal(ours[name], weights_of(load_checkpoint(other.checkpoint).policy)[name])
+
+
+def test_of_equal_evaluations_the_newest_is_the_best(tmp_path, quiet):
+    """None of these policies wins a battle."""
+    config = small_run(eval_every=32, eval_opponent="expert", battle=small_battle(max_steps=2))
+    result = train(config, str(tmp_path / "run"), console=quiet)
+    assert {line["eval/win_rate"] for line in read_metrics(tmp_path / "run")} == {0.0}
+    assert json.loads((tmp_path / "run" / "best.json").read_text())["steps"] == result.steps > 0
+
+
+def test_a_run_says_how_long_only_the_critic_learns(tmp_path):
+    console = Console(file=io.StringIO(), width=200)
+    config = small_run(steps=16, ppo=PPOConfig(n_steps=16, batch_size=16, critic_warmup=2))
+    train(config, tmp_path / "run", console=console)
+    said = "Only the critic learns in the first rollouts (ppo.critic_warmup): {}, {} decisions"
+    assert said.format(2, 2 * 16 * config.rows) in console.file.getvalue()
+    console.file.truncate(0)
+    resume(str(tmp_path / "run"), steps=64, console=console)
+    assert said.format(1, 16 * config.rows) in console.file.getvalue()
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path, quiet):

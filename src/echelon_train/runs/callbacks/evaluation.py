@@ -11,6 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import measures
 from echelon_train.runs.evaluation import Evaluation
+from echelon_train.runs.metrics import EVALUATION_STEPS
 
 MEASURES = ("damage_dealt", "damage_taken", "kills", "deaths", "accuracy", "zone_share")
 """The `measures` of the own mechs that are metrics of an evaluation."""
@@ -26,7 +27,7 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
     evaluate
         Evaluates the current policy.
     keep
-        Called after an evaluation with the highest win rate so far in the current stage of a curriculum.
+        Called after an evaluation with the highest win rate so far in the current stage of a curriculum, or the same.
     moves
         Changes of the stage so far.
     stopping
@@ -73,6 +74,7 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
 
     def _record(self) -> None:
         result = self._evaluate()
+        self.logger.record(EVALUATION_STEPS, self.model.num_timesteps)
         for name, share in (("win", result.wins), ("draw", result.draws), ("loss", result.losses)):
             self.logger.record(f"eval/{name}_rate", share.estimate)
         self.logger.record("eval/win_rate_low", result.wins.low)
@@ -85,6 +87,6 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         for name, value in measures(result.totals.sums("own")).items():
             if name in MEASURES and value is not None:
                 self.logger.record(f"eval/{name}", value)
-        if result.wins.estimate > self._best or self._moves() != self._best_moves:
+        if result.wins.estimate >= self._best or self._moves() != self._best_moves:
             self._best, self._best_moves = float(result.wins.estimate), self._moves()
             self._keep()
