@@ -180,7 +180,8 @@ def readme(rows: Sequence[Mapping[str, Any]]) -> str:
             entry = next((entry for entry in found if (entry.method in OWN) == own), None)
             if entry is not None:
                 wins = " | ".join(f"{_share(entry.wins(name))} %" for name in ("novice", "veteran", "expert"))
-                first = f"`{scenario}`, {BUDGETS[scenario].minutes:g} min"
+                runs = f"{len(entry.rows)} run{'s' * (len(entry.rows) > 1)}"
+                first = f"`{scenario}`, {BUDGETS[scenario].minutes:g} min, {runs}"
                 lines.append(f"| {first} | {entry.title} | {wins} |")
     return "\n".join(lines)
 
