@@ -132,6 +132,12 @@ are a one-hot of the four shipped classes; a custom class has zeros there.
 
 For a stream with several rows, the table has the features of the first row. The other rows follow.
 
+A unit is a constant of the battle. The fastest class's top speed (7 m/s by default), the tallest class's height (4 m) and
+the longest weapon range (50 m) are those of the whole catalog, also of classes and weapons that no roster has. The map's
+size, height and diagonal and the largest zone radius are the scenario's: a diagonal of 68 m and a radius of 3.6 m in
+`duel`, 141 and 8 m in `skirmish`, 141 and 11.3 m in `battle`, so the same number stands for other metres there. Damage by
+hazards is not in `hurt_forward` and `hurt_left`, and hits from straight above or below count 0 there.
+
 {FEATURE_TABLE}
 
 ## The global state
@@ -139,8 +145,9 @@ For a stream with several rows, the table has the features of the first row. The
 For centralised training, `state(team)` of the parallel and of the batch environment is a float32 vector of all mechs
 of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)} entries for the battle, then
 {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)} as in `battle_map`.
-`state_space` has its bounds. PettingZoo's `state()` is the blue team's state. The state excludes projectiles, smoke,
-messages and changes of the terrain. `echelon_env.layout.state_streams(num_mechs)` has the slices.
+`state_space` has its bounds. PettingZoo's `state()` is the blue team's state. The rows of dead mechs are zeros. The
+state excludes projectiles, smoke, messages, changes of the terrain, charges that are left, what packs remember, and the
+timers of paint, suppression and wrecks. `echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 

@@ -147,7 +147,7 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
     assert "- `duel`, PPO (stable-baselines3): seed 3" in lacking
     assert "imitate, then echelon train: seed 1 and 2" in lacking  # of other scenarios
     assert "`duel`, echelon imitate, then" not in lacking
-    assert page.readme(rows).splitlines()[2].startswith("| `duel`, 15 min | echelon imitate, then echelon train |")
+    assert page.readme(rows).splitlines()[2].startswith("| `duel`, 15 min, 3 runs | echelon imitate, then")
     assert len(page.draw(rows).axes) == 1
 
 

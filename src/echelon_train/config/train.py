@@ -31,7 +31,7 @@ CHANGEABLE = (
 Of `maps` only the path of a directory may change."""
 
 MAX_MAPS = 20_000
-"""Maximum number of training maps; a map takes 320 kB of memory."""
+"""Maximum number of training maps; a map takes 325 kB of memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
