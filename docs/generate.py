@@ -132,11 +132,11 @@ are a one-hot of the four shipped classes; a custom class has zeros there.
 
 For a stream with several rows, the table has the features of the first row. The other rows follow.
 
-A unit is a constant of the battle. The fastest class's top speed (7 m/s by default), the tallest class's height (4 m) and
-the longest weapon range (50 m) are those of the whole catalog, also of classes and weapons that no roster has. The map's
-size, height and diagonal and the largest zone radius are the scenario's: a diagonal of 68 m and a radius of 3.6 m in
-`duel`, 141 and 8 m in `skirmish`, 141 and 11.3 m in `battle`, so the same number stands for other metres there. Damage by
-hazards is not in `hurt_forward` and `hurt_left`, and hits from straight above or below count 0 there.
+A unit is a constant of the battle. The fastest class's top speed (7 m/s by default), the tallest class's height (4 m)
+and the longest weapon range (50 m) are those of the whole catalog, also of classes and weapons that no roster has. The
+map's size, height and diagonal and the largest zone radius are the scenario's: the diagonal is 68 m in `duel-open` and
+141 m in `duel`, `skirmish` and `battle`, the radius 3.6, 3.6, 8 and 11.3 m. There the same number stands for other
+metres. Damage by hazards is not in `hurt_forward` and `hurt_left`, and hits from straight above or below count 0 there.
 
 {FEATURE_TABLE}
 
