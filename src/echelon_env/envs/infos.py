@@ -11,7 +11,7 @@ Every call returns the same keys, with the same types and shapes.
 | ``own_score``, ``enemy_score`` | the teams' seconds of zone control |
 | ``episode_statistics`` | (S,) float64 of the episode so far, named in the metadata, see below |
 | ``map_seed`` | seed of the map |
-| ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss, also where a time limit truncates; 0 until the battle is over |
+| ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss, also if the battle is truncated; 0 until it is over |
 | ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"``; empty until the battle is over |
 | ``action_mask`` | only with choices: for each part of the action an int8 array, 1 for possible choices |
 | ``events`` | only with ``events=True``: all `Event` of the last decision in the battle, seen by the agent or not |

@@ -41,11 +41,16 @@ def git_diff() -> bytes:
     return _git("diff", "--binary", "--no-color", "--no-ext-diff", "HEAD") or b""
 
 
+def machine_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def machine() -> dict[str, Any]:
     """A description of the machine, the number of cores that this process may use, and the names of its GPUs."""
     import torch
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = machine_cores()
     gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return {"description": describe_machine(), "cores": cores, "gpus": gpus}
 

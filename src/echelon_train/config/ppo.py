@@ -58,7 +58,7 @@ class PPOConfig:
     gae_lambda: float = quantity(0.95, "", 0, 1, help="lambda of generalised advantage estimation")
     clip_range: Schedule = schedule(0.2, 1e-9, 10, help="clip range of the probability ratio")
     clip_range_vf: Schedule | None = schedule(
-        None, 1e-9, 1e9, help="clip range of the value function; empty: no clipping"
+        None, 1e-9, 1e9, help="clip range of the value function; without it there is no clipping"
     )
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")

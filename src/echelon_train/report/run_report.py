@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.evaluate import checkpoint_player, evaluation_seed, named_player, validation_seed
+from echelon_env.evaluate import checkpoint_player, named_player, validation_seed
 from echelon_env.evaluate.statistics import wilson
 from echelon_env.evaluate.tables import plural
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_env.replays import Replay, read_replay, record_battle
+from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
 from echelon_train.report.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
@@ -27,7 +28,7 @@ from echelon_train.report.sources import RunSource, flat, read_run
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.evaluation import maps_by_opponent
 from echelon_train.runs.loggers import FILMS_FOLDER
-from echelon_train.runs.metrics import is_number, matching
+from echelon_train.runs.metrics import EVALUATION_STEPS, STEPS, is_number, matching
 
 MOST_SETTINGS = 2000
 MOST_SHOWN = 50  # rows of a table of provenance
@@ -129,7 +130,8 @@ def evaluation_table(run: RunSource) -> Html:
     if line is None:
         return note("The run has not been evaluated.")
     rate, low, high = (run.last(f"{EVALUATION}{end}") for end in ("", "_low", "_high"))
-    single = run.config and run.config.evaluation_opponents.single
+    stage = _last_stage(run)
+    single = stage and stage.evaluation_opponents.single
     names = [*matching([line], f"{EVALUATION}/*").items()]
     whole = str(single) if single else "all, weighted" if names else "its opponents"
     rows = [
@@ -148,13 +150,21 @@ def evaluation_table(run: RunSource) -> Html:
             bounds = wilson(round(found * battles), battles)
             won = interval(found, bounds.low, bounds.high)
         rows.append([name, won, "", "", f"{battles or '-'}"])
-    steps = line["time/total_timesteps"]
+    steps = line.get(EVALUATION_STEPS, line[STEPS])
     return join(
         [
             table(["opponent", "won, %", "drawn, %", "lost, %", "battles"], rows, name="evaluation"),
             note(f"After {steps:,} decisions, on maps that training never uses; 95 % intervals in brackets."),
         ]
     )
+
+
+def _last_stage(run: RunSource) -> TrainConfig | None:
+    """The configuration of the stage that the run has reached; None if it is that of another version."""
+    if run.config is None or run.config.curriculum is None:
+        return run.config
+    stage = run.last("curriculum/stage") or 0
+    return run.config.stage(min(max(int(stage), 0), len(run.config.curriculum.scenarios) - 1))
 
 
 def _share(value: float | None) -> str:
@@ -204,11 +214,12 @@ def record_newest(run: RunSource) -> Replay:
     Raises CheckpointError without one, RunFolderError for a configuration of another version, and ConfigError.
     """
     player = checkpoint_player(find_checkpoint(run.path))
-    if run.config is None or player.battle is None:
+    stage = _last_stage(run)
+    if stage is None or player.battle is None:
         raise RunFolderError(f"{run.path}: its configuration is that of another version")
-    seed, opponents = validation_seed(run.config.seed), run.config.evaluation_opponents
-    opponent = opponents.members[int(np.argmax(opponents.weights))]
-    return record_battle(player, named_player(opponent, seed), player.battle, seed=evaluation_seed(seed, 0))
+    opponents = stage.evaluation_opponents
+    opponent = named_player(opponents.members[int(np.argmax(opponents.weights))], validation_seed(stage.seed))
+    return record_battle(player, opponent, player.battle, seed=stage.evaluation_maps[0])
 
 
 def configuration(run: RunSource) -> Iterator[Html]:

@@ -115,7 +115,7 @@ def save_comparison(
     path: Path,
     runs: Mapping[str, Sequence[Metrics]],
     metric: str,
-    along: str = STEPS,
+    along: str | None = None,
     along_label: str = SAMPLES_LABEL,
 ) -> None:
     """Draw a metric of several groups of runs into one PNG: the median of each group, and its runs as thin lines.
@@ -129,8 +129,8 @@ def save_comparison(
     metric
         Name of the metric, such as ``battle/win_rate``.
     along, along_label
-        Name of the metric of the horizontal axis, and its label. A median covers the part that all runs of a group
-        have.
+        Name of the metric of the horizontal axis, by default the samples, and its label. A median covers the part that
+        all runs of a group have.
 
     Raises
     ------

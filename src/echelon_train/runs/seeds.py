@@ -24,7 +24,7 @@ from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claim_folder, locked, read_metrics
+from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claim_folder, locked, read_metrics, read_wandb
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
 
@@ -140,6 +140,8 @@ def _train_missing(
     console: Console | None,
     wandb: str | None,
 ) -> SeedsResult:
+    begun = [out / f"seed-{seed}" for seed in seeds if (out / f"seed-{seed}" / RUN_FILE).exists()]
+    wandb = wandb or next(filter(None, map(read_wandb, begun)), None)
     for number, seed in enumerate(seeds, start=1):
         if seed in finished or seed in failures:
             continue
@@ -154,12 +156,15 @@ def _train_missing(
                 break
             rates = (line[METRIC] for line in reversed(read_metrics(folder)) if line.get(METRIC) is not None)
             finished[seed] = next(rates)
+            interrupted = result.interrupted  # in its last iteration
         except NonFiniteError as error:
-            failures[seed] = str(error)
+            failures[seed], interrupted = str(error), False
         _write(out, config, seeds, _result(out, seeds, finished, failures))
         if seed in finished:
             runs = [read_metrics(out / f"seed-{each}") for each in finished]
             save_comparison(out / CURVES_FILE, {out.resolve().name: runs}, METRIC)
+        if interrupted:
+            break
     return _result(out, seeds, finished, failures)
 
 

@@ -123,9 +123,9 @@ class Study:
                 study.set_user_attr(_SETUP, setup)
             elif kept != setup:
                 raise TrainError(f"{out} holds a sweep with another run config or search space; choose another folder")
-        # another seed each time, so that processes do not propose the same
-        study.sampler = optuna.samplers.TPESampler(seed=len(study.get_trials(deepcopy=False)))
-        study.pruner = optuna.pruners.MedianPruner(_STARTUP) if prune else optuna.pruners.NopPruner()
+        # not by the first evaluation, which is that of the initial weights
+        pruner = optuna.pruners.MedianPruner(_STARTUP, n_warmup_steps=1) if prune else optuna.pruners.NopPruner()
+        study.pruner = pruner
         self._study = study
 
     def claim(self, wanted: int) -> Claim | None:
@@ -136,6 +136,8 @@ class Study:
                     _requeue(self._study, running)  # its process has ended
             if sum(map(_counts, self._study.get_trials(deepcopy=False))) >= wanted:
                 return None
+            # another seed each time, so that processes do not propose the same
+            self._study.sampler = optuna.samplers.TPESampler(seed=len(self._study.get_trials(deepcopy=False)))
             trial = self._study.ask()
             lock = contextlib.ExitStack()
             lock.enter_context(_exclusive(self._lock(trial.number), wait=False))

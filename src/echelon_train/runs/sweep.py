@@ -141,7 +141,7 @@ def _run_trial(claim: Claim, make_config: Callable[[Claim], TrainConfig], consol
     except BaseException:
         claim.requeue()
         raise
-    if result.interrupted:
+    if result.interrupted and not result.done:
         claim.requeue()
     else:
         claim.finish(result.done)

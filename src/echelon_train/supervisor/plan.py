@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,7 +55,7 @@ class LeaguePlan:
         0, "", 0, 2**32 - 1 - 3 * MAX_LEARNERS, help="seed of the first learner; the others have those that follow"
     )
     maps: int = quantity(10, "maps", 1, 1000, help="maps of a match, each from both sides")
-    until_rd: float = quantity(75.0, "points", 1, 350, help="rating deviation below which no matches are played")
+    until_rd: float = quantity(75.0, "points", 46, 350, help="rating deviation below which no matches are played")
     active: int = quantity(24, "policies", 1, 10_000, help="policies above which the weakest are retired")
     probe_steps: int = quantity(
         1_000_000, "decisions", 0, 10**15, help="decisions of an exploitability probe of the champion; 0: no probes"
@@ -69,12 +70,11 @@ class LeaguePlan:
     @property
     def agents(self) -> list[Agent]:
         """The learners: ``main``, ``main-b``, ..., ``main-exploiter``, ... ."""
-        names = [
-            (f"{role.replace('_', '-')}{(number and '-' + ascii_lowercase[number]) or ''}", role)
-            for role in get_args(Role)
+        return [
+            Agent(f"{role.replace('_', '-')}{(number and '-' + ascii_lowercase[number]) or ''}", role, first + number)
+            for first, role in zip(itertools.count(step=MAX_LEARNERS), get_args(Role), strict=False)
             for number in range(getattr(self, role, 0))
         ]
-        return [Agent(name, role, number) for number, (name, role) in enumerate(names)]
 
     def overrides(self) -> dict[str, str]:
         """The settings of the learners that differ from the run config. Raises `ConfigError` for invalid ones."""

@@ -128,8 +128,9 @@ class Supervisor:
                     self._update()
                     self._display(show)
                     time.sleep(POLL_SECONDS)
-                hopeless, last = self._is_hopeless(), self._learners[-1]
-                reason = f"all learners have failed; {last.name}: {last.note}"
+                hopeless = self._is_hopeless()
+                failed = [f"{task.name}: {task.note}" for task in self._learners if task.state == "failed"]
+                reason = f"all learners that could start have failed; {' '.join(failed[-1:])}"
             finally:
                 self._end(show)
             if hopeless:
@@ -192,8 +193,14 @@ class Supervisor:
         return all(task.state == "done" for task in leading)
 
     def _is_hopeless(self) -> bool:
-        """Whether all learners have failed before their first checkpoint: a fault of the plan, not of the machine."""
-        return all(task.state == "failed" and not task.worked for task in self._learners)
+        """Whether all learners have failed before their first checkpoint: a fault of the plan, not of the machine.
+
+        Those that wait for a snapshot of another one cannot help.
+        """
+        states = {task.state for task in self._learners}
+        return (
+            "failed" in states and states <= {"failed", "waiting"} and not any(each.worked for each in self._learners)
+        )
 
     def _display(self, show: Callable[[Status], None]) -> None:
         """Show the status. A display that fails, such as a closed pipe or a full disk, does not end the run."""

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from echelon_train.errors import RunFolderError
-from echelon_train.runs import plots
+from echelon_train.runs import metrics, plots
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.plots import save_comparison, save_learning_curve, save_run_curves
 from train.small import small_evaluation
@@ -142,3 +142,11 @@ def test_a_learning_curve_has_the_evaluations_with_their_intervals(tmp_path, fig
 def test_a_learning_curve_needs_no_battles(tmp_path):
     save_learning_curve(tmp_path / "curve.png", [{"time/total_timesteps": 10}], [], "short")
     assert (tmp_path / "curve.png").stat().st_size > 0
+
+
+def test_evaluations_lie_where_they_were_made_and_those_of_old_runs_at_their_lines():
+    lines = [{"time/total_timesteps": 20, "eval/win_rate": 0.25, "eval/timesteps": 10, "battle/win_rate": 0.5}]
+    assert [each.tolist() for each in metrics.points(lines, "eval/win_rate")] == [[10.0], [0.25]]
+    assert [each.tolist() for each in metrics.points(lines, "battle/win_rate")] == [[20.0], [0.5]]
+    del lines[0]["eval/timesteps"]
+    assert [each.tolist() for each in metrics.points(lines, "eval/win_rate")] == [[20.0], [0.25]]

@@ -1,6 +1,8 @@
 """Experiments of several seeds."""
 
+import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from echelon_train.errors import DeviceError, NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
 from echelon_train.runs import seeds
 from echelon_train.runs.folder import read_metrics, read_run_config
+from echelon_train.runs.run import TrainResult
 from echelon_train.runs.seeds import SeedsResult, resume_seeds, train_seeds
 from echelon_train.runs.training import train
 from echelon_train.tensor_files import weights_of
@@ -76,6 +79,32 @@ def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, exper
     second = resume_seeds(tmp_path / "run", console=quiet)
     assert second.win_rates == experiment.win_rates and second.missing == []
     assert resume_seeds(tmp_path / "run", console=quiet).win_rates == experiment.win_rates  # nothing is left to do
+
+
+def test_ctrl_c_in_the_last_iteration_of_a_seed_keeps_its_result_and_starts_no_other(tmp_path, quiet, monkeypatch):
+    def interrupted(config, folder, **options):
+        return dataclasses.replace(train(config, folder, **options), interrupted=True)
+
+    monkeypatch.setattr(seeds, "train", interrupted)
+    result = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
+    assert ([*result.win_rates], result.missing) == ([5], [6])
+
+
+def test_the_seeds_that_are_left_are_logged_to_the_same_project(tmp_path, quiet, monkeypatch, experiment):
+    shutil.copytree(experiment.folder, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "seed-6")
+    for file, change in (("seeds.json", {"win_rates": {"5": 0.5}}), ("seed-5/run.json", {"wandb": "mechs"})):
+        path = tmp_path / "run" / file
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    logged = []
+
+    def keep(config, folder, console, wandb):
+        logged.append(wandb)
+        return TrainResult(folder, 0, interrupted=True, done=False)
+
+    monkeypatch.setattr(seeds, "train", keep)
+    resume_seeds(tmp_path / "run", console=quiet)
+    assert logged == ["mechs"]
 
 
 def test_a_seed_that_diverges_is_reported_and_the_others_go_on(tmp_path, quiet, monkeypatch, experiment):

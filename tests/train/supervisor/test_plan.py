@@ -14,18 +14,21 @@ def test_learners_have_names_by_role():
     assert [agent.name for agent in plan.agents] == [
         "main", "main-b", "main-exploiter", "league-exploiter", "league-exploiter-b", "league-exploiter-c",
     ]  # fmt: skip
-    assert [agent.number for agent in plan.agents] == [0, 1, 2, 3, 4, 5]
+    assert [agent.number for agent in plan.agents] == [0, 1, 26, 52, 53, 54]
 
 
 def test_more_learners_of_a_role_do_not_rename_the_first():
+    """Nor change their seeds."""
     few, many = LeaguePlan(main=1), LeaguePlan(main=26)
-    assert {agent.name for agent in few.agents} < {agent.name for agent in many.agents}
+    assert set(few.agents) < set(many.agents)
+    assert len({agent.number for agent in many.agents}) == len(many.agents)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"main": 27}, "main"),
+        ({"until_rd": 45.0}, "until_rd.*expected a number from 46 to 350"),
         ({"main": -1}, "main"),
         ({"league_exploiter": 1.5}, "league_exploiter"),
         ({"main": 0, "main_exploiter": 0, "league_exploiter": 0}, "at least one learner"),

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,7 +54,8 @@ def test_policies_without_a_known_rating_do_not_retire(policies, tmp_path):
     policies.add_checkpoint(saved(tmp_path / "newer", 11), "main", "main-10")
     retire_weakest(policies, LeaguePlan(active=7, until_rd=300.0), lambda line: None)
     assert "main-9" in names(policies) and "main-1" in names(policies) and "start" not in names(policies)
-    retire_weakest(policies, LeaguePlan(active=6, until_rd=1.0), lambda line: None, ("main-9",))
+    stricter = SimpleNamespace(active=6, until_rd=1.0, start="")  # than a plan can be
+    retire_weakest(policies, stricter, lambda line: None, ("main-9",))
     assert "main-9" not in names(policies) and "main-1" in names(policies)
 
 

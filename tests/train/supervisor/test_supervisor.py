@@ -118,7 +118,9 @@ def test_two_supervisors_of_a_league_are_refused(alone, fast):
     assert read_plan(alone.path) is None, "the other one's plan stays"
 
 
-def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypatch):
+@pytest.mark.parametrize("exploiters", [0, 1])
+def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypatch, exploiters):
+    """Exploiters wait for a snapshot of the main agent, which does not come."""
     monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
 
     class Failing(FakeLauncher):
@@ -127,7 +129,7 @@ def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypa
             child.code, child.last = 2, "the disk is full"
             return child
 
-    plan = dataclasses.replace(PLAN, main_exploiter=0, league_exploiter=0)
+    plan = dataclasses.replace(PLAN, main_exploiter=exploiters, league_exploiter=exploiters)
     _found, _seen, results, thread = running(alone, Failing(), plan)
     thread.join(30.0)
     assert isinstance(results[0], LeagueError) and "the disk is full" in str(results[0])

@@ -28,7 +28,8 @@ def relay(plot: Plot, rng: np.random.Generator) -> None:
     """Relay station: open ground under a roof of dishes; long sight lines below, perches for mechs with jump jets.
 
     The bowls hide and shield a mech that jets into them until it looks over the rim. On the ground pylons and huts are
-    small cover; parapets of 1 m along the trenches hide scouts and shield legs from shells, and every mech steps over them.
+    small cover; parapets of 1 m along the trenches hide scouts and shield legs from shells, and every mech steps over
+    them.
     """
     shape = plot.shape
     roofed = np.zeros(shape, np.bool_)

@@ -24,9 +24,10 @@ A league that does not exist is created, with all scripted levels. Options that
 are given are kept for the next run of the league. Ctrl-C saves and ends
 everything; the same command continues, also after a crash.
 
-Cores: every learner is a process with one thread, and matches are played in
-this one. Where they are more than the cores, the system shares these by
-niceness: main agents and matches have 0, exploiters and probes 5, a third.
+Cores: every learner is a process with one thread, and as many matches are
+played at a time as there are further cores (--processes). More processes than
+cores share them by niceness: main agents and matches have 0, exploiters and
+probes 5, a third.
 """
 
 _USUAL_BATTLE = "that of the last match, else what the newest policy was trained on, or skirmish"
@@ -93,7 +94,7 @@ def _add_run(commands: _Commands) -> None:
         nargs="?",
         const="",
         metavar="ADDRESS",
-        help="train and play on a Ray cluster (default: RAY_ADDRESS, else a new one on this machine)",
+        help="train and play on a Ray cluster (default: RAY_ADDRESS, else that of this machine, or a new one)",
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from rich.console import Console
 from echelon_env.config.schema import ConfigError
 from echelon_env.config.skill import LEVELS
 from echelon_env.storage.atomic import new_folder
+from echelon_train.checkpoints.provenance import machine_cores
 from echelon_train.cli.league.output import print_result
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
@@ -76,7 +76,7 @@ def _ray_option(args: argparse.Namespace) -> str:
 def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> Supervisor | RayLeagueRun:
     if args.ray is not None:
         return RayLeagueRun(league.path, plan, args.minutes, args.ray or None)
-    matches = args.processes or max(1, (os.cpu_count() or 1) - len(plan.agents))
+    matches = args.processes or max(1, machine_cores() - len(plan.agents))
     return Supervisor(league, plan, LocalLauncher(league.path), LocalExecutor(matches), args.minutes)
 
 

@@ -65,12 +65,12 @@ def choose_opponents(
         if newest.games < MIN_GAMES or newest.win_probability >= HOPELESS or len(snapshots) == 1:
             return [newest.name] * count
         past = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
-        mixture = OpponentMixture(pfsp=1, verification=0, pfsp_weighting="var")
+        mixture = OpponentMixture(last=0, pfsp=1, verification=0, pfsp_weighting="var")
         return [each.name for each in draw(mixture, learner, past, generator, count)]
     learned = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
     if not learned:
         raise ConfigError("a league exploiter needs trained members: the league has none")
-    mixture = OpponentMixture(pfsp=1, verification=0)
+    mixture = OpponentMixture(last=0, pfsp=1, verification=0)
     return [each.name for each in draw(mixture, learner, learned, generator, count)]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer
-from echelon_env.evaluate import evaluation_seed
+from echelon_env.evaluate import evaluation_seed, validation_seed
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches
 from echelon_train.league.playing.executors import Executor
@@ -151,7 +151,8 @@ def rating_run(
     members
         Participants besides the anchor; by default all active members.
     seed
-        Seed that the maps follow from, at least 0; all pairs get the same maps in the same order.
+        Seed that the maps follow from, at least 0; all pairs get the same maps in the same order. An evaluation with
+        this seed has other maps: ratings choose the champion.
     on_match
         Called with each match after it is recorded.
 
@@ -176,7 +177,7 @@ def rating_run(
             target=target_deviation,
             matches=max(1, min(len(names) // 2, max_matches - played)),
             maps=maps_per_match,
-            seed=seed,
+            seed=validation_seed(seed),
         )
         if not pairings or played >= max_matches:
             found = deviations(ratings, games, pinned)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from echelon_env.config.opponent import SELF
 from echelon_env.evaluate import BASELINES
 from echelon_env.evaluate.networks import UNTRAINED
 from echelon_env.networks.checkpoint import (
@@ -146,7 +147,7 @@ def check_name(name: str) -> str:
             f"name {name!r}: expected 1 to {MAX_NAME_LENGTH} lower-case letters, digits, '-', '_' or '.', "
             "the first a letter or a digit"
         )
-    if name in (*BASELINES, UNTRAINED):
+    if name in (*BASELINES, UNTRAINED, SELF):
         raise LeagueError(f"name {name!r}: is the name of a built-in player")
     return name
 

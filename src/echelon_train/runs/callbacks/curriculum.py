@@ -92,7 +92,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_step(self) -> bool:
         if self._progress is not None:
-            pure = self.config.self_play_battles == self.config.battles  # else battles against itself do not count
+            pure = {each.name for each in self.config.opponent.members} == {SELF}  # else those do not count
             for infos in finished_battles(self.training_env, self.locals["infos"]):
                 if self._move is None and (pure or infos[0].get("opponent") != SELF):
                     self._move = self._progress.record(infos[0]["outcome"] > 0)

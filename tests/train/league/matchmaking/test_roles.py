@@ -80,6 +80,13 @@ class TestLeagueExploiter:
         assert chances.keys() == {"main-1", "main-exploiter-1"}
         assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=0.03)
 
+    def test_its_own_last_snapshot_is_one_of_them(self, monkeypatch):
+        """Not one that it must beat, as a main agent must."""
+        monkeypatch.setattr(f"{__name__}.LEARNER", dataclasses.replace(LEARNER, last="league-exploiter-1"))
+        members = [candidate("main-1", won=0.5), candidate("league-exploiter-1", "past", won=0.9)]
+        chances = shares(self.SETTINGS, members)
+        assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=0.03)
+
     def test_it_needs_a_policy(self):
         with pytest.raises(ConfigError, match="the league has none"):
             shares(self.SETTINGS, [candidate("novice", "scripted")])

@@ -349,7 +349,7 @@ def test_impossible_names_are_refused(name):
         check_name(name)
 
 
-@pytest.mark.parametrize("name", [*BASELINES, "untrained"])
+@pytest.mark.parametrize("name", [*BASELINES, "untrained", "self"])
 def test_names_of_other_players_are_refused(name):
     with pytest.raises(LeagueError, match=f"name '{name}': is the name of a built-in player"):
         check_name(name)

@@ -10,6 +10,7 @@ import torch
 from rich.console import Console
 
 from echelon_env import ConfigError
+from echelon_env.config import Opponents
 from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curriculum
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
@@ -269,3 +270,17 @@ def test_minibatches_fit_the_stage_that_has_the_fewest_mechs():
     model.replace_env(make_env(second))
     model.learn(1)
     model.get_env().close()
+
+
+@pytest.mark.parametrize(("side", "opponent", "counts"), [
+    ("both", "self", True), ("blue", "self", True), ("both", {"self": 1, "trivial": 1}, False),
+])  # fmt: skip
+def test_battles_against_itself_count_where_there_are_no_others(tmp_path, quiet, side, opponent, counts):
+    curriculum = small_curriculum("duel", "duel-open", window=100)
+    train(
+        staged_run(curriculum, side=side, opponent=Opponents.parse(opponent), steps=64), tmp_path / "run", console=quiet
+    )
+    lines = [line for line in read_metrics(tmp_path / "run") if "curriculum/battles" in line and "battle/count" in line]
+    played, counted = lines[-1]["battle/count"], lines[-1]["curriculum/battles"]
+    assert 0 < counted <= played
+    assert (counted == played) == counts
