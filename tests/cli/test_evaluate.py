@@ -376,6 +376,28 @@ def test_a_suite_is_played_against_its_opponents(capsys, tmp_path):
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 
 
+@pytest.mark.parametrize("players", [["champion"], ["expert", "champion"]])
+def test_a_player_with_the_name_of_another_opponent_of_the_suite_is_refused_before_play(players, capsys, monkeypatch):
+    monkeypatch.setattr("echelon_env.cli.tournament.play_all", None)
+    arguments = ["evaluate", *players, "--suite", "echelon-eval-v2", "--actions", "deterministic"]
+    assert main(arguments) == 2
+    assert "with deterministic actions champion is another player than the suite's opponent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["max_steps=10", "max_steps=20"], "--set: max_steps is given twice"),
+        (["terrain.height=24", "terrain={size=64}"], "--set: terrain: another --set changes it, too"),
+        (["max_steps=10", "battle.max_steps=20"], "--set: battle.max_steps: another --set changes it, too"),
+    ],
+)
+def test_a_setting_is_changed_once(settings, message, capsys):
+    options = [option for each in settings for option in ("--set", each)]
+    assert main(["evaluate", "idle", "--scenario", "duel", "--battles", "2", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_the_ladder_writes_replays_of_each_pairing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ladder, "BASELINES", ("idle", "random", "trivial"))
     folder = tmp_path / "replays"

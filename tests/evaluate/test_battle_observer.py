@@ -378,3 +378,22 @@ def test_the_condition_at_death_is_the_last_one_of_the_decision(kinds, condition
     sums = dict(zip(record.names, record.sums[victim], strict=True))
     assert (sums["deaths_shut_down"], sums["deaths_fallen"]) == condition
     assert sums["death/weapon/laser"] == 1.0
+
+
+@pytest.mark.parametrize("message", [np.nan, np.inf, -5.0])
+def test_messages_of_battles_that_are_over_are_not_counted(message):
+    """They are stepped on in a batch, and what is not clean stays so."""
+    engine = BattleEngine(make_config("duel", max_steps=3), 2)
+    observer = BattleObserver(engine)
+    engine.reset([1, 2])
+    actions = np.zeros((2, 2, Action.COMM_0 + COMM_DIM), np.float32)
+    engine.step(actions)
+    engine.reset([1, 3], mask=np.array([False, True]))
+    for _ in range(2):
+        engine.step(actions)
+    assert engine.battle_over.tolist() == [True, False]
+    actions[0, :, Action.COMM_0 :] = message
+    engine.step(actions)
+    bins = observer._flat["bins"].reshape(2, 2, COMM_DIM, BINS)
+    assert (bins[..., BINS // 2] == 3.0).all(), "three decisions of each battle, with zeros"
+    assert not np.delete(bins, BINS // 2, axis=-1).any()

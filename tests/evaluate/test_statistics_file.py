@@ -143,9 +143,10 @@ def test_what_is_not_statistics_is_refused_with_the_place(file, tmp_path, path, 
         (b"[" * 100_000, "expected statistics as JSON"),
         (b"9" * 10_000, "expected statistics as JSON"),
         (b"[]", "the document: expected an object"),
-        (b" " * (MAX_BYTES + 1), "expected at most"),
+        (b" " * (MAX_BYTES + 1), f"larger than the limit of {MAX_BYTES} bytes"),
+        (b"[" + b"{}," * (1 << 22) + b"{}]", "expected at most 4,194,304 values"),
     ],
-    ids=["empty", "binary", "deep", "long", "list", "large"],
+    ids=["empty", "binary", "deep", "long", "list", "large", "many"],
 )
 def test_other_files_are_refused(tmp_path, data, message):
     (tmp_path / "bad.json").write_bytes(data)

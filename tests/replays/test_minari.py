@@ -31,6 +31,14 @@ def test_each_mech_of_each_battle_is_an_episode():
     assert [each.truncations[-1] for each in dataset.iterate_episodes(range(10, 20))] == [True] * 10
 
 
+def test_entries_that_are_not_finite_are_those_that_were_played():
+    actions = recorded("duel-open").actions.copy()
+    actions[0, 0, :3] = np.nan, np.inf, -np.inf
+    export_minari([dataclasses.replace(recorded("duel-open"), actions=actions)], "echelon/duel/infinite-v0")
+    episode = next(iter(minari.load_dataset("echelon/duel/infinite-v0").iterate_episodes([0])))
+    assert episode.actions[0, :3].tolist() == [0.0, 0.0, 0.0]
+
+
 def test_the_command(tmp_path, capsys):
     write_replay(tmp_path / "one.replay", recorded("duel-open"))
     arguments = ["replay", str(tmp_path / "one.replay"), "--minari", "echelon/duel/one-v0"]

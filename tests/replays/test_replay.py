@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from echelon_env import make_config
 from echelon_env.cli import main
@@ -14,6 +14,7 @@ from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.layout.actions import Action
 from echelon_env.replays import (
     ReplayError,
+    export_gif,
     export_npz,
     read_replay,
     record_battle,
@@ -188,6 +189,20 @@ def test_the_command_checks_and_converts(tmp_path, capsys):
     assert main(["replay", str(tmp_path / "one.npz"), str(tmp_path / "other.replay"), file]) == 2
     shown = capsys.readouterr()
     assert "one.npz: not a replay" in shown.err and "12 of 12 decisions equal" in shown.out
+    assert main(["replay", str(tmp_path / "none.replay"), file]) == 2
+    shown = capsys.readouterr()
+    assert "none.replay" in shown.err and "12 of 12 decisions equal" in shown.out
+
+
+@pytest.mark.parametrize(("repeat", "milliseconds"), [(5, 12 * 125), (10, 12 * 250)])
+def test_a_film_runs_at_twice_real_time(repeat, milliseconds, tmp_path):
+    config = make_config("duel-open", decision_repeat=repeat, max_steps=12)
+    replay = record_battle(baseline("novice"), baseline("idle"), config, seed=evaluation_seed(1, 0))
+    export_gif(replay, tmp_path / "film.gif")
+    with Image.open(tmp_path / "film.gif") as film:
+        shown = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film))
+    first_and_last = milliseconds / 12 + 2000
+    assert shown == pytest.approx(milliseconds + first_and_last, abs=20)
 
 
 def test_names_in_a_page_are_texts(tmp_path):

@@ -51,6 +51,8 @@ def parse_settings(texts: Sequence[str], option: str = "--set") -> dict[str, str
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise ConfigError(f"{option}: expected KEY=VALUE, got {text!r}")
+        if key in found:
+            raise ConfigError(f"{option}: {key} is given twice", key)
         found[key] = value
     return found
 
@@ -65,6 +67,8 @@ def change_battle(config: BattleConfig, settings: Mapping[str, str]) -> BattleCo
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"--set: {key}: {part!r} is a value, not a table", key)
+        if name in table:
+            raise ConfigError(f"--set: {key}: another --set changes it, too", key)
         table[name] = parse_value(text)
     try:
         return make_config(config, **changes)

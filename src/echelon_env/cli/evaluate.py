@@ -207,6 +207,12 @@ def _plan(
     """The pairings to play, and the scenarios with their maps."""
     if suite is not None:
         opponents = [make_player(name, seed) for name in suite.opponents]
+        for player, opponent in itertools.product(players, opponents):
+            if player.name == opponent.name and player.action_mode != opponent.action_mode:
+                raise ConfigError(
+                    f"--actions: with {args.actions} actions {player.name} is another player than the suite's opponent "
+                    "of this name; use --opponent or --scenario without --suite"
+                )
         pairings = _against(players, opponents)
         if args.submit:  # also a scripted level against itself, so that all submissions have the same opponents
             pairings = [(players[0], opponent) for opponent in opponents]

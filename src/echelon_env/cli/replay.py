@@ -53,9 +53,8 @@ def run(args: argparse.Namespace) -> int:
         try:
             replay = read_replay(file)
             text, equal = describe(file, replay)
-        except ReplayError as error:
-            print(f"echelon: {error}", file=sys.stderr)
-            code = ERROR
+        except (ReplayError, OSError) as error:
+            code = _report(error)
             continue
         print(text)
         replays.append(replay)
@@ -68,7 +67,11 @@ def run(args: argparse.Namespace) -> int:
                 raise ConfigError(f"--{suffix}: expected a folder, got the file {folder}")
             folder.mkdir(parents=True, exist_ok=True)
             target = free_path(folder / f"{file.stem}.{suffix}")
-            write(target, replay)
+            try:
+                write(target, replay)
+            except ReplayError as error:
+                code = _report(error)
+                continue
             print(f"  wrote {target}")
     if args.minari is not None:
         try:
@@ -77,6 +80,12 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(f"--minari: {error}") from None
         print(f"created the Minari dataset {args.minari}")
     return code
+
+
+def _report(error: Exception) -> int:
+    """Print an error, after which the next file is checked; returns the exit code."""
+    print(f"echelon: {error}", file=sys.stderr)
+    return ERROR
 
 
 def describe(file: Path, replay: Replay) -> tuple[str, bool]:

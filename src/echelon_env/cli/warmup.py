@@ -11,6 +11,7 @@ import numpy as np
 from echelon_env import opponents
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.kernels import backend
+from echelon_env.envs.single import BattleEnv
 from echelon_env.spaces.explain import explain_action
 
 
@@ -29,6 +30,9 @@ def run(args: argparse.Namespace) -> int:
         "battles": lambda: engine.reset([0]),
         "scripted players": lambda: opponents.make("expert", config=engine.config).act(rows),
         "handicaps": lambda: opponents.make("expert", config=engine.config, aim_error=0.1).act(rows),
+        "environments": lambda: BattleEnv("duel").reset(seed=0),
+        "global states": engine.global_state,
+        "trained policies": lambda: opponents.make("champion", config=engine.config).act(rows),
         "explanations of actions": lambda: explain_action(engine, 0, 0, action, ("one", "other")),
     }
     for number, (what, call) in enumerate(steps.items(), 1):

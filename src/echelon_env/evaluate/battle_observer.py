@@ -263,8 +263,8 @@ class BattleObserver:
         sums["seen"] += is_seen
 
     def _add_messages(self, mechs: NDArray[Any], actions: NDArray[np.float32]) -> None:
-        """The messages sent, by channel and bin."""
-        sent = mechs["transmits"] != 0
+        """The messages sent, by channel and bin. Actions in battles that were over are not clean, and not counted."""
+        sent = (mechs["transmits"] != 0) & self._measured[:, None]
         self._sums["messages"] += sent
         numbers = actions[..., Action.COMM_0 :]
         if not numbers.any():  # as of players that send none; `_record` counts them in the bin of 0

@@ -112,11 +112,12 @@ class PolicyFactory:
         return NetworkPolicy(self.network, config, noise, action_mode=self.action_mode)
 
 
-def _switches(network: NetworkConfig) -> dict[str, bool]:
-    """The settings of a policy that its weights do not show, where they are not the usual ones."""
+def _switches(network: NetworkConfig) -> dict[str, str]:
+    """The settings of a policy that its weights do not show, where they are not the usual ones: "true" or "false"."""
     usual = NetworkConfig()
     names = ("memory", "communicate")
-    return {name: getattr(network, name) for name in names if getattr(network, name) != getattr(usual, name)}
+    settings = {name: getattr(network, name) for name in names}
+    return {name: str(each).lower() for name, each in settings.items() if each != getattr(usual, name)}
 
 
 def network_player(

@@ -35,6 +35,7 @@ from echelon_env.evaluate.battle_totals import (
     Sums,
 )
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.reading import read_regular_file
 
 __all__ = [
     "STATISTICS_FILE",
@@ -55,6 +56,7 @@ DIGITS = 9
 """Significant digits of the numbers."""
 
 MAX_BYTES = 1 << 26
+MAX_VALUES = 1 << 22
 """Largest file that is read."""
 
 MAX_PERIODS, MAX_EVALUATIONS = 8, 64
@@ -157,11 +159,10 @@ def read_statistics(path: Path) -> StatisticsFile:
 
     Raises StatisticsError with the path and the reason for a file that is too large or not valid, and OSError.
     """
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise StatisticsError(f"{path}: expected at most {MAX_BYTES} bytes of statistics")
     try:
+        data = read_regular_file(path, MAX_BYTES)
+        if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+            raise StatisticsError(f"expected at most {MAX_VALUES:,} values")
         return StatisticsFile.from_dict(json.loads(data))
     except StatisticsError as error:
         raise StatisticsError(f"{path}: {error}") from None

@@ -53,7 +53,8 @@ class SMACEnv:
         self._seed = None if seed is None else check_seed(seed)
         self.n_agents = len(self._env.mechs)
         """Number of mechs of the team."""
-        self.episode_limit = self._env.config.max_steps
+        steps = self._env.config.max_steps
+        self.episode_limit = min(steps, kwargs.get("max_cycles") or steps)
         """Maximum number of decisions of a battle."""
         self.engine = self._env.engine
         """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
@@ -83,7 +84,8 @@ class SMACEnv:
         self._observe(observation)
         over = terminated or truncated
         won = over and infos["outcome"] > 0
-        self._games, self._wins, self._timeouts = self._games + over, self._wins + won, self._timeouts + truncated
+        self._games, self._wins = self._games + over, self._wins + won
+        self._timeouts += truncated or infos["reason"] == "time_limit"
         dead = self.engine.state.mechs["alive"][0] == 0
         info = {
             "battle_won": won,

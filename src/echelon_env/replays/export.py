@@ -99,7 +99,7 @@ def _episodes(replay: Replay) -> Iterator[dict[str, Any]]:
         yield {
             "seed": replay.seed % 2**63,
             "observations": arrays["observations"][: steps + 1, mech],
-            "actions": np.clip(np.nan_to_num(arrays["actions"][:steps, mech], nan=0.0), -1.0, 1.0),
+            "actions": np.clip(np.nan_to_num(arrays["actions"][:steps, mech], posinf=0.0, neginf=0.0), -1.0, 1.0),
             "rewards": arrays["rewards"][:steps, mech].tolist(),
             "terminations": arrays["terminated"][:steps, mech].tolist(),
             "truncations": truncated.tolist(),

@@ -12,8 +12,8 @@ from echelon_env.render import render_frame, save_gif
 from echelon_env.replays.matches import record_battle
 from echelon_env.replays.replay import Replay
 
-FPS = 8  # twice real time at four decisions per second
-END_FRAMES = 2 * FPS  # repetitions of the last frame
+SPEED = 2  # x real time
+END_SECONDS = 2.0  # for which the last frame is shown
 MAX_FRAMES = 500
 """Of a film, without the repetitions; they take about 0.75 MB each while it is made, at a width of 480 pixels."""
 
@@ -26,7 +26,8 @@ def export_gif(replay: Replay, path: str | os.PathLike[str], pixels: int = 480) 
     every = 1 + replay.decisions // MAX_FRAMES
     moments = itertools.islice(replay.play(), replay.decisions % every, None, every)  # the last one is the end
     frames = [render_frame(replay.config, engine.state, 0, pixels) for engine in moments]
-    save_gif(frames + frames[-1:] * (END_FRAMES // every), path, FPS / every)
+    fps = min(50.0, SPEED / (replay.config.decision_seconds * every))  # the most that a GIF can have
+    save_gif(frames + frames[-1:] * int(END_SECONDS * fps), path, fps)
 
 
 def film_battle(

@@ -45,7 +45,9 @@ class Recorder:
 
     Notes
     -----
-    A battle is recorded from its reset to its end, or to the next reset if that comes first. A battle whose state is
+    A battle is recorded from its reset to its end, or to the next reset if that comes first. In a vector environment
+    with `AutoresetMode.NEXT_STEP` an episode that ends before its battle (by `max_cycles`, or with a pilot's death) has
+    one more decision there: that of the step which ignores its actions. A battle whose state is
     restored, or whose reward weights are changed in between, is not recorded.
 
     Examples

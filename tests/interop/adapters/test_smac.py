@@ -108,3 +108,16 @@ def test_bad_input():
         env.step([67])
     with pytest.raises(ValueError, match=r"action: expected shape \(1,\), got \(2,\)"):
         env.step([0, 0])
+
+
+@pytest.mark.parametrize(("changes", "limit"), [({"time_limit": "terminate"}, 3), ({"max_cycles": 2}, 2)])
+def test_time_limits_are_counted(changes, limit):
+    env = SMACEnv("duel-open", seed=0, max_steps=3, **changes)
+    env.reset()
+    steps, over = 0, False
+    while not over:
+        _, over, _ = env.step([0])
+        steps += 1
+    assert (steps, env.episode_limit, env.get_env_info()["episode_limit"]) == (limit, limit, limit)
+    assert env.get_stats()["timeouts"] == 1
+    env.close()
