@@ -267,7 +267,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             if stopped:
                 break
         self.policy.optimizer.zero_grad()
-        self._observe()
+        self._observe(warming_up)
         self._record(log, coefficients, explained)
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
@@ -358,10 +358,15 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; the last one is in {file}"
         )
 
-    def _observe(self) -> None:
-        """Update the policy's running statistics with the active rows of all processes."""
+    def _observe(self, warming_up: bool) -> None:
+        """Update the policy's running statistics with the active rows of all processes.
+
+        While the critic warms up those that there are do not change, because the policy does not.
+        """
         buffer = self.rollout_buffer
         normalizers = [module for module in self.policy.modules() if isinstance(module, ObservationNormalizer)]
+        if warming_up and all(bool(module.running.any()) for module in normalizers):
+            return
         with distributed.sync_running_stats(normalizers):
             for step in range(0, buffer.num_steps, buffer.chunk):
                 part = slice(step, step + buffer.chunk)

@@ -18,7 +18,8 @@ _OTHERS = "ranks"
 def gather_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The state of this process, of CPU tensors; in the first process joined with the states of all others.
 
-    Tensors of the others are named ``rank<number>.<name>``. All processes must call it.
+    Tensors of the others are named ``rank<number>.<name>``; of their values only those are kept that differ from the
+    first one's. All processes must call it.
     """
     # as arrays: torch cannot pickle tensors of uint16, uint32 and uint64
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
@@ -26,7 +27,11 @@ def gather_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tu
     joint = dict(tensors)
     for number, (theirs, _) in enumerate(others, 1):
         joint |= {f"rank{number}.{name}": torch.from_numpy(array) for name, array in theirs.items()}
-    return joint, {**values, _OTHERS: [their_values for _, their_values in others]}
+    different = [
+        {name: value for name, value in theirs.items() if name not in values or value != values[name]}
+        for _, theirs in others
+    ]
+    return joint, {**values, _OTHERS: different}
 
 
 def rank_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -42,8 +47,9 @@ def rank_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tupl
             f"training state: the run had {len(others) + 1} processes and has {distributed.world_size()} now; "
             "it needs as many as before"
         )
+    first = {name: value for name, value in values.items() if name != _OTHERS}
     if rank == 0:
-        own = {name: tensor for name, tensor in tensors.items() if not name.startswith("rank")}
-        return own, {name: value for name, value in values.items() if name != _OTHERS}
+        return {name: tensor for name, tensor in tensors.items() if not name.startswith("rank")}, first
     start = f"rank{rank}."
-    return {name[len(start) :]: each for name, each in tensors.items() if name.startswith(start)}, others[rank - 1]
+    own = {name[len(start) :]: each for name, each in tensors.items() if name.startswith(start)}
+    return own, {**first, **others[rank - 1]}

@@ -151,7 +151,7 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         _check_spaces(file, model, weights)
         try:
             model._setup_model()
-        except (TypeError, ValueError, RuntimeError, MemoryError) as error:
+        except (AssertionError, TypeError, ValueError, RuntimeError, MemoryError) as error:
             raise CheckpointError(f"{file}: {error}") from error
         check_shapes(model.policy, weights, file)
         check_finite(weights)

@@ -14,6 +14,9 @@ from echelon_env.storage.arrays import Arrays, check_arrays, named, part_of, wit
 
 Floats = NDArray[np.float32]
 
+_DRAWS = 1
+"""Part of the seeds of the draws, which are independent of those of the opponents from the same seed."""
+
 
 class Teacher:
     """A policy that acts on every observation of the learner, whoever plays.
@@ -52,7 +55,7 @@ class Teacher:
             return
         self.policy.reset(starts)
         for battle in np.flatnonzero(starts[:: self._group]).tolist():
-            self._plays[battle] = np.random.default_rng([self._seed, self._drawn]).random() < share
+            self._plays[battle] = np.random.default_rng([self._seed, self._drawn, _DRAWS]).random() < share
             self._drawn += 1
 
     def act(self, observations: Floats) -> Floats:

@@ -68,6 +68,18 @@ def test_the_first_rollouts_leave_a_trunk_that_the_critic_shares(critic):
         assert torch.equal(parameter, before[name]) != (id(parameter) in own), name
 
 
+def test_normalised_observations_stay_while_the_critic_warms_up():
+    """They would change the policy; the first rollout gives the moments that it starts with."""
+    model = model_with_rollout(NetworkConfig(normalize_observations=True, **SMALL), critic_warmup=2, n_epochs=1)
+    moments = []
+    for _ in range(3):
+        model.train()
+        moments.append(model.policy.observation_normalizer.moments())
+    assert moments[0].any()
+    assert torch.equal(moments[1], moments[0])
+    assert not torch.equal(moments[2], moments[1])
+
+
 @pytest.mark.parametrize("critic", ["separate", "central"])
 def test_critic_lr_scale_applies_to_the_critics_parameters_only(critic):
     model = model_with_rollout(NetworkConfig(critic=critic, **SMALL), critic_lr_scale=0.0, ent_coef=0.01)

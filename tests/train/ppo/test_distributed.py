@@ -1,5 +1,6 @@
 import os
 
+import numpy as np
 import pytest
 import torch
 
@@ -154,6 +155,19 @@ def test_communication_in_a_single_process():
     assert not distributed.any_true(False)
     with distributed.process_group():  # without torchrun it does nothing
         assert not torch.distributed.is_initialized()
+
+
+def test_values_that_are_equal_in_all_processes_are_kept_once(monkeypatch):
+    """Such as the configuration and the hashes of maps, of which there are thousands."""
+    mine, theirs = {"config": {"a": 1}, "clock": 3.0}, {"config": {"a": 1}, "clock": 4.0}
+    monkeypatch.setattr(distributed, "gather_objects", lambda value: [value, ({"x": np.ones(2)}, theirs)])
+    tensors, values = gather_state({"x": torch.zeros(2)}, mine)
+    assert values["ranks"] == [{"clock": 4.0}]
+    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+    assert rank_state(tensors, values)[1] == mine
+    monkeypatch.setattr(distributed, "rank", lambda: 1)
+    found, restored = rank_state(tensors, values)
+    assert restored == theirs and found["x"].tolist() == [1.0, 1.0]
 
 
 def test_the_state_of_a_single_process_round_trips():

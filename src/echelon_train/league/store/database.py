@@ -30,7 +30,7 @@ MAX_VALUE_BYTES = 1 << 23
 
 MAX_ROWS = {
     "meta": 100, "members": 10_000, "configs": 10_000, "promotions": 10_000, "periods": 100_000, "matches": 1_000_000,
-    "ratings": 1_000_000,
+    "ratings": 10_000_000,
 }  # fmt: skip
 """Most rows of each table that are read."""
 

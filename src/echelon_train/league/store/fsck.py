@@ -146,7 +146,7 @@ def _check_ratings(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
     for number, expected in derived.items():
         try:
             found = read_ratings(connection, number)
-        except ValueError as error:
+        except DamagedLeagueError as error:
             yield Finding(f"ratings of period {number}", f"invalid: {error}", _REBUILD)
             continue
         wrong = [name for name in expected.keys() | found.keys() if not _alike(name, expected, found)]

@@ -22,6 +22,9 @@ from echelon_train.league.store.values import parse
 ANCHOR_RATING = Rating(deviation=0.0)
 """Rating of the anchor. It defines the scale, so it has no uncertainty."""
 
+_Game = tuple[str, str, float]
+"""First member, second member and the first's score, see `read_games`."""
+
 
 @dataclass(frozen=True)
 class LeagueSettings:
@@ -117,6 +120,18 @@ def derive(
     in the period does not become more certain. Members are in the order of joining. Raises ValueError for a period that
     is inconsistent with the members.
     """
+    earlier = list(read_games(connection, 0, after_match))
+    return _derive(connection, period, before, earlier, list(read_games(connection, after_match, period.last_match)))
+
+
+def _derive(
+    connection: sqlite3.Connection,
+    period: Period,
+    before: Mapping[str, Rating],
+    earlier: list[_Game],
+    games: list[_Game],
+) -> dict[str, Rating]:
+    """As `derive`, from the period's games and all earlier ones."""
     names: dict[int, str] = dict(
         connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
     )
@@ -125,9 +140,6 @@ def derive(
         raise ValueError(f"period {period.number}: names members of the ids {missing}, which it does not have")
     pinned = [names[number] for number in period.pinned]
     ratings = {name: before.get(name, ANCHOR_RATING if name in pinned else Rating()) for name in names.values()}
-    earlier, games = (
-        list(read_games(connection, *span)) for span in ((0, after_match), (after_match, period.last_match))
-    )
     drifting = [names[number] for number in period.drifting]
     rated = rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
     after = rate_newcomers(rated, [*earlier, *games], pinned)
@@ -141,21 +153,30 @@ def derive(
 def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:
     """The number of each period and all ratings after it, computed from the matches alone. Raises as `derive`."""
     ratings: dict[str, Rating] = {}
+    earlier: list[_Game] = []
     after_match = 0
     for period in read_periods(connection):
-        ratings = derive(connection, period, ratings, after_match)
+        games = list(read_games(connection, after_match, period.last_match))
+        ratings = _derive(connection, period, ratings, earlier, games)
+        earlier += games
         after_match = period.last_match
         yield period.number, ratings
 
 
 def read_ratings(connection: sqlite3.Connection, period: int) -> dict[str, Rating]:
-    """All ratings after a period, as recorded."""
+    """All ratings after a period, as recorded. Raises DamagedLeagueError for one that no rating can be."""
     rows = connection.execute(
         "SELECT m.name, r.rating, r.deviation, r.volatility FROM ratings r JOIN members m ON m.id = r.member"
         " WHERE r.period = ? ORDER BY m.id",
         (period,),
     )
-    return {name: Rating(*numbers) for name, *numbers in rows}
+    ratings = {}
+    for name, *numbers in rows:
+        try:
+            ratings[name] = Rating(*numbers)
+        except (TypeError, ValueError) as error:
+            raise DamagedLeagueError(f"period {period}: rating of {name}: {error}: rebuild the ratings") from None
+    return ratings
 
 
 def insert_ratings(connection: sqlite3.Connection, period: int, ratings: Mapping[str, Rating]) -> None:

@@ -68,8 +68,10 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
         self._previous = {}
 
     def _on_rollout_start(self) -> None:
-        self.interrupted = distributed.any_true(self.interrupted)
-        self.stopping = self.interrupted or distributed.any_true(self._ended)
+        interrupted = distributed.any_true(self.interrupted)
+        if interrupted:  # in any process; a signal of this moment counts at the next rollout
+            self.interrupted = True
+        self.stopping = interrupted or distributed.any_true(self._ended)
         self.model.stopping = self.stopping or self._is_up()
 
     def _on_step(self) -> bool:
