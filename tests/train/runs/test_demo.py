@@ -7,7 +7,7 @@ from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.replays import read_replay
-from echelon_env.replays.films import END_FRAMES, FPS, film_battle
+from echelon_env.replays.films import END_SECONDS, SPEED, film_battle
 from echelon_train.cli.demo import format_demo
 from echelon_train.runs.demo import EVALUATION_SEED, run_demo
 from train.small import small_battle, small_run
@@ -53,7 +53,8 @@ def test_a_film_shows_the_battle_that_was_evaluated(tmp_path):
     with Image.open(tmp_path / "a.gif") as film:
         assert film.width == 300
         milliseconds = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film))
-    assert milliseconds == pytest.approx(1000 * (1 + decisions + END_FRAMES) / FPS, abs=20)
+    seconds = (1 + decisions) * config.decision_seconds / SPEED + END_SECONDS
+    assert milliseconds == pytest.approx(1000 * seconds, abs=20)
 
 
 def test_the_command_reports_a_folder_in_use(tmp_path, capsys):
