@@ -10,6 +10,7 @@ import pytest
 from echelon_env.cli import main
 from echelon_env.cli.dispatch import TRAIN_PACKAGES
 from echelon_env.config import plugins
+from echelon_env.engine.kernels import EntryPoint
 from echelon_env.evaluate.stamps import describe_machine
 
 
@@ -169,3 +170,24 @@ def test_the_module_is_the_command():
     assert found.returncode == 0 and found.stdout.split() == ["echelon-env", importlib.metadata.version("echelon-env")]
     found = subprocess.run([*command, "bnch"], capture_output=True, text=True)
     assert found.returncode == 2 and "did you mean 'bench'" in found.stderr
+
+
+def test_warmup_calls_every_entry_point(monkeypatch, capsys):
+    called = set()
+    bind = EntryPoint.bind
+
+    def watched(self, *first):
+        function = bind(self, *first)
+
+        def call(*rest):
+            called.add(self.function.__name__)
+            return function(*rest)
+
+        return call
+
+    monkeypatch.setattr(EntryPoint, "bind", watched)
+    monkeypatch.setattr(EntryPoint, "__call__", lambda self, *arguments: watched(self)(*arguments))
+    assert main(["warmup"]) == 0
+    modules = [module for name, module in sys.modules.items() if name.startswith("echelon_env.")]
+    found = {each.function.__name__ for module in modules for each in vars(module).values() if type(each) is EntryPoint}
+    assert called == found and len(found) >= 9

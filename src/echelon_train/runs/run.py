@@ -279,8 +279,8 @@ class Run:
         left = ppo.critic_warmup - self.model._n_updates // ppo.n_epochs
         if left > 0:
             decisions = left * ppo.n_steps * self._config.rows
-            text = f"Only the critic learns in the first rollouts (ppo.critic_warmup): {left}, {decisions:,} decisions"
-            self._console.print(text, highlight=False)
+            text = f"(ppo.critic_warmup): {left}, up to {decisions:,} decisions"
+            self._console.print(f"Only the critic learns in the first rollouts {text}", highlight=False)
 
     def close(self) -> None:
         """Stop the display and the environment's threads, without saving. Safe to call twice and after an error."""

@@ -123,9 +123,9 @@ class Study:
                 study.set_user_attr(_SETUP, setup)
             elif kept != setup:
                 raise TrainError(f"{out} holds a sweep with another run config or search space; choose another folder")
-        # not by the first evaluation, which is that of the initial weights
-        pruner = optuna.pruners.MedianPruner(_STARTUP, n_warmup_steps=1) if prune else optuna.pruners.NopPruner()
-        study.pruner = pruner
+        # n_warmup_steps: the first evaluation is that of the initial weights
+        median = optuna.pruners.MedianPruner(_STARTUP, n_warmup_steps=1)
+        study.pruner = median if prune else optuna.pruners.NopPruner()
         self._study = study
 
     def claim(self, wanted: int) -> Claim | None:

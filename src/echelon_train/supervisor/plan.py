@@ -52,7 +52,7 @@ class LeaguePlan:
     start: str = field(default="", metadata={"help": "member that new learners start from; empty: random weights"})
     steps: int = quantity(0, "decisions", 0, 10**15, help="of each learner; 0: those of the run config")
     seed: int = quantity(
-        0, "", 0, 2**32 - 1 - 3 * MAX_LEARNERS, help="seed of the first learner; the others have those that follow"
+        0, "", 0, 2**32 - 1 - 3 * MAX_LEARNERS, help="seed of the first learner, from which those of the others follow"
     )
     maps: int = quantity(10, "maps", 1, 1000, help="maps of a match, each from both sides")
     until_rd: float = quantity(75.0, "points", 46, 350, help="rating deviation below which no matches are played")

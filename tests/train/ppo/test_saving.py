@@ -198,6 +198,7 @@ BAD_FILES = {
     "unknown type": (arguments(gae_lambda={"type:os.system": "true"}), "KeyError"),
     "no number": (arguments(gae_lambda="x"), "expected float, got 'x'"),
     "huge network": (arguments(policy_kwargs={**SMALL, "lstm_hidden_size": 10**7}), "memory"),
+    "contradiction": (arguments(policy_kwargs={**SMALL, "shared_lstm": True, "enable_critic_lstm": True}), "critic"),
     "another network": (arguments(policy_kwargs={**SMALL, "lstm_hidden_size": 9}), r"expected \(\d+, \d+\)"),
     "no counter": (counters(num_timesteps=-1), "num_timesteps"),
     "no space": (observations(5), "spaces: got 5"),

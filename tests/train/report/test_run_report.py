@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from echelon_env.evaluate import evaluation_seed
 from echelon_env.evaluate.statistics import wilson
 from echelon_env.replays import read_replay, write_page
+from echelon_train.config.train import training_curriculum
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_run_report
 from echelon_train.report.run_report import evaluation_table, provenance
-from echelon_train.report.sources import read_run
+from echelon_train.report.sources import RunSource, read_run
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.metrics import points
 from echelon_train.runs.training import train
@@ -257,3 +259,13 @@ def test_odd_files_are_shown(run, tmp_path):
     assert page.tables["evaluation"][1][1].startswith("750.0")
     ((_, y),) = page.lines("return").values()
     assert -1e99 in y and max(y) < 1e99
+
+
+def test_the_last_evaluation_of_a_curriculum_is_that_of_its_last_stage():
+    curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", "veteran"])
+    config = small_run(curriculum=curriculum, battle=curriculum.scenarios[0].config)
+    line = {"time/total_timesteps": 2000, "eval/timesteps": 1000, "curriculum/stage": 1}
+    line |= {f"eval/{name}": 0.5 for name in ("win_rate", "win_rate_low", "win_rate_high", "draw_rate", "loss_rate")}
+    shown = str(evaluation_table(RunSource(Path("run"), {"config": config.to_dict()}, [line])))
+    assert "veteran" in shown and "trivial" not in shown
+    assert "After 1,000 decisions" in shown

@@ -9,6 +9,7 @@ import pytest
 from echelon_env import BattleEngine
 from echelon_env.config.battle import AbilityConfig
 from echelon_env.evaluate import BattleNoise, checkpoint_player
+from echelon_env.evaluate.submission.document import check_player
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.networks.checkpoint import read_checkpoint
 from echelon_train.config.files import load_run_config
@@ -58,6 +59,9 @@ def test_runs_without_memory(tmp_path, quiet):
     assert train(run, tmp_path / "run", console=quiet).done
     assert json.loads((tmp_path / "run" / "run.json").read_text())["config"]["network"]["memory"] is False
     assert not read_checkpoint(tmp_path / "run").network.memory
+    identity = checkpoint_player(tmp_path / "run").identity
+    assert identity["memory"] == "false"
+    assert check_player("sampled", identity) == ("sampled", identity), "it can be submitted"
     again = small_run(init=str(tmp_path / "run"))
     assert train(again, tmp_path / "again", console=quiet).done, "the weights have the same shapes"
 

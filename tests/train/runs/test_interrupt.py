@@ -3,10 +3,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.runs.callbacks import StopCallback
 
 ARGUMENTS = ["--opponent", "trivial", "--battles", "2", "--device", "cpu", "--eval-every", "0", "--steps", "100000000"]
 
@@ -51,3 +53,18 @@ def test_ctrl_c_saves_says_where_and_exits_130(tmp_path: Path):
     assert checkpoint.steps > 0
     assert f"checkpoints/{checkpoint.steps:010d}" in stdout.replace("\n", "")
     assert not [p for p in (out / "checkpoints").iterdir() if p.name.startswith(".")]
+
+
+def test_a_signal_while_processes_wait_for_each_other_is_not_lost(monkeypatch, quiet):
+    callback = StopCallback(quiet, lambda: False)
+    callback.model = SimpleNamespace(stopping=False)
+
+    def waiting(flag):
+        callback.interrupted = True  # by the handler
+        return flag
+
+    monkeypatch.setattr("echelon_train.runs.callbacks.stopping.distributed.any_true", waiting)
+    callback._on_rollout_start()
+    assert (callback.interrupted, callback.stopping) == (True, False), "the other processes do not know yet"
+    callback._on_rollout_start()
+    assert callback.stopping and callback.model.stopping

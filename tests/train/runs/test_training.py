@@ -121,7 +121,7 @@ def test_a_run_says_how_long_only_the_critic_learns(tmp_path):
     console = Console(file=io.StringIO(), width=200)
     config = small_run(steps=16, ppo=PPOConfig(n_steps=16, batch_size=16, critic_warmup=2))
     train(config, tmp_path / "run", console=console)
-    said = "Only the critic learns in the first rollouts (ppo.critic_warmup): {}, {} decisions"
+    said = "Only the critic learns in the first rollouts (ppo.critic_warmup): {}, up to {} decisions"
     assert said.format(2, 2 * 16 * config.rows) in console.file.getvalue()
     console.file.truncate(0)
     resume(str(tmp_path / "run"), steps=64, console=console)

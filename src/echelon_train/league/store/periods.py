@@ -12,9 +12,10 @@ from typing import Any
 
 from echelon_env.config.schema import check_fields, quantity
 from echelon_env.evaluate import baseline
-from echelon_train.league.errors import DamagedLeagueError
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
+from echelon_train.league.store.database import MAX_ROWS
 from echelon_train.league.store.members import LEARNING_KINDS, now
 from echelon_train.league.store.records import read_games
 from echelon_train.league.store.values import parse
@@ -68,10 +69,16 @@ def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Per
 
     The newest member of each of the `LEARNING_KINDS` is still training, if it is active. All others are frozen: their
     learner has left a newer snapshot since, or resets after each one.
+
+    Raises LeagueError if its ratings would be more than a league can have.
     """
     number = last_period(connection)[0] + 1
     (last_match,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM matches").fetchone()
     (last_member,) = connection.execute("SELECT MAX(id) FROM members").fetchone()
+    (ratings,) = connection.execute("SELECT COUNT(*) FROM ratings").fetchone()
+    most = MAX_ROWS["ratings"]
+    if ratings + last_member > most:
+        raise LeagueError(f"the league is full, with {ratings:,} ratings of at most {most:,}: begin another")
     marks = ", ".join("?" * len(LEARNING_KINDS))
     drifting = connection.execute(
         f"SELECT id FROM members m WHERE kind IN ({marks}) AND state = 'active'"

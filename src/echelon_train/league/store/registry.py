@@ -26,14 +26,7 @@ from echelon_env.storage.atomic import new_folder
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.champions import Promotion, read_champion, read_promotions
-from echelon_train.league.store.database import (
-    MAX_ROWS,
-    check_integrity,
-    create_database,
-    read_meta,
-    reading,
-    writing,
-)
+from echelon_train.league.store.database import check_integrity, create_database, read_meta, reading, writing
 from echelon_train.league.store.members import (
     MEMBERS_FOLDER,
     Member,
@@ -314,10 +307,6 @@ class League:
 
     def _close_period(self, connection: sqlite3.Connection) -> int:
         period = next_period(connection, self.settings)
-        rows = period.last_member + connection.execute("SELECT COUNT(*) FROM ratings").fetchone()[0]
-        if rows > MAX_ROWS["ratings"]:
-            most = f"more than {MAX_ROWS['ratings']:,} ratings"
-            raise LeagueError(f"{self.path}: is full: a further period would make {most}; begin another league")
         last, after_match = last_period(connection)
         before = read_ratings(connection, last)
         insert_period(connection, period)

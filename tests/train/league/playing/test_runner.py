@@ -131,6 +131,13 @@ def test_a_rating_run_ends_when_every_rating_is_known(league):
     assert len(league.history()) == periods, "no empty period is closed"
 
 
+def test_ratings_and_evaluations_have_other_maps(league):
+    """Ratings choose the champion."""
+    run(league)
+    played = {battle.seed for each in league.matches() for battle in each.match.battles}
+    assert played and not played & {evaluation_seed(0, index) for index in range(1000)}
+
+
 def test_a_rating_run_ends_after_so_many_matches(league):
     found = run(league, most=3)
     assert (found.matches, found.reached, len(uuids(league))) == (3, False, 3)

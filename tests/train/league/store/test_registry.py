@@ -11,11 +11,11 @@ from echelon_env.evaluate import BASELINES
 from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint, save_in_run
-from echelon_train.league.errors import LeagueError
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period
 from echelon_train.league.ratings.payoffs import payoffs
-from echelon_train.league.store import members
+from echelon_train.league.store import database, members
 from echelon_train.league.store.database import reading, writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.members import check_name
@@ -23,7 +23,7 @@ from echelon_train.league.store.periods import LeagueSettings, read_periods
 from echelon_train.league.store.registry import League
 from echelon_train.tensor_files import weights_of
 from train.damaging import change_weights
-from train.league.leagues import CONFIG, match, number_uuid, played, saved, small_league, uuids
+from train.league.leagues import CONFIG, change, match, number_uuid, played, saved, small_league, uuids
 
 
 def test_a_new_league(tmp_path):
@@ -353,3 +353,22 @@ def test_impossible_names_are_refused(name):
 def test_names_of_other_players_are_refused(name):
     with pytest.raises(LeagueError, match=f"name '{name}': is the name of a built-in player"):
         check_name(name)
+
+
+def test_a_full_league_says_so_and_can_still_be_read(league, monkeypatch):
+    most = sum(map(len, league.history().values())) + len(league.members())
+    monkeypatch.setitem(database.MAX_ROWS, "ratings", most)
+    league.close_period()
+    with pytest.raises(LeagueError, match=f"the league is full, with {most} ratings of at most {most}: begin another"):
+        league.close_period()
+    assert sum(map(len, league.history().values())) == most
+
+
+def test_a_rating_that_cannot_be_is_damage(league):
+    league.close_period()
+    change(league, "UPDATE ratings SET rating = 5000")
+    for call in (league.ratings, league.standings, league.history, league.close_period):
+        with pytest.raises(DamagedLeagueError, match=r"period \d: rating of .*: rebuild the ratings"):
+            call()
+    assert league.rebuild() > 0
+    assert league.ratings()
