@@ -57,11 +57,10 @@ class Schedule:
         Raises `ConfigError`, naming the configuration's `key`.
         """
         expected = f"config key {key!r}: expected a number, 'linear:START:END' or 'cosine:START:END', got {value!r}"
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return cls.constant(float(value))
-        if not isinstance(value, str):
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise ConfigError(expected, key)
-        shape, *ends = value.split(":") if ":" in value else ("constant", value, value)
+        text = str(value)
+        shape, *ends = text.split(":") if ":" in text else ("constant", text, text)
         if shape not in get_args(Shape):
             raise ConfigError(f"{expected}{nearest_name(shape, get_args(Shape))}", key)
         try:

@@ -21,6 +21,12 @@ def write(tmp_path):
     return write_file
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "1e30", "linear:nan:0", "true", "[1]"])
+def test_what_is_no_schedule_is_an_error_that_names_the_setting(value):
+    with pytest.raises(ConfigError, match=r"config key 'ppo\.learning_rate': expected a number, 'linear:START:END'"):
+        load_run_config("duel", {"ppo.learning_rate": value})
+
+
 def test_a_scenario_is_no_run_config():
     with pytest.raises(ConfigError, match="'duel-open' is a scenario, not a run config: give --scenario duel-open"):
         load_run_config("duel-open")
