@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -150,8 +151,9 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         weights, optimizer = part_of(tensors, "policy."), part_of(tensors, "optimizer.")
         _check_spaces(file, model, weights)
         try:
+            _check_widths(model, weights)
             model._setup_model()
-        except (AssertionError, TypeError, ValueError, RuntimeError, MemoryError) as error:
+        except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError) as error:
             raise CheckpointError(f"{file}: {error}") from error
         check_shapes(model.policy, weights, file)
         check_finite(weights)
@@ -181,6 +183,21 @@ def _check_spaces(file: Path, model: SafetensorsSaving, weights: Mapping[str, to
     numbers = sum(tensor.numel() for tensor in weights.values())
     if inputs + outputs > max(numbers, MAX_NUMBERS):  # extractors that pool have fewer weights than inputs
         raise CheckpointError(f"{file}: spaces of {inputs} and {outputs} numbers do not fit {numbers} weights")
+
+
+def _check_widths(model: SafetensorsSaving, weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise ValueError for layers that have more weights than the file, before they are made; TypeError for no widths.
+
+    Counts what stable-baselines3's arguments tell: the weights from one layer to the next of `net_arch`, and the LSTM's
+    from each decision to the next. The network of a `BattlePolicy` has limits of its own (`NetworkConfig`).
+    """
+    least = 4 * int(model.policy_kwargs.get("lstm_hidden_size", 0)) ** 2
+    least *= int(model.policy_kwargs.get("n_lstm_layers", 1))
+    arch = model.policy_kwargs.get("net_arch") or []
+    for widths in arch.values() if isinstance(arch, dict) else [arch]:
+        least += sum(abs(int(each) * int(following)) for each, following in itertools.pairwise(widths))
+    if least > (present := sum(tensor.numel() for tensor in weights.values())):
+        raise ValueError(f"policy_kwargs: expected layers of at most {present} weights, got {least}")
 
 
 def _file(path: str | Path) -> Path:
