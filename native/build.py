@@ -72,6 +72,7 @@ def lower_all() -> dict[str, dict[str, Any]]:
             assert described is not None
         return described
 
+    bitcode_folder()  # before threads could make several
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return dict(zip(ENTRIES, threads.map(lower, ENTRIES), strict=True))
 

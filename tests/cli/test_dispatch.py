@@ -1,6 +1,7 @@
 import argparse
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -170,6 +171,13 @@ def test_the_module_is_the_command():
     assert found.returncode == 0 and found.stdout.split() == ["echelon-env", importlib.metadata.version("echelon-env")]
     found = subprocess.run([*command, "bnch"], capture_output=True, text=True)
     assert found.returncode == 2 and "did you mean 'bench'" in found.stderr
+
+
+def test_a_terminal_without_a_character_gets_another():
+    program = "from echelon_env.cli import main; main(['x']); print('\\xb1')"
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (0, "?\n")
 
 
 def test_warmup_calls_every_entry_point(monkeypatch, capsys):

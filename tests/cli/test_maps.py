@@ -137,6 +137,7 @@ def test_a_full_disk_leaves_nothing_and_names_the_folder(monkeypatch, capsys):
         (["--recipes", "x", "--biomes"], "--recipes"),
         (["--recipes", "x", "--out", "y"], "not allowed with"),
         (["--out", "missing/maps.png"], "missing: no such folder"),
+        (["--out", "maps.jpg"], "--out: expected a name that ends in .png, got maps.jpg"),
     ],
 )
 def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys):

@@ -223,6 +223,10 @@ def test_a_page_is_written_and_none_is_overwritten(tmp_path, capsys):
         (["--port", "70000"], "--port: expected 0 to 65,535, got 70000"),
         (["--seed", "-3"], "seed: expected an integer of at least 0, got -3"),
         (["--maps", "2000", "--html", "x.html"], "maps: expected at most 1,000"),
+        (["--maps", "2"], "--maps: the page of a server has as many as are played"),
+        (["--html", "."], "--html: expected a file, got the folder ."),
+        (["--html", "none/x.html"], "none/x.html: No such file or directory"),
+        (["--opponent", "random"], "unknown opponent 'random': only evaluations have it"),
         (["--opponent", "policy:nothing-here"], "nothing-here"),
     ],
 )
@@ -236,4 +240,4 @@ def test_bad_requests_are_refused_in_one_line(options, message, capsys, tmp_path
 
 def test_a_taken_port_is_named(server, capsys):
     assert main(["play", "duel-open", "--no-browser", "--port", str(server.server_port)]) == 2
-    assert "in use" in capsys.readouterr().err
+    assert f"--port {server.server_port}: Address already in use" in capsys.readouterr().err

@@ -94,6 +94,8 @@ def test_the_order_and_weights_of_zero_do_not_count():
         ({"expert": 0}, "weights: expected a finite sum above 0"),
         ({"expert@fire_rate=0.5": 1, "expert@fire_rate=0.50": 1}, "'expert@fire_rate=0.5' is named twice"),
         ("{expert@auto = 1}", "expected a TOML table of weights.*with quotes"),
+        ("{a=" * 3000, "expected a TOML table of weights"),
+        (f"{{novice = {'1' * 5000}}}", "expected a TOML table of weights"),
     ],
 )
 def test_what_is_no_opponent_is_refused(value, message):

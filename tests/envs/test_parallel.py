@@ -216,6 +216,9 @@ def test_the_name_tells_the_scenario(tmp_path):
     assert str(echelon_env.parallel_env(echelon_env.make_config("duel"))) == "echelon_v0"
     (tmp_path / "raid.toml").write_text('description = "x"\nblue = ["light"]\nred = ["light"]')
     assert echelon_env.env(tmp_path / "raid.toml").metadata["name"] == "echelon_raid_v0"
+    for make in (echelon_env.BattleEnv, echelon_env.BattleParallelEnv, echelon_env.BattleVectorEnv, echelon_env.env):
+        assert make("duel").metadata["render_fps"] == 4
+        assert make("duel", decision_repeat=2).metadata["render_fps"] == 10
     assert echelon_env.BattleEnv.metadata["render_modes"] == ["rgb_array", "ansi", "human"]
 
 

@@ -185,7 +185,8 @@ def test_random_choices_follow_from_the_seed():
     rows[:, Self.POSITION_X] = np.linspace(-1, 1, 64)
     rows[:, STREAMS["contacts"].start : STREAMS["squad"].start] = 1.0
     pulls = [
-        think(opponents.make("trivial", seed), np.tile(rows, (64, 1, 1)))[..., Action.PRIMARY] > 0 for seed in (0, 1)
+        think(opponents.make("trivial", seed, config="battle"), np.tile(rows, (64, 1, 1)))[..., Action.PRIMARY] > 0
+        for seed in (0, 1)
     ]
     assert (pulls[0] != pulls[1]).any(axis=0).mean() > 0.8
     assert len(np.unique(pulls[0], axis=1).T) > 16

@@ -254,7 +254,17 @@ def test_impossible_weights_are_refused_and_change_nothing(weights, message):
         mixture.weights = weights
     assert dict(mixture.weights) == {"novice": 1.0}
     with pytest.raises(ValueError, match=message):
-        opponents.make(weights)
+        opponents.make(weights, config="battle")
+
+
+def test_weights_can_change_that_began_with_one_opponent():
+    weak = opponents.make({"novice": 1, "expert": 0, "trivial@fire_rate=0.5": 0}, 0, CONFIG)
+    limited = opponents.make({"novice": 1}, 0, CONFIG, fire_rate=0.5)
+    for mixture in (weak, limited.policy):
+        assert dict(mixture.weights) == {"novice": 1.0}
+        mixture.weights = {"expert": 1}
+        assert dict(mixture.weights) == {"expert": 1.0}
+    weak.weights = {"trivial@fire_rate=0.5": 1}
 
 
 def test_invalid_mappings_and_seeds_are_refused():

@@ -115,4 +115,7 @@ def test_bad_arguments_are_refused(frames: list[NDArray[np.uint8]], tmp_path: Pa
     for fps in (0, -1, 51, float("nan")):
         with pytest.raises(ValueError, match="fps: expected more than 0 and at most 50"):
             save_gif(frames, path, fps)
+    for still, fps in (([frames[0]] * 3000, 4.0), (frames, 0.001)):
+        with pytest.raises(ValueError, match="fps: expected frames of at most 655 s, equal ones together"):
+            save_gif(still, path, fps)
     assert os.listdir(tmp_path) == []

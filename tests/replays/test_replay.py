@@ -147,7 +147,7 @@ def test_a_flipped_bit_is_refused_or_found():
             unpack(bytes(other))  # gzip has a checksum
 
 
-def test_transitions_are_what_the_environment_gave(tmp_path):
+def test_transitions_are_what_the_environment_gave(tmp_path, monkeypatch):
     replay = recorded()
     arrays = transitions(replay)
     steps, mechs = replay.decisions, replay.config.num_mechs
@@ -160,6 +160,9 @@ def test_transitions_are_what_the_environment_gave(tmp_path):
         assert json.loads(str(found["metadata"]))["players"] == ["left", "right"]
         for name, array in arrays.items():
             np.testing.assert_array_equal(found[name], array)
+    monkeypatch.setattr("echelon_env.replays.export.MAX_EXPORT_BYTES", arrays["observations"].nbytes - 1)
+    with pytest.raises(ReplayError, match=r"observations of [\d,]+ bytes, expected at most"):
+        transitions(replay)
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -184,8 +187,12 @@ def test_the_command_checks_and_converts(tmp_path, capsys):
     actions = recorded().actions.copy()
     actions[3] = 0.0
     write_replay(tmp_path / "other.replay", dataclasses.replace(recorded(), actions=actions))
-    assert main(["replay", str(tmp_path / "other.replay")]) == 1
-    assert "differs from the recording after decision 4 of 12" in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "other.replay"), "--npz", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert "differs from the recording after decision 4 of 12" in shown.out
+    assert "no transitions of a battle that differs" in shown.err and not (tmp_path / "other.npz").exists()
+    assert main(["replay", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"echelon: {tmp_path}: Is a directory\n"
     assert main(["replay", str(tmp_path / "one.npz"), str(tmp_path / "other.replay"), file]) == 2
     shown = capsys.readouterr()
     assert "one.npz: not a replay" in shown.err and "12 of 12 decisions equal" in shown.out

@@ -20,11 +20,15 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     atomic.write_json(path, {"x": 1})
 
     def fail(handle):
-        raise OSError("disk full")
+        raise OSError(28, "disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OSError, match="disk full") as caught:
         atomic.write_json(path, {"x": 2})
+    assert caught.value.filename == str(path)
+    with pytest.raises(FileNotFoundError) as caught:
+        atomic.write_json(tmp_path / "none" / "a.json", {})
+    assert caught.value.filename == str(tmp_path / "none" / "a.json")
     assert json.loads(path.read_text()) == {"x": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 

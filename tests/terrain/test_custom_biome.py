@@ -1,5 +1,6 @@
 """A custom biome is one module, without an edit of the package."""
 
+import dataclasses
 from unittest import mock
 
 import numpy as np
@@ -37,6 +38,22 @@ def test_a_map_of_a_registered_biome_comes_from_its_brush_and_its_recipe_makes_i
     terrain = next(terrain for terrain in map(generate, [config] * 9, range(9)) if "swamp" in terrain.biomes)
     assert (terrain.voxels[0] == WATER).mean() > 0.05
     assert Terrain.from_recipe(Recipe.from_json(terrain.recipe.to_json())).content_hash == terrain.content_hash
+
+
+@pytest.mark.parametrize(
+    ("height", "material", "message"),
+    [
+        (slice(None), 1, r"'swamp': its brush painted above plot\.max_height, \d+ m"),
+        (0, 200, "'swamp': .* painted 200"),
+    ],
+)
+def test_what_a_brush_must_not_paint(config, height, material, message):
+    def brush(plot, rng):
+        plot.voxels[height] = material
+
+    BIOMES["swamp"] = dataclasses.replace(BIOMES["swamp"], brush=brush)
+    with pytest.raises(ConfigError, match=message):
+        generate(make_config(config, terrain={"biomes": ("swamp",)}), 3)
 
 
 def test_maps_of_configurations_without_it_do_not_change(registered):

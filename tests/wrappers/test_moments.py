@@ -135,8 +135,9 @@ def damaged(**changes):
         (damaged(mean=[0.0, 1.0, float("nan")]), "mean to be finite"),
         (damaged(mean=[0.0, 1.0, 10**400]), "mean to be a list of 3 floats"),
         (damaged(squared_deviations=[0.0, -1.0, 2.0]), "squared_deviations of at least 0"),
-        (damaged(count=-1), "count of at least 0, got -1"),
-        (damaged(count=1.5), "count of at least 0, got 1.5"),
+        (damaged(count=-1), r"count from 0 to 2\*\*53"),
+        (damaged(count=1.5), r"count from 0 to 2\*\*53"),
+        (damaged(count=10**400), r"count from 0 to 2\*\*53"),
         (b"\x93NUMPY\xff", "codec"),
     ],
 )
@@ -150,6 +151,14 @@ def test_other_files_change_nothing(tmp_path, text, message):
         moments.load(path)
     assert str(path) in str(error.value) and "RunningMoments.save()" in str(error.value)
     assert values(moments) == before
+
+
+def test_a_large_file_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "moments.json"
+    path.write_text(damaged())
+    monkeypatch.setattr("echelon_env.wrappers.moments.MAX_BYTES", path.stat().st_size - 1)
+    with pytest.raises(ValueError, match="larger than the limit"):
+        RunningMoments((3,)).load(path)
 
 
 def test_an_undamaged_file_loads(tmp_path):

@@ -180,7 +180,10 @@ class Structured(ScriptedEnv):
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (scripted(space="dict"), "observation space of 'red_0': expected a Box, got Dict"),
+        (
+            scripted(space="dict"),
+            r"observation space of 'red_0': expected a Box, got Dict of [\w, ]+ \(.*observation='flat'\)$",
+        ),
         (Odd(np.zeros((2, 4, 2))), "expected equal spaces for all agents of the policy, those of 'red_1' differ"),
         (Structured(np.zeros((2, 4, 2))), "action space of 'red_0': expected arrays or numbers as actions, got Dict"),
     ],
@@ -188,6 +191,18 @@ class Structured(ScriptedEnv):
 def test_unsupported_spaces_are_refused(env, message):
     with pytest.raises(ValueError, match=message):
         TeamVersusPolicy(env, Recorder())
+
+
+def test_a_seed_repeats_the_players_that_are_drawn():
+    env = TeamVersusPolicy(battles.make("terminate"), {"trivial": 1, "expert": 1})
+    idle = {agent: np.zeros(env.action_space(agent).shape, np.float32) for agent in env.possible_agents}
+    played = []
+    for _ in range(6):
+        env.reset(seed=battles.SEED)
+        for _ in range(40):
+            observations = env.step({agent: idle[agent] for agent in env.agents})[0]
+        played.append(b"".join(observations[agent].tobytes() for agent in env.agents))
+    assert len(set(played)) == 1
 
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])

@@ -17,6 +17,8 @@ const WEAPON_COLOURS = /** @type {Record<string, number[]>} */ ({
   gauss: [0.75, 0.8, 1], autocannon: [1, 0.9, 0.5], smoke: [0.8, 0.8, 0.8],
 });
 const FALLBACK = [1, 0.9, 0.7];
+/** @param {string | null | undefined} weapon */
+const colourOf = (weapon) => (weapon && Object.hasOwn(WEAPON_COLOURS, weapon) ? WEAPON_COLOURS[weapon] : FALLBACK);
 
 export class Scene {
   /** @param {any} world */
@@ -122,7 +124,7 @@ export class Scene {
       if (!weapon) return;
       const side = mount % 2 === 0 ? 1 : -1;
       const low = mount < 2 ? 0.62 : 0.84;
-      const tint = (WEAPON_COLOURS[weapon] ?? FALLBACK).map((each) => 0.55 * each);
+      const tint = colourOf(weapon).map((each) => 0.55 * each);
       put([l * 0.55, side * w * 0.95, h * low], [l * (weapon === "gauss" ? 0.95 : 0.6), w * 0.14, h * 0.06], METAL);
       put([l * (weapon === "gauss" ? 1.4 : 1.1), side * w * 0.95, h * low], [l * 0.12, w * 0.16, h * 0.07], tint, 0.5);
     });
@@ -157,7 +159,7 @@ export class Scene {
       const since = share - event.when * 0.9;
       if (since < 0 || since > 0.7 || !(lit(event.x, event.y) || (event.target >= 0 && sees(event.target)))) continue;
       const fade = 1 - since / 0.7;
-      const colour = WEAPON_COLOURS[weapon?.name] ?? FALLBACK;
+      const colour = colourOf(weapon?.name);
       const shooter = event.actor >= 0 && sees(event.actor) ? this.places[event.actor] : undefined;
       if ((event.kind === "hit" || event.kind === "paint") && shooter && (!weapon || !weapon.projectile)) {
         const height = this.battle.classes[after.mechs[event.actor].kind].size[2] * 0.62;
@@ -183,7 +185,7 @@ export class Scene {
   streak(x, y, z, { vx, vy, vz }, weapon) {
     const flat = Math.hypot(vx, vy);
     const long = Math.min(1.4, 0.25 + 0.03 * Math.hypot(flat, vz));
-    const colour = WEAPON_COLOURS[weapon ?? ""] ?? FALLBACK;
+    const colour = colourOf(weapon);
     this.boxes.push(x, y, z, long, 0.07, 0.07, Math.atan2(vy, vx), Math.atan2(vz, flat), 1, 0, ...colour, 1);
     if (weapon === "missiles" || weapon === "smoke") {
       const length = Math.hypot(flat, vz) || 1;

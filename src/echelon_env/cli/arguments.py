@@ -57,6 +57,14 @@ def parse_settings(texts: Sequence[str], option: str = "--set") -> dict[str, str
     return found
 
 
+def merge_settings(options: Mapping[str, str], texts: Sequence[str]) -> dict[str, str]:
+    """Settings by key, of options of their own and of ``--set KEY=VALUE``. Raises `ConfigError` for one in both."""
+    settings = parse_settings(texts)
+    if twice := sorted(options.keys() & settings.keys()):
+        raise ConfigError(f"--set: {', '.join(twice)}: an option of its own sets it, too", twice[0])
+    return {**options, **settings}
+
+
 def change_battle(config: BattleConfig, settings: Mapping[str, str]) -> BattleConfig:
     """A battle with changed settings: TOML values by dotted key, such as ``abilities.intel``. Raises `ConfigError`."""
     changes: dict[str, Any] = {}

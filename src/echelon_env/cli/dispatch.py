@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import os
 import re
 import sys
@@ -45,6 +46,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: ``sys.argv``) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # of terminals whose encoding lacks a character
     commands = plugins.declared(plugins.COMMANDS)
     for line in [*plugins.ignored(plugins.COMMANDS), *plugins.ignored(plugins.PLAYERS, taken=BASELINES)]:
         print(f"echelon: {line}", file=sys.stderr)

@@ -15,6 +15,7 @@ from echelon_env.replays.game import NO_MECH
 from echelon_env.storage.atomic import free_path
 
 _PORTS = 65_535
+_MAPS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=int, default=0, metavar="N", help="seed of the maps and of the players (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write the page with its maps to a file, and serve nothing")
-    add("--maps", type=positive, default=10, metavar="N", help="maps in the file (default: 10)")
+    add("--maps", type=positive, metavar="N", help=f"maps in the file of --html (default: {_MAPS})")
     add("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)")
     add("--no-browser", action="store_true", help="print the address only")
 
@@ -45,13 +46,21 @@ def run(args: argparse.Namespace) -> int:
     """Write the page, or serve it until it is closed or Ctrl-C is pressed."""
     if not 0 <= args.port <= _PORTS:
         raise ConfigError(f"--port: expected 0 to {_PORTS:,}, got {args.port}")
+    if args.html is None and args.maps is not None:
+        raise ConfigError("--maps: the page of a server has as many as are played; expected --html FILE with it")
+    if args.html is not None and args.html.is_dir():
+        raise ConfigError(f"--html: expected a file, got the folder {args.html}")
     game = Game(args.scenario, opponent=args.opponent, teammate=args.teammate, mech=args.mech, seed=args.seed)
     if args.html is not None:
         path = free_path(args.html)
-        game.write(path, args.maps)
+        game.write(path, _MAPS if args.maps is None else args.maps)
         print(f"wrote {path}: open it in a browser")
         return 0
-    with PlayServer(game, args.port) as server:
+    try:
+        served = PlayServer(game, args.port)
+    except OSError as error:
+        raise ConfigError(f"--port {args.port}: {error.strerror}") from None
+    with served as server:
         print(f"Playing at {server.url}", flush=True)
         print("It ends with the page, or with Ctrl-C.", flush=True)
         if not args.no_browser:

@@ -140,7 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
         known = hmac.compare_digest(self.path[: len(prefix)].encode(), prefix.encode())
         path = self.path[len(prefix) :]
         if host not in hosts or origin not in (None, f"http://{host}") or not known:
-            self._send(HTTPStatus.FORBIDDEN, b"This address is not for you.\n", "text/plain")
+            expected = f"Expected the address that was printed, with the port {self.server.server_port}.\n"
+            self._send(HTTPStatus.FORBIDDEN, expected.encode(), "text/plain")
         elif path == "alive":
             self._stay()
         elif found := self.server.contents(path):

@@ -22,6 +22,7 @@ from echelon_env.replays import (
     write_page,
     write_replay,
 )
+from echelon_env.replays.export import check_dataset_name
 from echelon_env.storage.atomic import free_path
 
 _TEAMS = ("blue", "red")
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("files", nargs="+", type=Path, metavar="FILE", help="replays, or pages with one")
     add("--html", type=Path, metavar="DIR", help="write a page for each, which any browser opens without a network")
     add("--gif", type=Path, metavar="DIR", help="write a film of each")
-    add("--npz", type=Path, metavar="DIR", help="write the observations, actions and rewards of each")
+    add("--npz", type=Path, metavar="DIR", help="write observations, actions and rewards of each that is equal")
     add("--minari", metavar="NAME", help="create a Minari dataset with an episode for each mech (extra: minari)")
     add("--replay", type=Path, metavar="DIR", help="write the replay of each, for example of a page")
 
@@ -48,6 +49,11 @@ def run(args: argparse.Namespace) -> int:
         "npz": lambda path, replay: export_npz(replay, path),
         "replay": write_replay,
     }
+    if args.minari is not None:
+        try:
+            check_dataset_name(args.minari)
+        except ValueError as error:
+            raise ConfigError(f"--minari: {error}") from None
     code, replays = 0, []
     for file in args.files:
         try:
@@ -57,11 +63,16 @@ def run(args: argparse.Namespace) -> int:
             code = _report(error)
             continue
         print(text)
-        replays.append(replay)
-        code = code if equal else max(code, _DIFFERENT)
+        if equal:
+            replays.append(replay)
+        else:
+            code = max(code, _DIFFERENT)
         for suffix, write in writers.items():
             folder: Path | None = getattr(args, suffix)
             if folder is None:
+                continue
+            if suffix == "npz" and not equal:
+                print("  no transitions of a battle that differs from its recording", file=sys.stderr)
                 continue
             if folder.exists() and not folder.is_dir():
                 raise ConfigError(f"--{suffix}: expected a folder, got the file {folder}")
@@ -84,6 +95,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(error: Exception) -> int:
     """Print an error, after which the next file is checked; returns the exit code."""
+    if isinstance(error, OSError) and error.filename:
+        error = ConfigError(f"{error.filename}: {error.strerror}")
     print(f"echelon: {error}", file=sys.stderr)
     return ERROR
 

@@ -89,6 +89,8 @@ def check_new_file(path: Path | None) -> None:
         raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "is not a folder, nothing can be written into it", str(path.parent))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(path.parent))
 
 
 def check_outputs(outputs: Mapping[str, Path | None]) -> None:

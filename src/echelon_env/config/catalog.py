@@ -141,6 +141,9 @@ MIN_SPEED = 0.1
 MAX_ENTRIES = 100
 """Maximum number of mech classes, and of weapons, in a catalogue."""
 
+MAX_NAME = 64
+"""Maximum length of their names."""
+
 
 def flight_ticks(weapon: Weapon, dt: float) -> int:
     """Maximum flight time of a weapon's projectile in ticks of `dt` seconds."""
@@ -179,6 +182,12 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
 
 
 def _check_names(what: str, names: list[str]) -> None:
+    for name in names:
+        if not (0 < len(name) <= MAX_NAME and name.isprintable()):
+            raise ConfigError(
+                f"config key 'catalog': expected names of {what} of 1 to {MAX_NAME} printable characters, got {name!r}",
+                "catalog",
+            )
     if len(names) > MAX_ENTRIES:
         raise ConfigError(f"config key 'catalog': expected at most {MAX_ENTRIES} {what}, got {len(names)}", "catalog")
     if len(set(names)) < len(names):

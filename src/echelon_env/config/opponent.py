@@ -262,6 +262,8 @@ def _parse_handicap(opponent: str, text: str) -> Opponent:
 def _check_name(name: Any) -> None:
     known = (*LEVELS, CHAMPION, SELF)
     if not isinstance(name, str) or not (name in known or name.startswith(POLICY)):
+        if name in ("idle", "random"):
+            raise ConfigError(f"unknown opponent {name!r}: only evaluations have it; give an environment a function")
         if isinstance(name, str) and os.path.isdir(name):
             raise ConfigError(f"unknown opponent {name!r}; did you mean '{POLICY}{name}'?")
         valid = nearest_name(str(name), (*LEVELS, CHAMPION, f"{POLICY}PATH")).removesuffix(")")
@@ -282,7 +284,7 @@ def _check_weight(text: Any, weight: Any, key: str) -> float:
 def _read_table(text: str, key: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # also an integer of too many digits
         raise ConfigError(
             f'{key}: expected a TOML table of weights, such as {{expert = 3, "novice@auto" = 1}} with quotes around '
             f"names that hold other characters than letters, got {text}",

@@ -32,7 +32,7 @@ def parse_value(text: str) -> Any:
     """Parse a TOML value; text that is not valid TOML is a string."""
     try:
         data = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # also an integer of too many digits
         return text
     return data["value"] if len(data) == 1 else text
 

@@ -16,6 +16,7 @@ from echelon_env.config.map import MapConfig
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_integer, check_seed
 from echelon_env.engine.rng import episode_seed
+from echelon_env.storage.reading import read_regular_file
 from echelon_env.terrain import Recipe, RecipeError, Terrain, generate
 
 MAX_MAPS = 10**6
@@ -208,13 +209,16 @@ def map_pool(maps: Maps, config: BattleConfig) -> MapPool | None:
     return pool
 
 
+MAX_RECIPE_BYTES = 1_000_000
+
+
 def _read_recipe(file: Path) -> Recipe:
     try:
-        recipe = Recipe.from_json(file.read_text(encoding="utf-8"))
+        recipe = Recipe.from_json(read_regular_file(file, MAX_RECIPE_BYTES).decode())
         recipe.check_version()
     except OSError as error:
         raise ConfigError(f"maps: {file}: {error.strerror}") from None
-    except (RecipeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of the file, its encoding or its contents
         raise ConfigError(f"maps: {file}: {error}") from None
     return recipe
 

@@ -22,7 +22,7 @@ from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options, check_max_cycles
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
-from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces, pick
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
@@ -83,7 +83,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     metadata: dict[str, Any] = {  # noqa: RUF012
         "name": "echelon_v0",
         "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
+        "render_fps": 4,
         "is_parallelizable": True,
         **INFO_NAMES,
     }
@@ -113,7 +113,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._absent = self._spaces.zeros
         self.config: BattleConfig = self.engine.config
-        self.metadata = {**self.metadata, "name": _name_of(scenario)}
+        self.metadata = {**self.metadata, "name": _name_of(scenario), "render_fps": render_fps(self.config)}
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}

@@ -20,7 +20,7 @@ from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
 from echelon_env.opponents import PolicyLike
-from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces, pick
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
@@ -116,7 +116,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         For invalid arguments.
     """
 
-    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS, **INFO_NAMES}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4, **INFO_NAMES}  # noqa: RUF012
 
     def __init__(
         self,
@@ -151,6 +151,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         self._own = battles.rows[0].tolist()
         self.mechs = tuple(self._battles.names[row] for row in self._own)
         self.config: BattleConfig = battles.config
+        self.metadata = {**self.metadata, "render_fps": render_fps(self.config)}
         self.observation_space, self.action_space = self._spaces.observation_space, self._spaces.action_space
         low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)

@@ -21,7 +21,7 @@ from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.infos import INFO_NAMES, batch_infos
 from echelon_env.envs.single import SingleControl, agents_of, make_battles, observe_agents
 from echelon_env.opponents import PolicyLike
-from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
@@ -87,8 +87,8 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._mechs = battles.num_controlled
         self.config: BattleConfig = battles.config
         self.metadata = {
-            "render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS, "autoreset_mode": self._battles.mode,
-            **INFO_NAMES,
+            "render_modes": list(RENDER_MODES), "render_fps": render_fps(self.config),
+            "autoreset_mode": self._battles.mode, **INFO_NAMES,
         }  # fmt: skip
         self.single_observation_space = self._spaces.observation_space
         self.single_action_space = self._spaces.action_space

@@ -49,6 +49,8 @@ class SMACEnv:
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        if given := kwargs.keys() & {"action", "control", "mask_in_observation", "observation"}:
+            raise ConfigError(f"{', '.join(sorted(given))}: the interface of SMAC chooses these")
         self._env = BattleEnv(scenario, control="team", opponent=opponent, action="discrete", **kwargs)
         self._seed = None if seed is None else check_seed(seed)
         self.n_agents = len(self._env.mechs)
@@ -144,9 +146,14 @@ class SMACEnv:
             "win_rate": self._wins / max(1, self._games),
         }  # fmt: skip
 
-    def seed(self, seed: int | None = None) -> None:
-        """Set the seed of the next battle. Raises ValueError for one that is not an integer in [0, 2**64)."""
-        self._seed = None if seed is None else check_seed(seed)
+    def seed(self, seed: int | None = None) -> int | None:
+        """Set the seed of the next battle, if one is given. Returns the next battle's seed; None if it follows.
+
+        Raises ValueError for one that is not an integer in [0, 2**64).
+        """
+        if seed is not None:
+            self._seed = check_seed(seed)
+        return self._seed
 
     def render(self) -> Any:
         """Render the battle, see `BattleEnv.render`."""

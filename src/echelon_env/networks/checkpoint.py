@@ -112,6 +112,8 @@ def find_checkpoint(path: Path) -> Path:
         raise CheckpointError(f"{path}: no such file or folder")
     if (path / SEEDS_FILE).is_file():
         raise CheckpointError(f"{path}: is an experiment of several seeds; name one of its runs, {path / 'seed-...'}")
+    if path.is_file():
+        raise CheckpointError(f"{path}: expected the folder of a checkpoint or a run, got a file")
     if not (path / LAST_FILE).is_file():
         raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run with one (no {LAST_FILE})")
     return named_checkpoint(path / LAST_FILE)

@@ -1,6 +1,8 @@
 """Scripted policies that read observations only, mixtures of them, and handicaps for any policy."""
 
-from echelon_env.config.opponent import Opponents, OpponentsLike
+from collections.abc import Mapping
+
+from echelon_env.config.opponent import Opponent, Opponents, OpponentsLike
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.skill import LEVELS, Skill
 from echelon_env.opponents.by_name import policy_of
@@ -13,7 +15,7 @@ from echelon_env.opponents.scripted import Scripted
 def make(
     opponent: OpponentsLike,
     seed: int = 0,
-    config: ScenarioLike = "battle",
+    config: ScenarioLike | None = None,
     *,
     reaction_delay: float | None = None,
     aim_error: float | None = None,
@@ -25,14 +27,14 @@ def make(
     Parameters
     ----------
     opponent
-        A text NAME[@HANDICAP], such as one of `LEVELS`, ``"champion"`` or ``"policy:runs/duel"``, or weights of
-        several: then one is drawn for each battle, see `Mixture`. docs/opponents.md has the grammar.
+        A text NAME[@HANDICAP], such as one of `LEVELS`, ``"champion"`` or ``"policy:runs/duel"``, or a mapping of them
+        to weights: then one is drawn for each battle, see `Mixture`. docs/opponents.md has the grammar.
     seed
         Seed of the policy's random choices; the same seed gives the same actions.
     config
         The battle's configuration, from which the policy knows the rules (the length of a decision, the scales of
-        observations), but not a battle's state. A scenario's name or file, a `BattleConfig` or its dict; needed if the
-        rules or the map's size differ from those of the scenario `battle`.
+        observations), but not a battle's state. A scenario's name or file, a `BattleConfig` or its dict. Required: a
+        player that takes the battle for another one plays badly.
     reaction_delay
         Delay of its actions in seconds, from 0 to 10.
     aim_error
@@ -45,11 +47,14 @@ def make(
     Returns
     -------
     Policy
-        A `Scripted`, or a `Mixture` for weights. With a handicap, or if any of the last three is given, even without an
-        effect at first, it is wrapped in a `Handicap`, which has them as attributes that can change at any time.
+        A `Scripted` or a trained policy; for a mapping a `Mixture`, whose weights can change at any time. With a
+        handicap, or if any of the last three is given, even without an effect at first, it is the `policy` of a
+        `Handicap`, which has them as attributes that can change, too.
 
     Raises
     ------
+    TypeError
+        Without a configuration.
     ValueError
         For an unknown name, with the nearest valid one, for invalid weights, for a number out of its range, for
         ``self`` and ``auto``, which are for training, for a policy that cannot be loaded (all `ConfigError`), for a
@@ -58,19 +63,24 @@ def make(
 
     Examples
     --------
-    >>> make("novice", seed=1)
+    >>> make("novice", seed=1, config="duel")
     Scripted('novice', seed=1)
-    >>> make({"novice": 3, "expert": 1})
-    Mixture({'novice': 3.0, 'expert': 1.0}, seed=0)
-    >>> make("expert@fire_rate=0.5")
+    >>> make({"novice": 1, "expert": 0}, config="duel")
+    Mixture({'novice': 1.0}, seed=0)
+    >>> make("expert@fire_rate=0.5", config="duel")
     Handicap(Scripted('expert', seed=0), reaction_delay=0.0, aim_error=0.0, fire_rate=0.5)
     """
+    if config is None:
+        raise TypeError(
+            "config: expected the battle's configuration, such as env.config or a scenario's name, got none"
+        )
     rules = make_config(config)
     named = Opponents.parse(opponent).check_playable()
-    if named.single:
+    if named.single and not isinstance(opponent, Mapping):
         policy = policy_of(named.single, seed, rules, num_threads)
     else:
-        further = [each for each in named.members if str(each) not in LEVELS]
+        idle = [Opponent.parse(name).check_playable() for name in opponent] if isinstance(opponent, Mapping) else []
+        further = [each for each in dict.fromkeys((*named.members, *idle)) if str(each) not in LEVELS]
         others = {str(each): policy_of(each, seed, rules, num_threads) for each in further}
         policy = Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others, num_threads)
     handicaps = {"reaction_delay": reaction_delay, "aim_error": aim_error, "fire_rate": fire_rate}

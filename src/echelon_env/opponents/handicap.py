@@ -259,7 +259,7 @@ class Handicap(HandicapEffects):
     Examples
     --------
     >>> from echelon_env import opponents
-    >>> slow = Handicap(opponents.make("expert"), BattleConfig(), reaction_delay=0.5)
+    >>> slow = Handicap(opponents.make("expert", 0, BattleConfig()), BattleConfig(), reaction_delay=0.5)
     >>> slow.reaction_delay = 0.25
     """
 

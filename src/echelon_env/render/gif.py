@@ -25,8 +25,8 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | os.PathLike[str], 
     All frames share one palette. Only changes between frames are stored. Consecutive equal frames become one frame
     with a longer duration. Durations are whole hundredths of a second, rounded such that the total duration is right.
 
-    Raises ValueError for no frames, frames of a wrong shape or of different shapes, or `fps` not in (0, 50]. Raises
-    OSError with the path if the file cannot be written.
+    Raises ValueError for no frames, frames of a wrong shape or of different shapes, `fps` not in (0, 50], or a frame
+    that lasts longer than a GIF can say, 655 s. Raises OSError with the path if the file cannot be written.
     """
     target = Path(path)
     _check(frames, fps)
@@ -43,6 +43,8 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | os.PathLike[str], 
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+    except OverflowError:
+        raise ValueError(f"fps: expected frames of at most 655 s, equal ones together, got more with {fps}") from None
     except OSError as error:
         raise OSError(error.errno, f"cannot write the GIF: {error.strerror or error}", str(target)) from error
 

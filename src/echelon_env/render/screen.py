@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.core import BattleEngine
 from echelon_env.render.ansi import render_ansi
@@ -18,9 +19,6 @@ _HAS_WINDOW = importlib.util.find_spec("pygame") is not None
 RENDER_MODES = ("rgb_array", "ansi", "human")
 """The render modes. The window of ``"human"`` needs the extra ``render``."""
 
-RENDER_FPS = 4
-"""Frames per second for real time: four decisions per second."""
-
 
 def check_render_mode(render_mode: str | None) -> str | None:
     """Return the render mode. Raises `ConfigError` if it is unknown or if its package is not installed."""
@@ -29,6 +27,11 @@ def check_render_mode(render_mode: str | None) -> str | None:
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise ConfigError(f"unknown render_mode {render_mode!r}{nearest_name(str(render_mode), RENDER_MODES)}")
     return render_mode
+
+
+def render_fps(config: BattleConfig) -> float:
+    """Frames per second for real time: the decisions of a second."""
+    return 1.0 / config.decision_seconds
 
 
 class Screen:
@@ -60,7 +63,7 @@ class Screen:
         pygame.event.pump()
         self._window.blit(pygame.surfarray.make_surface(frame.transpose(1, 0, 2)), (0, 0))
         pygame.display.flip()
-        self._clock.tick(RENDER_FPS)
+        self._clock.tick(render_fps(self._engine.config))
 
     def render(self, battle: int = 0) -> Any:
         """Render a battle: (H, W, 3) uint8 or text; None in the other modes. Warns if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,9 @@ from echelon_env.engine.state import Outputs
 from echelon_env.replays.replay import Replay, ReplayError
 from echelon_env.spaces import action_space, observation_space
 from echelon_env.storage.atomic import write_bytes
+
+MAX_EXPORT_BYTES = 1 << 30
+"""Of the observations of a battle."""
 
 
 def transitions(replay: Replay) -> dict[str, NDArray[Any]]:
@@ -32,17 +36,19 @@ def transitions(replay: Replay) -> dict[str, NDArray[Any]]:
     alive          (T + 1, M) bool       before each decision, and after the last
     ============== ===================== ===========================================================
 
-    Raises ReplayError as `Replay.play`.
+    Raises ReplayError as `Replay.play`, and for more than `MAX_EXPORT_BYTES` of observations.
     """
-    seen: dict[str, list[NDArray[Any]]] = {name: [] for name in ("observations", *Outputs._fields, "alive")}
-    for engine in replay.play():
-        for name, array in engine.out._asdict().items():
-            seen[name].append(array[0].copy())
-        seen["observations"].append(engine.observations[0].copy())
-        seen["alive"].append(engine.alive[0])
-    at_steps = {name: np.array(arrays) for name, arrays in seen.items()}
-    after = {name: at_steps[name][1:] for name in ("rewards", "components", "terminated", "truncated")}
-    return at_steps | after | {"actions": replay.actions}
+    seen: dict[str, NDArray[Any]] = {}
+    for decision, engine in enumerate(replay.play()):
+        now = engine.out._asdict() | {"observations": engine.observations, "alive": engine.alive}
+        if not seen:
+            if (needed := (replay.decisions + 1) * engine.observations.nbytes) > MAX_EXPORT_BYTES:
+                raise ReplayError(f"observations of {needed:,} bytes, expected at most {MAX_EXPORT_BYTES:,}")
+            seen = {name: np.zeros((replay.decisions + 1, *each.shape[1:]), each.dtype) for name, each in now.items()}
+        for name, array in now.items():
+            seen[name][decision] = array[0]
+    after = {name: seen[name][1:] for name in Outputs._fields}
+    return seen | after | {"actions": replay.actions}
 
 
 def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) -> None:
@@ -68,8 +74,9 @@ def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) 
     ReplayError
         For no decisions at all, and as `Replay.play`.
     ValueError
-        For a name that is taken or malformed, by Minari.
+        For a name that is taken, by Minari, or malformed.
     """
+    check_dataset_name(dataset_id)
     try:
         import minari
         from minari.data_collector import EpisodeBuffer
@@ -83,6 +90,12 @@ def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of facts such as an author that are not given
         minari.create_dataset_from_buffers(dataset_id, buffers, **spaces, **arguments)
+
+
+def check_dataset_name(dataset_id: str) -> None:
+    """Raise ValueError for a name that Minari cannot read again: its folder would make it refuse all other datasets."""
+    if not re.fullmatch(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+-v\d+", dataset_id):
+        raise ValueError(f"expected NAME-vN, such as echelon/skirmish/mine-v0, got {dataset_id!r}")
 
 
 def _episodes(replay: Replay) -> Iterator[dict[str, Any]]:

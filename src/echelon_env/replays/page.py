@@ -44,9 +44,13 @@ def write_page(path: str | os.PathLike[str], replay: Replay) -> None:
 
 def make_page(replay: Replay) -> str:
     """The text of the HTML file, see `write_page`."""
+    return _make_page(replay, _picture(replay))
+
+
+def _make_page(replay: Replay, picture: bytes) -> str:
     engine = next(replay.play())
     title, world = f"{' v '.join(replay.players)} - Echelon replay", World(engine).pack()
-    return fill_page(title, world, replay=pack(replay), picture=_picture(replay))
+    return fill_page(title, world, replay=pack(replay), picture=picture)
 
 
 def _picture(replay: Replay) -> bytes:
@@ -107,7 +111,8 @@ class Frame:
     """A replay as a notebook shows it, see `show`."""
 
     def __init__(self, replay: Replay, height: int) -> None:
-        self._page, self._picture, self._height = make_page(replay), _picture(replay), height
+        self._picture, self._height = _picture(replay), height
+        self._page = _make_page(replay, self._picture)
 
     def _repr_html_(self) -> str:
         return f'<iframe srcdoc="{html.escape(self._page)}" width="100%" height="{self._height}"></iframe>'

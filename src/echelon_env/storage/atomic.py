@@ -14,7 +14,16 @@ from typing import Any
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it. Raises OSError."""
+    """Write a file under a temporary name, flush it to the disk, and rename it. Raises OSError with the path."""
+    try:
+        _write_bytes(path, data)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+    _sync_folder(path.parent)
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -27,7 +36,6 @@ def write_bytes(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(path.parent)
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -57,18 +57,23 @@ def open_pockets(
     """
     cleared = np.zeros(voxels.shape[1:], np.bool_)
     floor, ceiling = _floor_and_ceiling(voxels, height)
-    unproven = list(widths)
+    walkers = list(dict.fromkeys(_walker(width, home, len(floor)) for width in widths))  # most widths are alike
+    unproven = list(walkers)
     while unproven:
-        width = unproven.pop(0)
-        size = math.ceil(width)
-        start = tuple(min(int(c - width / 2), len(floor) - size) for c in reversed(home))
+        size, start = unproven.pop(0)
         pockets, safe = _pockets(floor, ceiling, size, math.ceil(height), start)
         if pockets.any():
             paths = _cheapest_paths(floor, size, pockets, safe)
             cleared |= paths
             floor[paths], ceiling[paths] = 0, len(voxels) + math.ceil(height)
-            unproven = list(widths)  # a path for one width may lead another into a pocket
+            unproven = list(walkers)  # a path for one width may lead another into a pocket
     return cleared
+
+
+def _walker(width: float, home: tuple[float, float], map_size: int) -> tuple[int, tuple[int, ...]]:
+    """Columns along a side of the windows of a walker of `width` metres, and its window (y, x) at home."""
+    size = math.ceil(width)
+    return size, tuple(min(int(c - width / 2), map_size - size) for c in reversed(home))
 
 
 def standing_heights(voxels: NDArray[np.uint8], width: float, height: float) -> NDArray[np.int64]:

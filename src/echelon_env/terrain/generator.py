@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config.battle import BattleConfig
-from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, REINFORCED
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, MATERIALS, REINFORCED
 from echelon_env.config.map import MapConfig
-from echelon_env.config.schema import check_seed
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.connectivity import connected, obstacles, open_pockets
 from echelon_env.terrain.lanes import Point, disc, lanes
@@ -93,14 +93,15 @@ class Terrain:
             )
 
 
-def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
+def generate(config: ScenarioLike | MapConfig, seed: int) -> Terrain:
     """The map of a seed, 0 <= seed < 2**64. The same configuration and seed give the same bytes.
 
-    Its arrays are read-only. Raises ValueError for a seed that is not an integer in range.
+    Its arrays are read-only. Raises ValueError for a seed that is not an integer in range, and `ConfigError` for an
+    invalid configuration.
     """
     seed = check_seed(seed)
-    if isinstance(config, BattleConfig):
-        config = config.map_config
+    if not isinstance(config, MapConfig):
+        config = make_config(config).map_config
     terrain = config.terrain
     rng = np.random.Generator(np.random.PCG64(seed))
     spawns = place_spawns(config, rng)
@@ -168,10 +169,21 @@ def _paint(
             drawn.append(terrain.biomes[int(rng.integers(len(terrain.biomes)))])
             plot = Plot(voxels=canvas[:, rows, columns], open_ground=kept_open[rows, columns], max_height=max_height)
             BIOMES[drawn[-1]].brush(plot, rng)
+            _check_plot(plot, drawn[-1])
     if terrain.mirrored:
         _mirror(canvas)
         drawn[2:] = drawn[1::-1]
     return voxels, tuple(_under_symmetry_of_quadrants(drawn, symmetry))
+
+
+def _check_plot(plot: Plot, biome: str) -> None:
+    """Raise ConfigError if a brush has painted too high, or with unknown materials."""
+    if plot.voxels[plot.max_height :].any():
+        raise ConfigError(f"biome {biome!r}: its brush painted above plot.max_height, {plot.max_height} m")
+    if plot.voxels.size and plot.voxels.max() >= len(MATERIALS):
+        raise ConfigError(
+            f"biome {biome!r}: expected materials below {len(MATERIALS)}, its brush painted {plot.voxels.max()}"
+        )
 
 
 def _under_symmetry(grid: NDArray[Scalar], symmetry: int) -> NDArray[Scalar]:

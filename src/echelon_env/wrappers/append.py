@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import check_integer
-from echelon_env.wrappers.base import ObservationWrapper, check_box
+from echelon_env.wrappers.base import ObservationWrapper, check_box, kind_of
 
 
 class _AppendingWrapper(ObservationWrapper):
@@ -20,7 +20,8 @@ class _AppendingWrapper(ObservationWrapper):
     def _change_space(self, agent: Any, space: Space[Any]) -> Box:
         box = check_box(agent, space)
         if box.dtype is None or len(box.shape) != 1 or not np.issubdtype(box.dtype, np.floating):
-            raise ValueError(f"observation space of {agent!r}: expected a Box of shape (D,) of floats, got {space}")
+            expected = "a Box of shape (D,) of floats"
+            raise ValueError(f"observation space of {agent!r}: expected {expected}, got {kind_of(space)}")
         extra = len(self._extra(agent))
         low = np.concatenate([box.low, np.zeros(extra, box.dtype)])
         return Box(low, np.concatenate([box.high, np.ones(extra, box.dtype)]), dtype=box.dtype.type)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pettingzoo
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Box, Dict, Space
 from pettingzoo.utils import BaseParallelWrapper
 
 ResetResult = tuple[dict[Any, Any], dict[Any, dict[str, Any]]]
@@ -84,5 +84,13 @@ def is_alive(infos: Mapping[Any, Any], agent: Any) -> bool:
 def check_box(agent: Any, space: Space[Any]) -> Box:
     """Return the space if it is a Box. Raises ValueError with the agent's name otherwise."""
     if not isinstance(space, Box):
-        raise ValueError(f"observation space of {agent!r}: expected a Box, got {space}")
+        raise ValueError(f"observation space of {agent!r}: expected a Box, got {kind_of(space)}")
     return space
+
+
+def kind_of(space: Space[Any]) -> str:
+    """What a space is, without its bounds; for Echelon's formats what to ask for instead."""
+    if isinstance(space, Box):
+        return f"Box of shape {space.shape} of {space.dtype}"
+    keys = f" of {', '.join(map(str, space))}" if isinstance(space, Dict) else ""
+    return f"{type(space).__name__}{keys} (an environment of Echelon has a Box with observation='flat')"

@@ -12,6 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.storage import atomic
+from echelon_env.storage.reading import read_regular_file
+
+MAX_BYTES = 64 << 20
+"""Size of the largest file that is read."""
 
 FilePath = str | os.PathLike[str]
 
@@ -128,8 +132,8 @@ class RunningMoments:
         result._mean, result._squares = self._read_numbers(data, "mean"), self._read_numbers(data, "squared_deviations")
         if (result._squares < 0).any():
             raise ValueError("expected squared_deviations of at least 0, got a negative number")
-        if type(data["count"]) is not int or data["count"] < 0:
-            raise ValueError(f"expected a count of at least 0, got {data['count']!r}")
+        if type(data["count"]) is not int or not 0 <= data["count"] < 2**53:
+            raise ValueError("expected a count from 0 to 2**53")
         result._count = data["count"]
         return result
 
@@ -158,7 +162,7 @@ def read_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments
     Raises OSError. Raises ValueError for any other file. Nothing changes then.
     """
     try:
-        data = json.loads(Path(path).read_bytes())
+        data = json.loads(read_regular_file(path, MAX_BYTES))
         if not isinstance(data, dict) or data.get("kind") != kind:
             raise ValueError(
                 f"got {'kind ' + repr(data.get('kind')) if isinstance(data, dict) else type(data).__name__}"

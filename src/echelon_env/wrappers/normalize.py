@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
-from echelon_env.wrappers.base import ObservationWrapper, ParallelWrapper, ResetResult, StepResult, is_alive
+from echelon_env.wrappers.base import (
+    ObservationWrapper,
+    ParallelWrapper,
+    ResetResult,
+    StepResult,
+    is_alive,
+    kind_of,
+)
 from echelon_env.wrappers.moments import FilePath, RunningMoments, read_moments, write_moments
 
 Tree = RunningMoments | dict[str, "Tree"] | None
@@ -99,9 +106,8 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
         self._groups.append([agent])
         tree = _moments_of(space)
         if not list(_named(tree)):
-            raise ValueError(
-                f"observation space of {agent!r}: expected a Box of floats, or a Dict with such a Box, got {space}"
-            )
+            expected = "a Box of floats, or a Dict with such a Box"
+            raise ValueError(f"observation space of {agent!r}: expected {expected}, got {kind_of(space)}")
         self.moments[agent] = tree
         return _normalized_space(tree, space, np.inf if self._clip is None else self._clip)
 

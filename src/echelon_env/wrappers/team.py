@@ -61,6 +61,7 @@ class TeamVersusPolicy(ParallelWrapper):
                 hint = "; names are opponents in Echelon's environments only"
             raise TypeError(f"policy: expected reset(mask) and act(observations), or a function, got {policy!r}{hint}")
         self._policy = policy if isinstance(policy, Policy) else FunctionPolicy(policy)
+        self._mixture = policy if named is not None and isinstance(policy, opponents.Mixture) else None
         own = _agents_of(team, env.possible_agents)
         self.possible_agents = [agent for agent in env.possible_agents if agent in own]
         self._others = [agent for agent in env.possible_agents if agent not in own]
@@ -86,9 +87,15 @@ class TeamVersusPolicy(ParallelWrapper):
         return [agent for agent in getattr(self.env, "agents", []) if agent in self.possible_agents]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
-        """Start an episode; the arguments are passed to the environment."""
+        """Start an episode; the arguments are passed to the environment.
+
+        With a seed, opponents that were given by weights draw the same players again.
+        """
         observations, infos = self.env.reset(seed=seed, options=options)
-        self._policy.reset(np.ones(len(self._others), np.bool_))
+        everyone = np.ones(len(self._others), np.bool_)
+        self._policy.reset(everyone)
+        if seed is not None and self._mixture is not None:
+            self._mixture.restart(everyone)
         self._observations = self._rows(observations)
         return self._own(observations), self._own(infos)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import parse_settings, positive
+from echelon_env.cli.arguments import merge_settings, positive
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
 from echelon_env.config.toml_file import parse_value
@@ -290,4 +290,4 @@ def overrides_of(args: argparse.Namespace) -> dict[str, str]:
             overrides[place.removeprefix(_CONFIG)] = (
                 json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
             )
-    return overrides | parse_settings(args.set)
+    return merge_settings(overrides, args.set)

@@ -7,7 +7,7 @@ process that has ended, for any reason, are queued to run again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.errors import TrainError
+
+if sys.platform != "win32":
+    import fcntl
 
 JOURNAL_FILE = "study.journal"
 _LOCKS = "locks"
@@ -107,12 +110,16 @@ class Study:
     Raises
     ------
     TrainError
-        If the folder holds another sweep.
+        If the folder holds another sweep or anything else, and on Windows.
     OSError
         If it cannot be written.
     """
 
     def __init__(self, out: Path, setup: Mapping[str, Any], prune: bool) -> None:
+        if sys.platform == "win32":
+            raise TrainError("a sweep needs the file locks of Unix, which Windows does not have")
+        if out.is_dir() and {each.name for each in out.iterdir()} - {_LOCKS} and not (out / JOURNAL_FILE).exists():
+            raise TrainError(f"{out} is not an empty folder, and holds no sweep; choose another folder")
         self._out = out
         (out / _LOCKS).mkdir(parents=True, exist_ok=True)
         storage = JournalStorage(JournalFileBackend(str(out / JOURNAL_FILE)))

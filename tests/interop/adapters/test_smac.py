@@ -100,10 +100,16 @@ def test_bad_input():
         EPyMARLEnv(common_reward=False)
     with pytest.raises(ConfigError, match="unknown opponent 'novize'"):
         SMACEnv(opponent="novize")
+    with pytest.raises(ConfigError, match="control, observation: the interface of SMAC chooses these"):
+        SMACEnv("duel", observation="dict", control="pilot")
     with pytest.raises(ValueError, match="seed: expected an integer"):
         SMACEnv("duel", seed=-1)
-    env = SMACEnv("duel")
+    env = SMACEnv("duel", seed=3)
+    assert env.seed() == 3
+    env.seed(4)
+    assert env.seed() == 4
     env.reset()
+    assert env.seed() is None
     with pytest.raises(ValueError, match=r"action: expected 0 to 66 at \[0\], got 67"):
         env.step([67])
     with pytest.raises(ValueError, match=r"action: expected shape \(1,\), got \(2,\)"):

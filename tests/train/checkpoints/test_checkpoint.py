@@ -218,6 +218,11 @@ def test_the_last_checkpoint_must_be_inside_the_run(tmp_path, saved, name):
         load_checkpoint(tmp_path)
 
 
+def test_a_file_of_a_checkpoint_is_no_checkpoint(saved):
+    with pytest.raises(CheckpointError, match="expected the folder of a checkpoint or a run, got a file"):
+        find_checkpoint(next(saved.glob("*.safetensors")))
+
+
 def test_the_working_folder_can_be_a_run(tmp_path, saved, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match="neither a checkpoint"):

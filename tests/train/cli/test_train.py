@@ -150,6 +150,7 @@ def test_a_run_is_resumed(runs):
         (["--scenario", "duel", "--curriculum", "duel"], "not allowed with argument"),
         (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
         (["--set", "ppo.n_epochs"], "--set: expected KEY=VALUE, got 'ppo.n_epochs'"),
+        (["--set", "steps=5", "--steps", "6"], "--set: steps: an option of its own sets it, too"),
         (["--max-minutes", "-1"], "with max_minutes=-1"),
         (["--games", "1.5"], "with max_battles=1.5"),
         (["league"], "league.path: expected the folder of a league, see --league"),

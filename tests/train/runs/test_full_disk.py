@@ -99,7 +99,7 @@ def test_no_room_for_a_new_run(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         no_room_for(patch, RUN_FILE)
         assert main(["train", "--steps", "32", "--out", str(full)]) == 2
-    assert capsys.readouterr().err == f"echelon: {full}: No space left on device\n"
+    assert capsys.readouterr().err == f"echelon: {full / RUN_FILE}: No space left on device\n"
     assert not full.exists()
 
 

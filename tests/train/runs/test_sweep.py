@@ -112,6 +112,8 @@ def test_a_sweep_continues_and_another_one_is_refused(config, tmp_path):
         swept(config, out, trials=3, searches=SEARCHES[:1])
     with pytest.raises(TrainError, match="another run config"):
         sweep(config, {"steps": "128"}, SEARCHES, out, console=QUIET)
+    with pytest.raises(TrainError, match="trial-0000 is not an empty folder, and holds no sweep"):
+        swept(config, out / "trial-0000", trials=1)
     assert len(swept(config, out, trials=2).trials) == 2
 
 

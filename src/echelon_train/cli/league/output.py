@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import json
 import math
 import textwrap
@@ -16,6 +15,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 from rich.console import Console
 from rich.status import Status
 
+from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.statistics import map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share
@@ -114,11 +114,3 @@ def check_pictures(*paths: Path | None) -> None:
         if given.count(path) > 1:
             raise ConfigError(f"{path}: expected another name for each picture")
         check_new_file(path)
-
-
-def check_new_file(path: Path) -> None:
-    """Raise OSError if a path exists, or its parent folder does not."""
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))

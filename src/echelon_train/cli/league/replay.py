@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.statistics import map_scores
 from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.output import (
     NAME,
-    check_new_file,
     describe_match,
     match_document,
     percent,

@@ -191,7 +191,7 @@ def test_pictures(command, commands, league, tmp_path):
     commands.lines(*command, league.path, "--picture", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "exists already" in commands.refusal(*command, league.path, "--picture", picture)
-    assert "no such folder" in commands.refusal(*command, league.path, "--picture", tmp_path / "nowhere" / "a.png")
+    assert "is not a folder" in commands.refusal(*command, league.path, "--picture", tmp_path / "nowhere" / "a.png")
     message = commands.refusal(*command, league.path, "--picture", tmp_path / "picture.txt")
     assert "picture.txt: expected the name of a picture that ends in one of ." in message
     assert not (tmp_path / "picture.txt").exists()
