@@ -96,7 +96,7 @@ def test_catalogues_with_duplicate_names_are_refused():
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(MEDIUM, medium)))
     for name in ("", "x" * 65, "\x1b]0;x\x07"):
         classes = (dataclasses.replace(MEDIUM, name=name),)
-        with pytest.raises(ConfigError, match="mech classes of 1 to 64 printable characters"):
+        with pytest.raises(ConfigError, match="mech classes with names of 1 to 64 printable characters"):
             make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, mech_classes=classes))
 
 

@@ -138,11 +138,7 @@ MAX_FLIGHT_TICKS = 10_000
 MIN_SPEED = 0.1
 """m/s, minimum speed of a projectile."""
 
-MAX_ENTRIES = 100
-"""Maximum number of mech classes, and of weapons, in a catalogue."""
-
-MAX_NAME = 64
-"""Maximum length of their names."""
+MAX_ENTRIES, MAX_NAME = 100, 64  # most mech classes, and weapons, of a catalogue; most characters of a name
 
 
 def flight_ticks(weapon: Weapon, dt: float) -> int:
@@ -182,16 +178,14 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
 
 
 def _check_names(what: str, names: list[str]) -> None:
-    for name in names:
-        if not (0 < len(name) <= MAX_NAME and name.isprintable()):
-            raise ConfigError(
-                f"config key 'catalog': expected names of {what} of 1 to {MAX_NAME} printable characters, got {name!r}",
-                "catalog",
-            )
-    if len(names) > MAX_ENTRIES:
-        raise ConfigError(f"config key 'catalog': expected at most {MAX_ENTRIES} {what}, got {len(names)}", "catalog")
-    if len(set(names)) < len(names):
-        raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}", "catalog")
+    odd = [name for name in names if not (0 < len(name) <= MAX_NAME and name.isprintable())]
+    for fits, expected, got in (
+        (len(names) <= MAX_ENTRIES, f"at most {MAX_ENTRIES} {what}", len(names)),
+        (len(set(names)) == len(names), f"{what} of different names", names),
+        (not odd, f"{what} with names of 1 to {MAX_NAME} printable characters", odd),
+    ):
+        if not fits:
+            raise ConfigError(f"config key 'catalog': expected {expected}, got {got}", "catalog")
 
 
 def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
