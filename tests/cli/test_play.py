@@ -226,7 +226,7 @@ def test_a_page_is_written_and_none_is_overwritten(tmp_path, capsys):
         (["--maps", "2"], "--maps: the page of a server has as many as are played"),
         (["--html", "."], "--html: expected a file, got the folder ."),
         (["--html", "none/x.html"], "none/x.html: No such file or directory"),
-        (["--opponent", "random"], "unknown opponent 'random': only evaluations have it"),
+        (["--opponent", "random"], "unknown opponent 'random': a player for evaluations"),
         (["--opponent", "policy:nothing-here"], "nothing-here"),
     ],
 )

@@ -87,7 +87,7 @@ def test_swapping_the_colours_swaps_only_the_labels():
     state.battle_maps[1] = state.battle_maps[0][::-1]
     state.order[1] = (state.order[0] + team) % (2 * team)
     state.mechs["pack"][1] = 1 - state.mechs["pack"][1]
-    players = (opponents.make("novice", 0, config="battle"), opponents.make("novice", 1, config="battle"))
+    players = (opponents.make("novice", 0, "battle"), opponents.make("novice", 1, "battle"))
     for _ in range(150):
         actions = scripted_actions(engine, players)
         actions[1] = actions[0][swap]
@@ -242,7 +242,7 @@ def test_observations_follow_from_a_snapshot():
     engine.reset([1, 2], np.array([True, False]))
     never = engine.snapshot()
     engine.reset([1, 2])
-    players = (opponents.make("expert", 0, config="battle"), opponents.make("expert", 1, config="battle"))
+    players = (opponents.make("expert", 0, "battle"), opponents.make("expert", 1, "battle"))
     while not engine.battle_over.all():
         engine.step(scripted_actions(engine, players))
         engine.state.mechs["hurt_x"] = 3.0

@@ -70,7 +70,7 @@ def test_a_seed_determines_the_sequence_of_battles():
     assert len({o.tobytes() for o in first}) == 3
 
 
-SHARED = opponents.make("novice", config="battle")
+SHARED = opponents.make("novice", 0, "battle")
 
 
 class Charge:

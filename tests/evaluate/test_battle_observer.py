@@ -34,7 +34,7 @@ class Talker:
     """A scripted player that also sends messages, which follow from its observations."""
 
     def __init__(self, level):
-        self.policy = opponents.make(level, 3, config="battle")
+        self.policy = opponents.make(level, 3, "battle")
 
     def reset(self, mask):
         self.policy.reset(mask)
@@ -266,7 +266,7 @@ def run(engine, decisions, players):
 
 
 def make_players():
-    return opponents.make("novice", 1, config="battle"), opponents.make("novice", 2, config="battle")
+    return opponents.make("novice", 1, "battle"), opponents.make("novice", 2, "battle")
 
 
 def test_a_restored_observer_continues():

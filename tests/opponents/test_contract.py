@@ -185,7 +185,7 @@ def test_random_choices_follow_from_the_seed():
     rows[:, Self.POSITION_X] = np.linspace(-1, 1, 64)
     rows[:, STREAMS["contacts"].start : STREAMS["squad"].start] = 1.0
     pulls = [
-        think(opponents.make("trivial", seed, config="battle"), np.tile(rows, (64, 1, 1)))[..., Action.PRIMARY] > 0
+        think(opponents.make("trivial", seed, "battle"), np.tile(rows, (64, 1, 1)))[..., Action.PRIMARY] > 0
         for seed in (0, 1)
     ]
     assert (pulls[0] != pulls[1]).any(axis=0).mean() > 0.8
@@ -241,7 +241,7 @@ def test_actions_and_state_do_not_depend_on_the_number_of_threads(make, seen, mo
 
 def test_several_threads_take_part(seen, monkeypatch):
     monkeypatch.setattr(scripted, "LEAST_ROWS", 1)
-    player = opponents.make("expert", config=SKIRMISH, num_threads=2)
+    player = opponents.make("expert", 0, SKIRMISH, num_threads=2)
     threads, both = set(), threading.Barrier(2, timeout=30)
     shared = player._rows._act_rows
 
@@ -259,4 +259,4 @@ def test_several_threads_take_part(seen, monkeypatch):
 @pytest.mark.parametrize("threads", [0, 1.5, "2"])
 def test_numbers_of_threads_are_checked(threads):
     with pytest.raises(ConfigError, match="num_threads: expected"):
-        opponents.make("expert", config=SKIRMISH, num_threads=threads)
+        opponents.make("expert", 0, SKIRMISH, num_threads=threads)

@@ -254,7 +254,7 @@ def test_impossible_weights_are_refused_and_change_nothing(weights, message):
         mixture.weights = weights
     assert dict(mixture.weights) == {"novice": 1.0}
     with pytest.raises(ValueError, match=message):
-        opponents.make(weights, config="battle")
+        opponents.make(weights, 0, "battle")
 
 
 def test_weights_can_change_that_began_with_one_opponent():

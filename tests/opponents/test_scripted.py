@@ -81,7 +81,7 @@ def test_whole_battles_are_played_with_persisting_dead_agents(level):
 
 def test_levels_have_names_and_invalid_names_and_seeds_are_refused():
     assert list(LEVELS) == ["trivial", "novice", "competent", "veteran", "expert"]
-    assert repr(opponents.make("veteran", 3, config="battle")) == "Scripted('veteran', seed=3)"
+    assert repr(opponents.make("veteran", 3, "battle")) == "Scripted('veteran', seed=3)"
     for make in (opponents.make, Scripted):
         with pytest.raises(ValueError, match=r"unknown opponent 'trival'; did you mean 'trivial'\?"):
             make("trival", 0, BattleConfig())
@@ -89,7 +89,7 @@ def test_levels_have_names_and_invalid_names_and_seeds_are_refused():
             with pytest.raises(ValueError, match="seed: expected an integer in"):
                 make("trivial", seed, BattleConfig())
     with pytest.raises(ValueError, match="unknown opponent"):
-        opponents.make(["trivial"], config="battle")
+        opponents.make(["trivial"], 0, "battle")
 
 
 def test_a_configuration_can_be_a_name_a_dict_or_an_object():
@@ -101,9 +101,7 @@ def test_a_configuration_can_be_a_name_a_dict_or_an_object():
     assert acted[0] == acted[1] == acted[2]
     with pytest.raises(ConfigError, match="unknown scenario 'dual'; did you mean 'duel'"):
         opponents.make("expert", 1, "dual")
-    with pytest.raises(TypeError, match="config: expected the battle's configuration"):
-        opponents.make("expert", 1)
-    for nothing in (3, BattleConfig):
+    for nothing in (3, None, BattleConfig):
         with pytest.raises(ConfigError, match="expected a scenario's name or file, a BattleConfig or its dict, got"):
             opponents.make("expert", 1, nothing)
 

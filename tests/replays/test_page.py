@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from echelon_env import make_config
+from echelon_env.config.catalog import LASER, MEDIUM, Catalog
 from echelon_env.evaluate import baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.replays import record_battle, write_page
@@ -42,6 +43,17 @@ def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, nam
     assert page.verified == "equal"
     expected = f"{replay.decisions} of {replay.decisions} decisions equal (engine {replay.stamp['engine_hash'][:12]})"
     assert page("document.getElementById('verified').textContent") == expected
+    assert page.said == []
+
+
+def test_a_weapon_may_have_the_name_of_a_property(browser, tmp_path):
+    laser = dataclasses.replace(LASER, name="constructor")
+    medium = dataclasses.replace(MEDIUM, primary="constructor", secondary=None, tertiary=None, special=None)
+    config = make_config("duel-open", catalog=Catalog(weapons=(laser,), mech_classes=(medium,)), banned_weapons=())
+    write_page(tmp_path / "battle.html", recorded(config))
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
+    assert page.verified == "equal"
+    page.press("End")
     assert page.said == []
 
 

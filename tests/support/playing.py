@@ -24,7 +24,7 @@ def record_battle(engine: BattleEngine, seed: int) -> list[np.ndarray]:
 
     Novices overheat and experts use smoke, so the battles cover most actions.
     """
-    players = (opponents.make("novice", 0, config="battle"), opponents.make("expert", 1, config="battle"))
+    players = (opponents.make("novice", 0, "battle"), opponents.make("expert", 1, "battle"))
     engine.reset([seed])
     actions = []
     while not engine.battle_over[0]:

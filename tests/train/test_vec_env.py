@@ -145,9 +145,7 @@ def test_dead_mechs_observe_only_the_objective():
     )
     env = BattleVecEnv(config, 2, opponent="novice", seed=1)
     objective = STREAMS["objective"].part
-    walker = opponents.make(
-        "novice", 9, config="battle"
-    )  # it walks to the zone, so that mechs die before the battle ends
+    walker = opponents.make("novice", 9, "battle")  # it walks to the zone, so that mechs die before the battle ends
     observations = env.reset()
     long_dead = np.zeros(env.num_envs, np.bool_)
     dead_rows = 0

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(to_json(name, seeds, table), indent=2) if args.json else format_statistics(name, seeds, table))
     elif args.biomes is None:
         out = args.out or free_path(_DEFAULT_SHEET)
-        if out.suffix != ".png":
+        if out.suffix.lower() != ".png":
             raise ConfigError(f"--out: expected a name that ends in .png, got {out}")
         draw_sheet(configs[name], seeds, args.view or "above", describe(name, seeds), out)
         print(f"{out}: {describe(name, seeds)}")

@@ -28,11 +28,11 @@ def run(args: argparse.Namespace) -> int:
     action = np.zeros(engine.action_dim, np.float32)
     steps: dict[str, Callable[[], object]] = {
         "battles": lambda: engine.reset([0]),
-        "scripted players": lambda: opponents.make("expert", config=engine.config).act(rows),
-        "handicaps": lambda: opponents.make("expert", config=engine.config, aim_error=0.1).act(rows),
+        "scripted players": lambda: opponents.make("expert", 0, engine.config).act(rows),
+        "handicaps": lambda: opponents.make("expert", 0, engine.config, aim_error=0.1).act(rows),
         "environments": lambda: BattleEnv("duel").reset(seed=0),
         "global states": engine.global_state,
-        "trained policies": lambda: opponents.make("champion", config=engine.config).act(rows),
+        "trained policies": lambda: opponents.make("champion", 0, engine.config).act(rows),
         "explanations of actions": lambda: explain_action(engine, 0, 0, action, ("one", "other")),
     }
     for number, (what, call) in enumerate(steps.items(), 1):

@@ -263,7 +263,7 @@ def _check_name(name: Any) -> None:
     known = (*LEVELS, CHAMPION, SELF)
     if not isinstance(name, str) or not (name in known or name.startswith(POLICY)):
         if name in ("idle", "random"):
-            raise ConfigError(f"unknown opponent {name!r}: only evaluations have it; give an environment a function")
+            raise ConfigError(f"unknown opponent {name!r}: a player for evaluations; give an environment a function")
         if isinstance(name, str) and os.path.isdir(name):
             raise ConfigError(f"unknown opponent {name!r}; did you mean '{POLICY}{name}'?")
         valid = nearest_name(str(name), (*LEVELS, CHAMPION, f"{POLICY}PATH")).removesuffix(")")

@@ -19,6 +19,7 @@ from echelon_env.engine.rng import episode_seed
 from echelon_env.storage.reading import read_regular_file
 from echelon_env.terrain import Recipe, RecipeError, Terrain, generate
 
+MAX_RECIPE_BYTES = 1_000_000
 MAX_MAPS = 10**6
 MAX_TABLES = 4
 """Most material tables for which a pool keeps packed columns."""
@@ -207,9 +208,6 @@ def map_pool(maps: Maps, config: BattleConfig) -> MapPool | None:
         pool = MapPool.generate(config, maps)
     pool.check_fits(config)
     return pool
-
-
-MAX_RECIPE_BYTES = 1_000_000
 
 
 def _read_recipe(file: Path) -> Recipe:

@@ -14,8 +14,8 @@ from echelon_env.opponents.scripted import Scripted
 
 def make(
     opponent: OpponentsLike,
-    seed: int = 0,
-    config: ScenarioLike | None = None,
+    seed: int,
+    config: ScenarioLike,
     *,
     reaction_delay: float | None = None,
     aim_error: float | None = None,
@@ -33,8 +33,8 @@ def make(
         Seed of the policy's random choices; the same seed gives the same actions.
     config
         The battle's configuration, from which the policy knows the rules (the length of a decision, the scales of
-        observations), but not a battle's state. A scenario's name or file, a `BattleConfig` or its dict. Required: a
-        player that takes the battle for another one plays badly.
+        observations), but not a battle's state. A scenario's name or file, a `BattleConfig` or its dict. A player that
+        takes the battle for another one plays badly.
     reaction_delay
         Delay of its actions in seconds, from 0 to 10.
     aim_error
@@ -53,8 +53,6 @@ def make(
 
     Raises
     ------
-    TypeError
-        Without a configuration.
     ValueError
         For an unknown name, with the nearest valid one, for invalid weights, for a number out of its range, for
         ``self`` and ``auto``, which are for training, for a policy that cannot be loaded (all `ConfigError`), for a
@@ -63,24 +61,20 @@ def make(
 
     Examples
     --------
-    >>> make("novice", seed=1, config="duel")
+    >>> make("novice", 1, "duel")
     Scripted('novice', seed=1)
-    >>> make({"novice": 1, "expert": 0}, config="duel")
+    >>> make({"novice": 1, "expert": 0}, 0, "duel")
     Mixture({'novice': 1.0}, seed=0)
-    >>> make("expert@fire_rate=0.5", config="duel")
+    >>> make("expert@fire_rate=0.5", 0, "duel")
     Handicap(Scripted('expert', seed=0), reaction_delay=0.0, aim_error=0.0, fire_rate=0.5)
     """
-    if config is None:
-        raise TypeError(
-            "config: expected the battle's configuration, such as env.config or a scenario's name, got none"
-        )
     rules = make_config(config)
     named = Opponents.parse(opponent).check_playable()
     if named.single and not isinstance(opponent, Mapping):
         policy = policy_of(named.single, seed, rules, num_threads)
     else:
-        idle = [Opponent.parse(name).check_playable() for name in opponent] if isinstance(opponent, Mapping) else []
-        further = [each for each in dict.fromkeys((*named.members, *idle)) if str(each) not in LEVELS]
+        all_named = map(Opponent.parse, opponent if isinstance(opponent, Mapping) else named.names)  # also weight 0
+        further = [each.check_playable() for each in all_named if str(each) not in LEVELS]
         others = {str(each): policy_of(each, seed, rules, num_threads) for each in further}
         policy = Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others, num_threads)
     handicaps = {"reaction_delay": reaction_delay, "aim_error": aim_error, "fire_rate": fire_rate}

@@ -75,7 +75,7 @@ def battle_states() -> list[tuple[BattleEngine, dict[str, np.ndarray]]]:
     """An engine, and snapshots of it in the course of two battles, also after deaths."""
     engine = BattleEngine(make_config("skirmish"), num_battles=2)
     engine.reset([1, 2])
-    players = (opponents.make("novice", 0, config="battle"), opponents.make("expert", 1, config="battle"))
+    players = (opponents.make("novice", 0, "battle"), opponents.make("expert", 1, "battle"))
     states = []
     for decision in range(240):
         if engine.battle_over.any():
