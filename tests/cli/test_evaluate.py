@@ -74,6 +74,13 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
         assert damage == pytest.approx(sum(match["classes"][0]["medium"]["damage"] for match in matches))
 
 
+def test_a_folder_that_is_not_writable_is_found_before_the_battles(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    for option, target in (("--statistics", "s.json"), ("--out", "report")):
+        arguments = ["evaluate", "novice", "--battles", "2", option, str(tmp_path / target)]
+        assert fail(arguments, capsys) == f"echelon: {tmp_path}: is not writable, nothing can be written into it\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
