@@ -22,9 +22,9 @@ from echelon_env.opponents import LEVELS, Handicap, Policy
 
 BATCH = 64
 SCENARIOS = {"5 v 5": "skirmish", "10 v 10": "battle"}
-PLAYERS: dict[str, dict[str, Any]] = {level: {"level": level} for level in LEVELS} | {
-    "all five in turn": {"level": dict.fromkeys(LEVELS, 1)},
-    "expert, handicapped": {"level": "expert", "reaction_delay": 0.5, "aim_error": 0.5, "fire_rate": 0.5},
+PLAYERS: dict[str, dict[str, Any]] = {level: {"opponent": level} for level in LEVELS} | {
+    "all five in turn": {"opponent": dict.fromkeys(LEVELS, 1)},
+    "expert, handicapped": {"opponent": "expert", "reaction_delay": 0.5, "aim_error": 0.5, "fire_rate": 0.5},
 }
 RAMPS = {
     "reaction_delay": (0.0, 0.25, 0.5, 1.0, 2.0),
@@ -35,7 +35,7 @@ RAMPS = {
 
 def speeds(engine: BattleEngine, given: dict[str, Any], seconds: float) -> tuple[float, float]:
     """Live mechs/s of a player that plays both sides, and of the engine, in battles of about `seconds` of wall time."""
-    player = opponents.make(**given, config=engine.config)
+    player = opponents.make(**given, seed=0, config=engine.config)
     thinking = stepping = 0.0
     mechs, seeds, over = 0, np.arange(BATCH), np.ones(BATCH, np.bool_)
     while thinking + stepping < seconds:

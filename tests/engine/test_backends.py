@@ -167,7 +167,7 @@ def test_with_the_library_no_compiler_is_imported():
 import sys
 import echelon_env
 engine = echelon_env.BattleEngine("skirmish")
-echelon_env.opponents.make("expert", config=engine.config).act(engine.reset([1])[0].copy())
+echelon_env.opponents.make("expert", 0, engine.config).act(engine.reset([1])[0].copy())
 assert "numba" not in sys.modules and "llvmlite" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"ECHELON_JIT": "0"}, check=True)
