@@ -47,19 +47,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("part", choices=(*PARTS, "page"), help="what to measure, or page")
     parser.add_argument("--out", type=Path, default=PUBLISHED, help="file of results (default: %(default)s)")
     parser.add_argument("--device", default=None, help="cuda:N (default: the first GPU, if there is one)")
+    parser.add_argument("--seconds", type=float, default=None, help="after which a part is stopped (default: its own)")
     options = parser.parse_args(arguments)
     try:
         if options.part == "page":
             write_page(options.out)
             return 0
         device = torch.device(options.device or ("cuda:0" if torch.cuda.is_available() else "cpu"))
-        return run(options.part, device, options.out)
+        return run(options.part, device, options.out, options.seconds)
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
 
-def run(part: str, device: torch.device, out: Path) -> int:
+def run(part: str, device: torch.device, out: Path, seconds: float | None = None) -> int:
     """Run a part, with its results in the file; 1 if a case failed."""
     measured, machine = device.type == "cuda", describe(device)
     if not measured:
@@ -72,9 +73,9 @@ def run(part: str, device: torch.device, out: Path) -> int:
         shown = ", ".join(f"{name} {_short(value)}" for name, value in entry.numbers.items())
         print(f"{part}: {entry.name}: {entry.error or shown}", flush=True)
 
-    measure, seconds = MEASURE[part]
+    measure, usual = MEASURE[part]
     append(out, Run(part, measured, machine, entries))  # a file that cannot be written fails here
-    measure(Setting(device, keep, seconds))
+    measure(Setting(device, keep, seconds or usual))
     if not measured:
         print(UNMEASURED)
     return 1 if any(entry.error for entry in entries) else 0

@@ -16,7 +16,7 @@ import torch
 from benchmarks import machine
 from benchmarks.gpu.results import Entry
 
-GRACE = 60.0
+GRACE = 20.0
 """Seconds before the end of a part's time in which no case begins."""
 
 

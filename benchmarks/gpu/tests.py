@@ -36,6 +36,7 @@ def results(file: Path, seconds: float) -> list[Entry]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-m", "cuda", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        command += ["-W", "default"]  # a machine has versions of its own, which may warn
         try:
             code = subprocess.run([*command, name], cwd=ROOT, timeout=seconds).returncode
         except subprocess.TimeoutExpired:
