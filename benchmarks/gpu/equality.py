@@ -17,7 +17,7 @@ from benchmarks.gpu.setting import Setting, alternatives
 from benchmarks.gpu.speed import WAYS
 from benchmarks.gpu.training import COEFFICIENTS, Trainer, config_of, rebuilt
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
-from echelon_train.ppo.losses import losses, recurrent_states
+from echelon_train.ppo.losses import add_gradients, recurrent_states
 
 CHANGE = 0.02
 """Standard deviation of what is added to every weight after the rollout, so that probability ratios are not 1."""
@@ -123,12 +123,12 @@ def results(model: Any, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
     chunks = torch.arange(buffer.num_chunks)
     batch = buffer.batch(chunks, buffer.advantages, mask)
     totals = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
-    compute = model._losses or losses
-    for _ in range(CALLS if model._losses else 1):
+    plain = model._add_gradients is add_gradients
+    for _ in range(1 if plain else CALLS):
         policy.zero_grad()
-        compute(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals).total.backward()
+        model._add_gradients(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals)
     gradient = torch.cat([each.grad.flatten() for each in policy.parameters() if each.grad is not None])
-    if model._losses:
+    if not plain:
         return {"gradient": gradient.float().cpu()}
     with torch.no_grad():
         active = None if policy.dense else batch.actor_mask.nonzero().flatten()

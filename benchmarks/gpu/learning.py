@@ -56,8 +56,8 @@ def command(setting: Setting, device: str, out: Path, **changes: Any) -> list[st
         "max-minutes": MINUTES,
     }  # fmt: skip
     options = {
-        **SETTINGS, **alternatives(setting, sizes, full), "device": device, "threads": half, "torch-threads": half,
-        "out": out, **changes,
+        **SETTINGS, **alternatives(setting, sizes, full), "device": device, "threads": half,
+        "torch-threads": half if device == "cpu" else 1, "out": out, **changes,
     }  # fmt: skip
     given = itertools.chain.from_iterable((f"--{name}", str(value)) for name, value in options.items())
     return [sys.executable, "-m", "echelon_train", "skirmish", *given]

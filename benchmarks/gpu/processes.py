@@ -26,7 +26,7 @@ def processes(setting: Setting) -> None:
         share = alternatives(setting, 1, max(1, cores() // count))
         changes = {
             "processes": count, "battles": battles // count, "ppo.batch-size": batch // count, "threads": share,
-            "torch-threads": share, "maps": MAPS,
+            "maps": MAPS,
             **alternatives(setting, {"steps": 1280}, {"max-minutes": MINUTES}),
         }  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:

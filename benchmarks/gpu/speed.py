@@ -13,21 +13,20 @@ import torch
 from benchmarks.gpu.setting import Setting, alternatives, products
 from benchmarks.gpu.training import Trainer, config_of
 from benchmarks.training import Stopwatch
-from echelon_train.ppo import distributed
-from echelon_train.ppo.losses import losses
 
 ITERATIONS = 3
 """That are timed together, after one that warms up."""
 PARTS = (
-    "copying observations", "policy", "opponents", "engine", "rest of collecting", "minibatches", "losses, forward",
-    "losses, backward", "optimizer", "rest of the update",
+    "copying observations", "policy", "opponents", "engine", "rest of collecting", "minibatches", "gradients",
+    "optimizer", "rest of the update",
 )  # fmt: skip
 """In the order of an iteration."""
 WAYS: dict[str, dict[str, Any]] = {
     "sparse": {"dense": False},
-    "dense": {"dense": True},
+    "dense": {"dense": True, "compile_mode": "off"},
+    "CUDA graphs": {"dense": True, "compile_mode": "graphs"},
     "compiled": {"dense": True, "compile_mode": "default"},
-    "CUDA graphs": {"dense": True, "compile_mode": "reduce-overhead"},
+    "compiled, CUDA graphs": {"dense": True, "compile_mode": "reduce-overhead"},
 }
 """Ways of computing the same."""
 
@@ -42,8 +41,8 @@ def speed(setting: Setting) -> None:
         for scenario, width, count in sizes
     }
     at = alternatives(setting, 2, 512)
-    # "dense" is the shipped way on a GPU; without one it is "sparse", and torch's compiler takes minutes
-    ways = alternatives(setting, ("dense",), ("sparse", "compiled", "CUDA graphs"))
+    # CUDA graphs are the shipped way on a GPU; without one it is "sparse", and torch's compiler takes minutes
+    ways = alternatives(setting, ("dense",), ("sparse", "dense", "compiled", "compiled, CUDA graphs"))
     others = {
         f"{way}, skirmish, {at} battles, width {widths[0]}": partial(
             measure, setting, "skirmish", at, widths[0], **WAYS[way]
@@ -109,14 +108,12 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
         (battles, "_act", collecting, "opponents"),
         (battles.engine, "advance", collecting, "engine"),
         (model.rollout_buffer, "batch", update, "minibatches"),
-        (model, "_losses", update, "losses, forward"),
-        (distributed, "all_reduce_gradients", "losses, backward", update),
+        (model, "_add_gradients", update, "gradients"),
         (model.policy.optimizer, "step", update, "optimizer"),
     ]
     with ExitStack() as stack:
         for owner, name, before, within in patches:
-            replacement = watch.around(getattr(owner, name) or losses, before, within)  # None: not compiled
-            stack.enter_context(mock.patch.object(owner, name, replacement))
+            stack.enter_context(mock.patch.object(owner, name, watch.around(getattr(owner, name), before, within)))
         yield watch
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from stable_baselines3.common.logger import Logger
 
 from benchmarks.gpu.setting import Setting
@@ -43,6 +44,7 @@ class Trainer:
 
     def __init__(self, setting: Setting, config: TrainConfig, **arguments: Any) -> None:
         self.config = config
+        torch.set_num_threads(config.torch_threads)
         self.env = make_env(config)
         self.model = build_model(config, self.env, str(setting.device))
         if arguments:

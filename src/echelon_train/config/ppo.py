@@ -17,8 +17,10 @@ from typing import Any, ClassVar, Literal, get_args
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_train.config.schedules import Schedule
 
-CompileMode = Literal["off", "default", "reduce-overhead"]
-"""How torch.compile compiles a policy: not at all, or a mode of it; ``reduce-overhead`` records CUDA graphs."""
+CompileMode = Literal["auto", "off", "graphs", "default", "reduce-overhead"]
+"""How a policy is computed: ``off``: kernel by kernel; ``graphs``: kernels are recorded in CUDA graphs and replayed;
+``default`` and ``reduce-overhead``: as torch.compile does in these modes, the second of which records CUDA graphs, too.
+``auto``: ``graphs`` for a dense policy on CUDA, else ``off``."""
 
 COMPILE_MODES: tuple[CompileMode, ...] = get_args(CompileMode)
 

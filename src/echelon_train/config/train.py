@@ -108,8 +108,8 @@ class TrainConfig:
         1, "threads", 1, 1024, help="threads of torch on the CPU; more than 1 is slow on busy machines"
     )
     compile: CompileMode = field(
-        default="off",
-        metadata={"help": "compile the network with torch.compile: off, or one of its modes (docs/gpu.md)"},
+        default="auto",
+        metadata={"help": "auto, off, graphs (CUDA graphs), or a mode of torch.compile (docs/gpu.md)"},
     )
     deterministic: bool = field(default=False, metadata={"help": "reproducible results on CUDA, at lower speed"})
     eval_every: int = quantity(200_000, "decisions", 0, 10**15, help="decisions between two evaluations; 0: none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Hashable
 from typing import Any, cast
 
 import numpy as np
@@ -232,6 +233,10 @@ class BattlePolicy(SequencePolicy):
         predicted = self.auxiliary_net(torch.cat([evaluation.latent, environment_actions(actions)], 1))
         errors = predicted - self._flat(observations)[:, _PREDICTED][next_samples]
         return torch.where(has_next, errors.square().mean(1), 0.0)
+
+    def recorded_settings(self) -> Hashable:
+        """What may change and is no tensor. Kernels that are recorded in a CUDA graph depend on it."""
+        return self.encoding_dtype, self._blocks_off
 
     def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
         """Shape and dtype of a row's raw action."""

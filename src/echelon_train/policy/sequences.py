@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import torch
@@ -189,6 +190,10 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         if dense and not self.can_be_dense:
             raise ValueError(f"{type(self).__name__} cannot compute all rows and mask the results")
         self.dense = dense
+
+    def recorded_settings(self) -> Hashable:
+        """What may change and is no tensor. Kernels that are recorded in a CUDA graph depend on it."""
+        return self.encoding_dtype
 
     def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
         """Shape and dtype of a row's raw action."""

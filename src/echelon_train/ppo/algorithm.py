@@ -30,7 +30,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import write_batch
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.compiling import compiled
-from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states, state_tensors
+from echelon_train.ppo.losses import Coefficients, Losses, add_gradients, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.ppo.saving import SafetensorsSaving, unwrap_schedule
 from echelon_train.ppo.teacher import Teacher
@@ -94,16 +94,16 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         Whether the policy computes all rows and masks the results, see `SequencePolicy.dense`. None: on CUDA, if it
         can. The results are equal but for rounding.
     compile_mode
-        How torch.compile compiles a dense policy's decisions and losses, see `CompileMode`. With ``"reduce-overhead"``
-        the losses of a minibatch in several parts are not compiled.
+        How a dense policy's decisions and losses are computed, see `CompileMode`. With CUDA graphs the losses of a
+        minibatch in several parts are neither recorded nor compiled.
 
     Raises
     ------
     ConfigError
         For a setting that is out of range or does not fit the others, with its name.
     ValueError
-        For a policy that is not a `SequencePolicy`, for `use_sde`, and for `dense` or another `compile_mode` than
-        ``"off"`` with a policy that cannot be dense.
+        For a policy that is not a `SequencePolicy`, for `use_sde`, and for `dense` or a `compile_mode` that needs it
+        with a policy that cannot be dense.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -122,7 +122,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         *args: Any,
         deterministic: bool = False,
         dense: bool | None = None,
-        compile_mode: CompileMode = "off",
+        compile_mode: CompileMode = "auto",
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -169,11 +169,14 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             raise ValueError(f"policy: expected a SequencePolicy, got {type(self.policy).__name__}")
         if self.device.type == "cuda" and not self.deterministic:
             self.policy.encoding_dtype = torch.bfloat16
+        mode, on_cuda = self.compile_mode, self.device.type == "cuda"
         dense = self.dense
         if dense is None:
-            dense = self.policy.can_be_dense and (self.device.type == "cuda" or self.compile_mode != "off")
+            dense = self.policy.can_be_dense and (on_cuda or mode not in ("auto", "off"))
         self.policy.set_dense(dense)
-        self._losses = compiled(self.policy, self.compile_mode)
+        if mode == "auto":
+            mode = "graphs" if dense and on_cuda else "off"
+        self._add_gradients = compiled(self.policy, mode)
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self._split_parameters()
@@ -309,14 +312,12 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     ) -> Tensor:
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
         self.policy.optimizer.zero_grad()
-        compute, results = self._losses or losses, []
-        if len(parts) > 1 and self.compile_mode == "reduce-overhead":
-            compute = losses  # a CUDA graph would write over the gradients of the part before
+        compute, results = self._add_gradients, []
+        if len(parts) > 1 and self.compile_mode != "default":
+            compute = add_gradients  # a CUDA graph would write over the gradients of the part before
         for chunks in parts:
             batch = self.rollout_buffer.batch(chunks, advantages, loss_mask)
-            result = compute(self.policy, batch, self.policy.return_normalizer, coefficients, *totals)
-            result.total.backward()  # type: ignore[no-untyped-call]
-            results.append(result.packed())
+            results.append(compute(self.policy, batch, self.policy.return_normalizer, coefficients, *totals))
         return torch.stack(results).sum(0)
 
     def _keep_policy(self) -> None:

@@ -1,4 +1,4 @@
-"""The parts of an algorithm that torch.compile takes: a decision of the policy, and the losses of a minibatch."""
+"""The parts of an algorithm that can be compiled or recorded: a decision, and the losses of a minibatch."""
 
 from __future__ import annotations
 
@@ -8,41 +8,54 @@ from typing import Any
 
 import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
+from torch import Tensor
 
 from echelon_train.config.ppo import COMPILE_MODES, CompileMode
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.policy.tables import TABLES
 from echelon_train.ppo.buffer import Batch
-from echelon_train.ppo.losses import Coefficients, Losses, losses
+from echelon_train.ppo.cuda_graphs import Graphed
+from echelon_train.ppo.losses import Coefficients, add_gradients, losses
 
 RECOMPILE_LIMIT = 64
 """Graphs of a function, one more of which ends the run. Torch's 8 are too few for the stages of a curriculum."""
 
 
-def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Losses] | None:
-    """Compile the decisions of a dense policy, and return the compiled function `losses`; None for ``off``.
+def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Tensor]:
+    """Compile or record the decisions of a dense policy, and return such a version of `add_gradients`.
 
-    The policy's weights may change later, its settings may not. Raises ValueError for a policy that is not dense, and
-    for another mode.
+    The policy's weights may change later, its settings may not if they are compiled. Raises ValueError for a policy
+    that is not dense, except with ``off``, and for another mode.
     """
     if mode not in COMPILE_MODES:
         raise ValueError(f"compile_mode: expected one of {', '.join(COMPILE_MODES)}, got {mode!r}")
     if mode == "off":
-        return None
+        return add_gradients
     if not policy.dense:
         raise ValueError(f"compile_mode: {mode!r} needs a dense policy, got {type(policy).__name__}")
+    if mode == "graphs":
+        policy.decide = Graphed(policy.decide, policy)
+        compute: Callable[..., Any] = Graphed(add_gradients, policy)
+    else:
+        _prepare()
+        _compile_decisions(policy, mode)
+        compute = functools.partial(add_gradients, compute=_compile(losses, mode))
+
+    def with_tensors(
+        policy: SequencePolicy, batch: Batch, normalizer: Any, coefficients: Coefficients, *totals: Tensor
+    ) -> Any:
+        return compute(policy, batch, normalizer, _as_tensors(coefficients, policy.device), *totals)
+
+    return with_tensors
+
+
+def _prepare() -> None:
+    """Set torch's compiler up."""
     torch._dynamo.config.allow_rnn = True  # an LSTM's weights are read; the LSTM itself is not called
     torch._dynamo.config.recompile_limit = max(RECOMPILE_LIMIT, torch._dynamo.config.recompile_limit)
     for table in TABLES:
         # else the graph makes the table, on the CPU
         torch.compiler.assume_constant_result(table)  # type: ignore[no-untyped-call]
-    _compile_decisions(policy, mode)
-    graph = _compile(losses, mode)
-
-    def compute(policy: SequencePolicy, batch: Batch, normalizer: Any, coefficients: Coefficients, *totals: Any) -> Any:
-        return graph(policy, batch, normalizer, _as_tensors(coefficients, policy.device), *totals)
-
-    return compute
 
 
 @functools.lru_cache(maxsize=1)

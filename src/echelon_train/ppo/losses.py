@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -125,6 +126,13 @@ def losses(
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
         clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().mean(1).sum() / num_actor
     return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction, by_block)
+
+
+def add_gradients(policy: SequencePolicy, *arguments: Any, compute: Callable[..., Losses] = losses) -> Tensor:
+    """Add the gradient of the `losses` of these arguments to the policy's; returns the losses, packed."""
+    result = compute(policy, *arguments)
+    result.total.backward()  # type: ignore[no-untyped-call]
+    return result.packed()
 
 
 def _scaled_sum(by_block: Tensor, policy: SequencePolicy, motion_scale: Scalar) -> Tensor:

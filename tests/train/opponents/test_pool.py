@@ -198,10 +198,12 @@ def test_policies_act_on_the_device_that_they_were_given():
 
 
 @pytest.mark.cuda
-def test_policies_act_on_a_gpu_as_on_the_processor():
+def test_policies_act_on_a_gpu_as_on_the_processor(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
     actions = []
     for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
         pool = OpponentPool(CONFIG, Turns("ann"), load, device=device)
         pool.reset(np.ones(10, np.bool_))
         actions.append([pool.act(observations) for _ in range(3)])

@@ -11,7 +11,7 @@ from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import raw_actions
-from echelon_train.ppo.losses import Coefficients, losses
+from echelon_train.ppo.losses import Coefficients, add_gradients
 from echelon_train.ppo.observations import index
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import SMALL, RecordedBattles, WithGlobalState, losses_of, set_heads, whole_batch
@@ -152,7 +152,8 @@ def test_policies_that_cannot_be_dense_are_refused():
         make_model(RandomVecEnv(2), dense=True)
     with pytest.raises(ValueError, match="'default' needs a dense policy, got MlpLstmPolicy"):
         make_model(RandomVecEnv(2), compile_mode="default")
-    with pytest.raises(ValueError, match="compile_mode: expected one of off, default, reduce-overhead, got 'fast'"):
+    modes = "auto, off, graphs, default, reduce-overhead"
+    with pytest.raises(ValueError, match=f"compile_mode: expected one of {modes}, got 'fast'"):
         make_model(RandomVecEnv(2), compile_mode="fast")
 
 
@@ -240,14 +241,21 @@ def test_a_minibatch_that_does_not_fit_the_memory_is_split(fits, parts, monkeypa
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(("mode", "compiled"), [("default", [48, 16, 16, 16]), ("reduce-overhead", [48])])
+@pytest.mark.parametrize(
+    ("mode", "compiled"), [("default", [48, 16, 16, 16]), ("reduce-overhead", [48]), ("graphs", [48]), ("auto", [48])]
+)
 def test_parts_of_a_minibatch_are_not_computed_with_cuda_graphs(mode, compiled):
     """A graph writes its gradients into the same memory every time."""
     model = model_of(NETWORKS["sets-shared"], dense=True)
     model.compile_mode = mode  # without torch's compiler
     collect(model)
     seen = []
-    model._losses = lambda policy, batch, *rest: seen.append(len(batch.actions)) or losses(policy, batch, *rest)
+
+    def add(policy, batch, *rest):
+        seen.append(len(batch.actions))
+        return add_gradients(policy, batch, *rest)
+
+    model._add_gradients = add
     weights = Coefficients(0.2, 0.01, 0.5)
     totals = torch.tensor(48.0), torch.tensor(48.0)
     buffer = model.rollout_buffer

@@ -1,0 +1,128 @@
+"""Recorded functions give the results of the functions themselves. What is recorded on a GPU is in test_cuda.py."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import battle_config
+from echelon_train.policy.raw_actions import RAW_DIM
+from echelon_train.ppo.cuda_graphs import Graphed, _mapped
+from echelon_train.ppo.losses import Coefficients, add_gradients
+from train.ppo.random_env import collect
+from train.ppo.recorded_battles import whole_batch
+from train.ppo.test_dense import NETWORKS, model_of
+
+WEIGHTS = Coefficients(0.2, 0.01, 0.5)
+
+
+class OnDevice(TorchDispatchMode):
+    """Fails for an operation that reads a tensor of another device: a GPU would wait for the copy."""
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        for each in tree_leaves((arguments, keywords)):
+            if isinstance(each, torch.Tensor):
+                assert each.device.type == "meta" or each.ndim == 0, f"{function} reads {each.shape} on {each.device}"
+        return function(*arguments, **(keywords or {}))
+
+
+def decision_of(model):
+    """The arguments of a decision: those of the last step of a rollout."""
+    observations = model._on_device(model._last_obs)
+    noise = torch.randn(model.n_envs, RAW_DIM, generator=torch.Generator().manual_seed(0))
+    return observations, model._last_lstm_states, torch.zeros(model.n_envs), noise
+
+
+def gradients_of(model):
+    return [None if each.grad is None else each.grad.clone() for each in model.policy.parameters()]
+
+
+@pytest.mark.parametrize("name", ["sets-shared", "sets-central-auxiliary", "flat-separate-forgetful"])
+def test_recorded_training_is_the_same(name):
+    """Over updates in which schedules change, the critic warms up, and the last minibatch is smaller."""
+    settings = {
+        "batch_size": 128,
+        "n_epochs": 2,
+        "critic_warmup": 1,
+        "recompute_advantages": True,
+        "ent_coef": Schedule(0.01, 0.001, "linear"),
+        "clip_range": Schedule(0.3, 0.1, "linear"),
+    }
+    weights = []
+    for mode in ("off", "graphs"):
+        model = model_of(NETWORKS[name], dense=True, compile_mode=mode, **settings)
+        torch.manual_seed(1)
+        np.random.seed(1)  # noqa: NPY002
+        model.learn(4 * model.n_steps * model.n_envs)
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
+    assert len(model.policy.decide._recordings) == 2, "decisions, and those of the recomputed advantages"
+    torch.testing.assert_close(*weights, rtol=1e-6, atol=1e-6)
+
+
+def test_results_are_kept_when_the_next_call_writes_over_them():
+    model = model_of(NETWORKS["sets-shared"], dense=True)
+    collect(model)
+    batch, totals = whole_batch(model), (torch.tensor(192.0), torch.tensor(192.0))
+    graphed = Graphed(add_gradients, model.policy)
+    found = []
+    for scale in (1.0, 2.0):
+        numbers = graphed(model.policy, batch._replace(returns=scale * batch.returns), None, WEIGHTS, *totals)
+        found.append((numbers, gradients_of(model)))
+    for (numbers, gradients), scale in zip(found, (1.0, 2.0), strict=True):
+        model.policy.zero_grad()
+        expected = add_gradients(model.policy, batch._replace(returns=scale * batch.returns), None, WEIGHTS, *totals)
+        assert torch.equal(numbers, expected)
+        for one, other in zip(gradients, gradients_of(model), strict=True):
+            assert (one is other is None) or torch.equal(one, other)
+    assert len(graphed._recordings) == 1
+    graphed(model.policy, batch, None, WEIGHTS._replace(policy_coef=0.0), *totals)
+    assert len(graphed._recordings) == 2
+
+
+def test_it_is_recorded_again_when_the_policy_has_changed():
+    model = model_of(NETWORKS["sets-shared"], dense=True)
+    collect(model)
+    policy, decide = model.policy, model.policy.decide
+    graphed, arguments = Graphed(decide, policy), decision_of(model)
+
+    def check():
+        for one, other in zip(tree_leaves(graphed(*arguments)), tree_leaves(decide(*arguments)), strict=True):
+            assert torch.equal(one, other)
+        return next(iter(graphed._recordings.values()))
+
+    with torch.no_grad():
+        first = check()
+        policy.action_net.bias += 0.5
+        assert check() is first
+        config = battle_config("skirmish")
+        policy.set_battle(dataclasses.replace(config, abilities=dataclasses.replace(config.abilities, messages=False)))
+        second = check()
+        assert second is not first
+        policy.action_net.bias.data = policy.action_net.bias.data.clone()
+        assert check() is not second
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
+    model = model_of(NETWORKS[name], dense=True)
+    collect(model)
+    arguments, batch = decision_of(model), whole_batch(model)
+    totals = torch.tensor(192.0), torch.tensor(192.0)
+    changing = WEIGHTS._replace(
+        clip_range=torch.tensor(0.2), ent_coef=torch.tensor(0.01), motion_ent_scale=torch.tensor(0.5)
+    )
+    model.policy.to("meta")
+    model.policy.return_normalizer.to("meta")
+    arguments, batch, totals, changing = _mapped(lambda each: each.to("meta"), (arguments, batch, totals, changing))
+    model.policy.encoding_dtype = None
+    with torch.no_grad():
+        model.policy.decide(*arguments)  # makes the tables
+    add_gradients(model.policy, batch, model.policy.return_normalizer, changing, *totals)
+    with OnDevice():
+        with torch.no_grad():
+            model.policy.decide(*arguments)
+        add_gradients(model.policy, batch, model.policy.return_normalizer, changing, *totals)
