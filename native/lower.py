@@ -90,7 +90,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     zeros = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(layers).items()}
     network = load_network(layers, zeros)
     return {
-        "step_range": (tables, state, actions[None], out, number[None], observations, 0, 1, 0),
+        "step_range": (tables, state, actions[None], out, number, number[None], observations, 0, 1, 0, 0),
         "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, state.battle_maps[0], 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
@@ -101,17 +101,18 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
         ),
         "act_rows": (
             *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),
-            *(number, observations, np.zeros(1, MEMORY), actions),
+            *(number, number, observations, np.zeros(1, MEMORY), actions, 0),
         ),
         "rotate_directions": (observations, np.zeros(1, np.uint64), number, 0.0),
         "act_by_network": (
-            *(*prepare_network(network, config), 0, observations, np.zeros((1, 2, 1))),
+            *(*prepare_network(network, config), 0, number, observations, np.zeros((1, 2, 1))),
             *(
                 np.zeros(1, np.uint64),
                 number,
                 actions,
                 np.zeros((1, PARAMETERS), np.float32),
                 np.zeros((1, MASKS), bool),
+                0,
             ),
         ),
     }

@@ -49,8 +49,9 @@ def speed(setting: Setting) -> None:
         )
         for way in ways
     }
-    first = list(cases)[:3]
-    setting.cases({name: cases[name] for name in first} | others | cases)
+    first = {name: cases[name] for name in list(cases)[:3]}
+    compiled = {name: case for name, case in others.items() if name.startswith("compiled")}
+    setting.cases(first | {name: case for name, case in others.items() if name not in compiled} | cases | compiled)
 
 
 def measure(setting: Setting, scenario: str, battles: int, width: int, **arguments: Any) -> dict[str, Any]:

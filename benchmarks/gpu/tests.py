@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.gpu.results import Entry
@@ -13,20 +14,20 @@ from benchmarks.gpu.setting import Setting
 from benchmarks.machine import ROOT
 
 OUTCOMES = ("passed", "failed", "skipped")
-LAST = "test_cuda.py"
-"""It compiles, which takes minutes."""
 
 
 def tests(setting: Setting) -> None:
-    """Run the tests, file by file; every one that fails is an entry with its error."""
-    for file in files():
-        for entry in results(file, max(0.0, setting.seconds - setting.elapsed)):
-            setting.keep(entry)
+    """Run the tests, all files at once; every one that fails is an entry with its error."""
+    found = files()
+    with ThreadPoolExecutor(len(found)) as pool:
+        for entries in pool.map(results, found, [setting.seconds] * len(found)):
+            for entry in entries:
+                setting.keep(entry)
 
 
 def files() -> list[Path]:
     """The files with such tests."""
-    found = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda file: (file.name == LAST, file))
+    found = sorted((ROOT / "tests").rglob("test_*.py"))
     return [file for file in found if "\n@pytest.mark.cuda\n" in file.read_text(encoding="utf-8")]
 
 

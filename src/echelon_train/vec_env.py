@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
@@ -197,6 +198,10 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             self._report_episodes(over, self._rows(out.truncated), infos)
             self._start_battles(over)
         return self._observations(), rewards, self._of_teams(over), infos
+
+    def pin_memory(self) -> None:
+        """Write observations into page-locked memory from now on, from which a GPU copies. It needs CUDA."""
+        self.engine.observation_rows.use_memory(lambda shape: torch.zeros(shape, pin_memory=True).numpy())
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights from the next step on; current battles, and their returns so far, continue.

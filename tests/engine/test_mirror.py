@@ -40,7 +40,7 @@ def perceive(config, state):
     engine = BattleEngine(config, battles)
     arrays, actions = engine.observation_rows, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32)
     places = arrays.places, arrays.array
-    step_range(tables, state, actions, engine.out, *places, 0, battles, PERCEIVE)
+    step_range(tables, state, actions, engine.out, np.zeros(1, np.int64), *places, 0, battles, 0, PERCEIVE)
     return engine.observations
 
 

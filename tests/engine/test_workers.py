@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine
-from echelon_env.engine.workers import SharedKernel, Workers, _Share, shares
+from echelon_env.engine.kernels import entry_point
+from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
+from echelon_env.engine.workers import AT_ONCE, SharedKernel, Workers, _Share
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -44,31 +46,60 @@ def test_every_thread_takes_part_and_the_caller_is_one():
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("least", [1, 7])
 def test_threads_share_the_rows_of_a_kernel_and_each_has_its_own(threads, least):
-    made, busy, sizes = [], set(), []
+    made, busy, calls = [], set(), []
 
-    def bind():
+    def bind(turn):
         number = len(made)
         made.append(number)
 
-        def kernel(values, doubled):
+        def kernel(values, doubled, at_once):
             assert number not in busy
             busy.add(number)
-            sizes.append(len(values))
-            doubled[:] = 2 * values
+            calls.append(at_once)
+            at = first_turn(turn, 0, at_once)
+            while at < len(values):
+                rows = slice(at, end_of_turn(at, len(values), at_once))
+                doubled[rows] += 2 * values[rows]
+                at = next_turn(turn, len(values), at_once)
             busy.remove(number)
 
         return kernel
 
     shared, values = SharedKernel(bind, threads, least), np.arange(50)
     assert made == [*range(threads)]
-    for rows in (50, 3, 0):
+    for rows in (50, 13, 3, 0):
         doubled = np.zeros(rows, int)
-        sizes.clear()
+        calls.clear()
         shared(values[:rows], doubled)
-        assert (doubled == 2 * values[:rows]).all()
-        assert sum(sizes) == rows
-        assert threads == 1 or all(size >= least for size in sorted(sizes)[1:])
+        assert (doubled == 2 * values[:rows]).all(), "every row once"
+        assert len(calls) == max(1, min(threads, rows // least))
+        assert set(calls) == {AT_ONCE if len(calls) > 1 else 0}
     shared.close()
+    doubled = np.zeros(50, int)
+    shared(values, doubled)
+    assert (doubled == 2 * values).all()
+
+
+@entry_point
+def take_all(turn, taken, at_once):
+    at = first_turn(turn, 0, at_once)
+    while at < len(taken):
+        for row in range(at, end_of_turn(at, len(taken), at_once)):
+            taken[row] += 1
+        at = next_turn(turn, len(taken), at_once)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_machine_code_takes_every_row_once(at_once):
+    """In several threads at the same time; Numba compiles it."""
+    turn, taken, workers = np.zeros(1, np.int64), np.zeros(200_001, np.int64), Workers(4)
+    take = take_all.bind(turn)
+    for times in range(1, 6):
+        turn[0] = 0
+        workers.for_all(take, [(taken, at_once)] * 4)
+        assert (taken == times).all()
+    workers.close()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -190,25 +221,6 @@ def test_threads_end_with_what_owns_them():
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("count", [1, 2, 5, 64, 1000])
-def test_shares_cover_all_items_and_get_smaller(count, threads):
-    ranges = shares(count, threads)
-    assert [i for first, last in ranges for i in range(first, last)] == list(range(count))
-    sizes = [last - first for first, last in ranges]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] <= max(1, count / (2 * threads)) or threads == 1
-    assert sizes[-1] == 1 or threads == 1
-
-
-@pytest.mark.parametrize("threads", [2, 8])
-@pytest.mark.parametrize("count", [0, 15, 16, 17, 64, 1000])
-def test_shares_have_a_least_size(count, threads):
-    ranges = shares(count, threads, least=16)
-    assert [i for first, last in ranges for i in range(first, last)] == list(range(count))
-    assert all(last - first >= 16 for first, last in ranges[:-1])
 
 
 class InterruptedLock:

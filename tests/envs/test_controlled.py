@@ -157,6 +157,31 @@ def test_memory_of_observations_that_are_gone_is_used_again(keep):
     assert len(battles.engine.observation_rows._free) == min(keep, SPARE)
 
 
+def test_observations_are_written_into_the_memory_of_an_allocator():
+    """Of another one from the next decision on; what was lent before stays as it is."""
+    battles, twin = (ControlledBattles("duel", 2, opponent="novice") for _ in range(2))
+    made, rows = [], battles.engine.observation_rows
+    zeros = np.zeros((2, 1, ACTION_DIM), np.float32)
+
+    def allocate(shape):
+        made.append(np.zeros(shape, np.float32))
+        return made[-1]
+
+    first = battles.reset([1, 2])
+    before = first.copy()
+    rows.use_memory(allocate)
+    for _ in range(4):
+        seen = battles.step(zeros)[0]
+        assert any(np.shares_memory(seen, array) for array in made)
+    assert np.array_equal(first, before)
+    assert len(made) < 4, "it is used again"
+    twin.reset([1, 2])
+    for _ in range(4):
+        twin.step(zeros)
+    assert np.array_equal(battles.engine.observations, twin.engine.observations)
+    assert copy.deepcopy(rows)._allocate is not allocate
+
+
 PARTS = (
     lambda rows: rows,
     lambda rows: rows[..., 3:7],

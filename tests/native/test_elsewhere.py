@@ -51,10 +51,10 @@ def network_arguments(engine):
     stored = read_checkpoint(champion_folder(champion_of(engine.config)))
     network, rows = load_network(stored.network, stored.tensors), engine.num_mechs
     return (
-        *(*prepare_network(network, engine.config), SAMPLED),
+        *(*prepare_network(network, engine.config), SAMPLED, np.zeros(1, np.int64)),
         *(engine.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
         *(np.zeros(rows, np.int64), engine.actions[0]),
-        *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_)),
+        *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_), 0),
     )
 
 
@@ -77,7 +77,8 @@ def prepare(engine, levels, base):
     arrays = engine.observation_rows
     for array in (*engine.out, arrays.array):
         image.place(array, np.zeros_like(array))
-    step = engine.tables, engine.state, engine.actions, engine.out, arrays.places, arrays.array, 0, 1
+    alone = np.zeros(1, np.int64)
+    step = engine.tables, engine.state, engine.actions, engine.out, alone, arrays.places, arrays.array, 0, 1, 0
     job["begin"].append(call("step_range", *step, int(PERCEIVE)))
     if levels is None:
         act = call("act_by_network", *network_arguments(engine))
@@ -86,7 +87,7 @@ def prepare(engine, levels, base):
         memories["seed"] = SEED
         skills = np.concatenate([skill.record() for skill in LEVELS.values()])
         known = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
-        act = call("act_rows", *known, levels, observations, memories, actions)
+        act = call("act_rows", *known, alone, levels, observations, memories, actions, 0)
     job["decide"] = [act, call("step_range", *step, int(DECIDE))]
     job["clear"] = [[image.place(actions), actions.nbytes]]
     job["read"] = [[image.place(array), array.nbytes] for array in lasting(engine) if array is not engine._started]

@@ -27,6 +27,7 @@ import numpy as np
 import platformdirs
 from numba import config as numba_config
 
+from echelon_env.engine.atomic import take
 from echelon_env.engine.bits import bit_length
 
 
@@ -41,6 +42,20 @@ def _leading_zeros(typing_context: Any, value: Any) -> Any:
 @numba.extending.overload(bit_length, strict=False)  # type: ignore[untyped-decorator]
 def _compiled_bit_length(value: Any) -> Any:
     return lambda value: 64 - _leading_zeros(np.int64(value))
+
+
+@numba.extending.intrinsic  # type: ignore[untyped-decorator]
+def _fetch_add(typing_context: Any, array: Any, count: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.atomic_rmw("add", place, arguments[1], "monotonic")
+
+    return numba.types.int64(array, numba.types.int64), generate
+
+
+@numba.extending.overload(take, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_take(turn: Any, count: Any) -> Any:
+    return lambda turn, count: _fetch_add(turn, np.int64(count))
 
 
 def _private_options() -> dict[str, Any]:

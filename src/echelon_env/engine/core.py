@@ -29,7 +29,7 @@ from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
 from echelon_env.engine.voxels import blocks_of
-from echelon_env.engine.workers import Workers, shares
+from echelon_env.engine.workers import Workers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
 from echelon_env.terrain import Terrain, generate
@@ -105,12 +105,11 @@ class BattleEngine(BattleResults):
         self.maps = map_pool(maps, self.config)
         self._starter = BattleStarter(self.config, self.state, self.maps)
         self._global_states = GlobalStates((len(self.config.blue), len(self.config.red)))
-        self._workers = Workers(self.num_threads)
+        self._workers, self._turn = Workers(self.num_threads), np.zeros(1, np.int64)
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
         self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
-        self._ranges = [(first, last, DECIDE) for first, last in shares(self.num_battles, self.num_threads)]
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
@@ -209,7 +208,7 @@ class BattleEngine(BattleResults):
         self._check_started()
         self._bind_kernels()
         self.observation_rows.renew()
-        self._workers.for_all(self._writer(), self._ranges)
+        self._decide()
         for observer in tuple(self.observers):
             observer.on_step(self.actions)
 
@@ -341,7 +340,7 @@ class BattleEngine(BattleResults):
         """Write the present observations of some battles (B,), and zeros for those that were never reset."""
         self.observation_rows.array[self.observation_rows.places[~self._started]] = 0.0
         numbers = np.flatnonzero(battles).tolist()
-        self._workers.for_all(self._writer(), [(b, b + 1, OBSERVE) for b in numbers])
+        self._workers.for_all(self._writer(), [(b, b + 1, 0, OBSERVE) for b in numbers])
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -354,12 +353,23 @@ class BattleEngine(BattleResults):
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
         own = {"_workers": Workers(self.num_threads), "_starter": copy(self._starter), "observers": []}
-        own["_global_states"] = copy(self._global_states)
+        own |= {"_global_states": copy(self._global_states), "_turn": np.zeros(1, np.int64)}
         return self.__dict__ | own | {"_bound": (None,) * 3}
 
     def _reset_battle(self, write: Callable[..., None], b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)
-        write(b, b + 1, PERCEIVE)
+        write(b, b + 1, 0, PERCEIVE)
+
+    def _decide(self) -> None:
+        """Run one decision of all battles. Threads take several battles at once, an eighth of their shares or less."""
+        write, battles = self._writer(), self.num_battles
+        threads = min(self._workers.num_threads, battles)
+        if threads == 1:
+            write(0, battles, 0, DECIDE)
+            return
+        self._turn[0] = 0
+        at_once = max(1, battles // (8 * threads))
+        self._workers.for_all(write, [(0, battles, at_once, DECIDE)] * threads)
 
     def _writer(self) -> Callable[..., None]:
         """The kernel that takes decisions, and writes into the present array of observations."""
@@ -373,5 +383,5 @@ class BattleEngine(BattleResults):
         self._starter.bind(self.tables, self.state, self.out)
         self._global_states.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        self._bind_writer = partial(step_range.bind, self.tables, self.state, self.actions, self.out)
+        self._bind_writer = partial(step_range.bind, self.tables, self.state, self.actions, self.out, self._turn)
         self._bound = self.tables, self.state, self.out

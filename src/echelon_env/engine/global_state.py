@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from echelon_env.engine.paint import is_painted_by_enemies
 from echelon_env.engine.state import BLUE, ECCM, ECM, RED, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.weapons import has_shots
-from echelon_env.engine.workers import Workers, shares
+from echelon_env.engine.workers import Workers
 from echelon_env.engine.zone import is_inside
 from echelon_env.layout.observations import Clock, Unit, class_columns, state_streams
 
@@ -63,7 +64,8 @@ class GlobalStates:
         states = np.zeros((len(chosen), state_streams(room)["battle_map"].stop), np.float32)
         enemies_at = 0 if mechs is None else room // 2
         rest = np.array(chosen, np.int64), np.full(chosen.shape, teams, np.int64), states, enemies_at
-        workers.for_all(self._write, [(*rest, *part) for part in shares(len(chosen), workers.num_threads)])
+        ends = np.linspace(0, len(chosen), workers.num_threads + 1).astype(int).tolist()
+        workers.for_all(self._write, [(*rest, *part) for part in itertools.pairwise(ends)])
         return states
 
     def room(self, mechs: int | None) -> int:

@@ -15,6 +15,7 @@ SPARE = 4
 """Memories that are kept for the next arrays. Most loops use two or three by turns."""
 
 Write = Callable[..., None]
+Allocate = Callable[[tuple[int, int]], NDArray[np.float32]]
 
 
 class ObservationRows:
@@ -32,10 +33,12 @@ class ObservationRows:
     """
 
     array: NDArray[np.float32]
+    _allocate: Allocate
 
     def __init__(self, battles: int, mechs: int) -> None:
         self.places = np.arange(battles * mechs).reshape(battles, mechs)
         self._in_order = True
+        self._allocate = _zeros
         self._free: list[_Memory] = []
         self._in_use: dict[int, _Memory] = {}  # by its identity
         self._take()
@@ -63,6 +66,11 @@ class ObservationRows:
         self._lent = False
         return True
 
+    def use_memory(self, allocate: Allocate) -> None:
+        """Set what makes the zeros of a shape, float32, for later arrays. Copies of this object have NumPy's again."""
+        self._allocate, self._free, self._in_use = allocate, [], {}
+        self._lent = True  # as if the present array belonged to others: the next one is another
+
     def set_places(self, places: NDArray[np.int64]) -> None:
         """Set the places. The rows are not moved: the next observations are written there."""
         self.places[:] = places
@@ -74,15 +82,15 @@ class ObservationRows:
 
     def _take(self) -> None:
         """Have an array to which nothing else refers."""
-        memory = self._free.pop() if self._free else _Memory(self.places.size)
+        memory = self._free.pop() if self._free else _Memory(self._allocate((self.places.size, OBSERVATION_DIM)))
         array = np.asarray(memory.array.data)  # of a memoryview: parts of it refer to it, not to `memory.array`
         owner, key = weakref.ref(self), id(memory)
 
         def release(_: object) -> None:
             rows = owner()
             if rows is not None:
-                free = rows._in_use.pop(key)
-                if len(rows._free) < SPARE:
+                free = rows._in_use.pop(key, None)
+                if free is not None and len(rows._free) < SPARE:
                     rows._free.append(free)
 
         memory.watch = weakref.ref(array, release)
@@ -96,7 +104,7 @@ class ObservationRows:
     def __setstate__(self, state: dict[str, Any]) -> None:
         observations = state.pop("observations")
         self.__dict__ |= state
-        self._free, self._in_use = [], {}
+        self._allocate, self._free, self._in_use = _zeros, [], {}
         self._take()
         self.array[:] = observations
 
@@ -108,5 +116,9 @@ class _Memory:
     write: Write
     watch: weakref.ref[NDArray[np.float32]]
 
-    def __init__(self, rows: int) -> None:
-        self.array = np.zeros((rows, OBSERVATION_DIM), np.float32)
+    def __init__(self, array: NDArray[np.float32]) -> None:
+        self.array = array
+
+
+def _zeros(shape: tuple[int, int]) -> NDArray[np.float32]:
+    return np.zeros(shape, np.float32)

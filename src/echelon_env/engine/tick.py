@@ -21,6 +21,7 @@ from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.state import NO_MECH, Outputs, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import choose_target
+from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.engine.weapons import fire_all
 from echelon_env.engine.zone import score_all
 
@@ -83,27 +84,32 @@ def step_range(
     state: State,
     actions: Any,
     out: Outputs,
+    turn: Any,
     places: Any,
     observations: Any,
     first: int,
     last: int,
+    at_once: int,
     part: int,
 ) -> None:
     """One decision of the battles from `first` to `last` - 1; those that are over do not change.
 
     The observations are written into rows (R, D), to `places` (B, M), see `ObservationRows`. `part` is DECIDE,
-    PERCEIVE, with which battles start, or OBSERVE.
+    PERCEIVE, with which battles start, or OBSERVE. Threads share the battles as `turns` says.
     """
-    for b in range(first, last):
-        over = state.battles[b].over
-        if part == DECIDE:
-            if over:
-                _write_idle_outputs(state, out, b)
-            else:
-                decide(tables, state, actions, out, b)
-        if part != OBSERVE and not over:
-            perceive(tables, state, b)
-        observe_all(tables, state, b, places[b], observations)
+    at = first_turn(turn, first, at_once)
+    while at < last:
+        for b in range(at, end_of_turn(at, last, at_once)):
+            over = state.battles[b].over
+            if part == DECIDE:
+                if over:
+                    _write_idle_outputs(state, out, b)
+                else:
+                    decide(tables, state, actions, out, b)
+            if part != OBSERVE and not over:
+                perceive(tables, state, b)
+            observe_all(tables, state, b, places[b], observations)
+        at = next_turn(turn, last, at_once)
 
 
 @entry_point

@@ -9,26 +9,13 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 Arguments = tuple[Any, ...]
 
-
-def shares(count: int, num_threads: int, least: int = 1) -> list[tuple[int, int]]:
-    """Ranges (first, last + 1) of `count` items for threads that take one after the other.
-
-    A range holds half of what would be each thread's share of the items that are left ("guided self-scheduling"): there
-    are few ranges, and the threads finish within the time of one item of each other. No range but the last has fewer
-    than `least` items.
-    """
-    if num_threads == 1:
-        return [(0, count)]
-    ranges, first = [], 0
-    while first < count:
-        last = min(count, first + max(least, (count - first) // (2 * num_threads)))
-        ranges.append((first, last))
-        first = last
-    return ranges
+AT_ONCE = 4
+"""Rows that a thread of a shared kernel takes at once."""
 
 
 class Workers:
@@ -94,34 +81,41 @@ class Workers:
 
 
 class SharedKernel:
-    """A kernel over rows that threads share. Results must not depend on how the rows are divided.
+    """A kernel over rows that threads share. Results must not depend on who computes which rows.
 
     Parameters
     ----------
     bind
-        Makes the kernel. Every thread calls one of its own, so that kernels can have scratch memory.
+        Makes the kernel with an array `turn`, in which the threads take rows (see `turns`). Every thread calls one of
+        its own, so that kernels can have scratch memory.
     num_threads
         Number of threads, with the caller's.
     least
-        Fewest rows of a call, but for the last rows.
+        Rows for each thread that takes part.
     """
 
-    def __init__(self, bind: Callable[[], Callable[..., None]], num_threads: int, least: int = 1) -> None:
+    def __init__(self, bind: Callable[[NDArray[np.int64]], Callable[..., None]], num_threads: int, least: int) -> None:
         self.num_threads = num_threads
         self._workers = Workers(num_threads)
-        self._kernels = [bind() for _ in range(num_threads)]
+        self._turn = np.zeros(1, np.int64)
+        self._kernels = [bind(self._turn) for _ in range(num_threads)]
         self._least = least
 
     def __call__(self, *arrays: NDArray[Any]) -> None:
-        """Call the kernel with all rows of the arrays (R, ...). One thread at a time may do so."""
-        free = self._kernels.copy()
+        """Call the kernel with the arrays (R, ...), and the rows that a thread takes at once.
 
-        def call(first: int, last: int) -> None:
-            kernel = free.pop()
-            kernel(*[array[first:last] for array in arrays])
-            free.append(kernel)
+        One thread at a time may do so.
+        """
+        threads = min(self.num_threads, len(arrays[0]) // self._least)
+        if threads <= 1:
+            self._kernels[0](*arrays, 0)
+            return
 
-        self._workers.for_all(call, shares(len(arrays[0]), self.num_threads, self._least))
+        def call(kernel: Callable[..., None]) -> None:
+            kernel(*arrays, AT_ONCE)
+
+        self._turn[0] = 0
+        self._workers.for_all(call, [(kernel,) for kernel in self._kernels[:threads]])
 
     def close(self) -> None:
         """Stop the other threads. Later calls run in the caller's thread."""

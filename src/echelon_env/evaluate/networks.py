@@ -52,8 +52,8 @@ class NetworkPolicy:
     ) -> None:
         mode = ACTION_MODES.index(check_action_mode(action_mode))
 
-        def bind() -> Callable[..., None]:
-            return act_by_network.bind(*prepare_network(network, config), mode)
+        def bind(turn: NDArray[np.int64]) -> Callable[..., None]:
+            return act_by_network.bind(*prepare_network(network, config), mode, turn)
 
         self._act = SharedKernel(bind, noise.num_threads, LEAST_ROWS)
         self._noise = noise

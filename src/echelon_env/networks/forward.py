@@ -17,6 +17,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.engine import rng
 from echelon_env.engine.geometry import exponential, hyperbolic_tangent, sigmoid
 from echelon_env.engine.kernels import entry_point, integer, kernel
+from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import STREAMS, Self
 from echelon_env.networks.layers import (
@@ -166,6 +167,7 @@ def act_by_network(
     limits: Any,
     work: Workspace,
     mode: int,
+    turn: Any,
     observations: Any,
     memories: Any,
     keys: Any,
@@ -173,6 +175,7 @@ def act_by_network(
     actions: Any,
     parameters: Any,
     possible: Any,
+    at_once: int,
 ) -> None:
     """Write the actions of R mechs, the parameters of their distributions, and what is possible.
 
@@ -182,6 +185,8 @@ def act_by_network(
         See `prepare_network`.
     mode
         `SAMPLED`, `DETERMINISTIC` or `MIXED`.
+    turn, at_once
+        How threads share the rows, see `turns`.
     observations
         (R, D) float32.
     memories
@@ -197,21 +202,25 @@ def act_by_network(
     possible
         (R, MASKS) bool, see `mask_needs`.
     """
-    for r in range(observations.shape[0]):
-        for i in range(parameters.shape[1]):
-            parameters[r, i] = ZERO
-        for i in range(actions.shape[1]):
-            actions[r, i] = ZERO
-        find_conditions(limits, observations[r], work.conditions)
-        for i in range(network.needs.shape[0]):
-            possible[r, i] = work.conditions[network.needs[i]]
-        if observations[r, Self.ALIVE] > 0.5:
-            _normalise(network, observations[r], work.seen)
-            _encode(network, work)
-            recur(network, memories[r], work)
-            _decide(network, work, parameters[r])
-        _act(network, parameters[r], possible[r], keys[r], numbers[r], mode, actions[r])
-        numbers[r] += 1
+    rows = observations.shape[0]
+    at = first_turn(turn, 0, at_once)
+    while at < rows:
+        for r in range(at, end_of_turn(at, rows, at_once)):
+            for i in range(parameters.shape[1]):
+                parameters[r, i] = ZERO
+            for i in range(actions.shape[1]):
+                actions[r, i] = ZERO
+            find_conditions(limits, observations[r], work.conditions)
+            for i in range(network.needs.shape[0]):
+                possible[r, i] = work.conditions[network.needs[i]]
+            if observations[r, Self.ALIVE] > 0.5:
+                _normalise(network, observations[r], work.seen)
+                _encode(network, work)
+                recur(network, memories[r], work)
+                _decide(network, work, parameters[r])
+            _act(network, parameters[r], possible[r], keys[r], numbers[r], mode, actions[r])
+            numbers[r] += 1
+        at = next_turn(turn, rows, at_once)
 
 
 def prepare_network(network: Network, config: BattleConfig) -> tuple[Network, NDArray[np.float32], Workspace]:

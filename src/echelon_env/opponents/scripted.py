@@ -12,6 +12,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer, check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.kernels import entry_point
+from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.engine.workers import SharedKernel
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
@@ -24,7 +25,7 @@ from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays,
 Floats = NDArray[np.float32]
 
 LEAST_ROWS = 16
-"""Rows of the smallest range that a thread takes, but for the last: fewer cost less than waking a thread does."""
+"""Rows for each thread: fewer cost less than waking a thread does."""
 
 
 @entry_point
@@ -33,15 +34,24 @@ def act_rows(
     skills: Any,
     scratch: Scratch,
     plans: Any,
+    turn: Any,
     levels: Any,
     observations: Any,
     memories: Any,
     actions: Any,
+    at_once: int,
 ) -> None:
-    """Fill the actions (R, A), zeros at first, for observations (R, D), levels and memories (R,)."""
-    for r in range(observations.shape[0]):
-        if observations[r, Self.ALIVE] > 0:
-            decide(knowledge, skills[levels[r]], observations[r], memories[r], scratch, plans[0], actions[r])
+    """Fill the actions (R, A), zeros at first, for observations (R, D), levels and memories (R,).
+
+    Threads share the rows as `turns` says.
+    """
+    rows = observations.shape[0]
+    at = first_turn(turn, 0, at_once)
+    while at < rows:
+        for r in range(at, end_of_turn(at, rows, at_once)):
+            if observations[r, Self.ALIVE] > 0:
+                decide(knowledge, skills[levels[r]], observations[r], memories[r], scratch, plans[0], actions[r])
+        at = next_turn(turn, rows, at_once)
 
 
 class ScriptedRows:
@@ -67,8 +77,8 @@ class ScriptedRows:
         self.num_threads = check_integer("num_threads", num_threads)
         self._skills, knowledge = np.concatenate([skill.record() for skill in LEVELS.values()]), make_knowledge(config)
 
-        def bind() -> Callable[..., None]:
-            return act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN))
+        def bind(turn: NDArray[np.int64]) -> Callable[..., None]:
+            return act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN), turn)
 
         self._act_rows = SharedKernel(bind, num_threads, LEAST_ROWS)
         self.allocate(0)

@@ -42,6 +42,9 @@ NO_MECH = "none"
 MAX_STARTS = 2**20
 """Battles of a game."""
 
+_ALONE = np.zeros(1, np.int64)
+"""The turn of kernels that no threads share."""
+
 
 class Game:
     """Battles that a person plays in a browser, in one scenario against the same players.
@@ -188,7 +191,7 @@ def _scripted(shared: tuple[Any, ...], level: str, observations: NDArray[Any], a
         memories["seed"] = (seed + team) % 2**64
 
     levels = np.full(len(observations), [*LEVELS].index(level), np.int64)
-    return _PagePlayer(("act_rows", *shared, levels, observations, memories, actions), (memories,), begin)
+    return _PagePlayer(("act_rows", *shared, _ALONE, levels, observations, memories, actions, 0), (memories,), begin)
 
 
 def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArray[Any]) -> _PagePlayer:
@@ -200,7 +203,7 @@ def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArr
         keys[:] = np.random.default_rng([seed, team]).integers(0, 2**64, count, np.uint64)
 
     outputs = np.zeros((count, PARAMETERS), np.float32), np.zeros((count, MASKS), np.bool_)
-    call = "act_by_network", *shared, observations, memories, keys, numbers, actions, *outputs
+    call = "act_by_network", *shared, _ALONE, observations, memories, keys, numbers, actions, *outputs, 0
     return _PagePlayer(call, (memories, keys, numbers), begin)
 
 

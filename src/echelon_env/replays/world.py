@@ -59,7 +59,7 @@ class World:
         self._calls: dict[str, Call] = {
             "step": (
                 *("step_range", engine.tables, engine.state, engine.actions, engine.out),
-                *(observed.places, observed.array, 0, 1, DECIDE),
+                *(np.zeros(1, np.int64), observed.places, observed.array, 0, 1, 0, DECIDE),
             ),
             "possibilities": ("find_possibilities", engine.tables, engine.state, can),
             **(calls or {}),

@@ -220,6 +220,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """Allocate the recurrent states and the buffer for the environment's rows."""
         lstm = self.policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
+        if self.device.type == "cuda" and hasattr(type(self.env), "pin_memory"):
+            self.env.pin_memory()
         self._critic_lstm = self.policy.lstm_critic is not None
         self._staging = Staging(self.device)
         self._last_lstm_states = recurrent_states(tuple(zeros.clone() for _ in range(4 if self._critic_lstm else 2)))

@@ -100,6 +100,8 @@ class Staging:
         return found
 
     def _copy(self, name: str, part: Tensor) -> Tensor:
+        if self._device.type == "cuda" and part.is_pinned():
+            return part.to(self._device, non_blocking=True)
         pinned = self._pinned.get(name)
         if pinned is None or pinned.shape != part.shape or pinned.dtype != part.dtype:
             pinned = self._pinned[name] = torch.empty_like(part, pin_memory=self._device.type == "cuda")

@@ -8,6 +8,7 @@ from echelon_train.policy import BattlePolicy, lstm
 from echelon_train.policy.lstm import lstm_step
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo.observations import Staging
+from echelon_train.vec_env import BattleVecEnv
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import RecordedBattles
 
@@ -186,6 +187,23 @@ def test_observations_arrive_whole_although_their_memory_is_used_again():
     for one, other in zip(given, found, strict=True):
         assert torch.equal(one, other.cpu())
     assert staging._pinned[""].is_pinned()
+
+
+@pytest.mark.cuda
+def test_observations_of_battles_are_copied_from_page_locked_memory():
+    """All of them, although the engine writes into the same memory again."""
+    env, twin = (BattleVecEnv("duel-open", 64, maps=2, seed=5, num_threads=2) for _ in range(2))
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device="cuda", steps=32)
+    collect(model)
+    assert torch.from_numpy(model._last_obs).is_pinned()
+    assert not model._staging._pinned
+    found, actions = model.rollout_buffer.observations.cpu(), model.rollout_buffer.actions
+    expected = twin.reset()
+    for step in range(32):
+        assert torch.equal(found[step], torch.from_numpy(expected))
+        expected, *_ = twin.step(model.policy.environment_actions(actions[step]).cpu().numpy())
+    for each in (env, twin):
+        each.close()
 
 
 @pytest.mark.cuda
