@@ -189,15 +189,16 @@ def test_observations_arrive_whole_although_their_memory_is_used_again():
     assert staging._pinned[""].is_pinned()
 
 
-@pytest.mark.cuda
-def test_observations_of_battles_are_copied_from_page_locked_memory():
-    """All of them, although the engine writes into the same memory again."""
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_observations_of_battles_arrive_whole(device):
+    """From page-locked memory on a GPU, although the engine writes into it again."""
     env, twin = (BattleVecEnv("duel-open", 64, maps=2, seed=5, num_threads=2) for _ in range(2))
-    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device="cuda", steps=32)
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, steps=32)
     collect(model)
-    assert torch.from_numpy(model._last_obs).is_pinned()
+    assert torch.from_numpy(model._last_obs).is_pinned() == (device == "cuda")
     assert not model._staging._pinned
     found, actions = model.rollout_buffer.observations.cpu(), model.rollout_buffer.actions
+    twin.seed(model.seed)
     expected = twin.reset()
     for step in range(32):
         assert torch.equal(found[step], torch.from_numpy(expected))
