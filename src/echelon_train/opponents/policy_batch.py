@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional
 
-from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.encoders import SetEncoder
@@ -128,7 +127,7 @@ class PolicyBatch:
     """Policies of one shape in the battles that they play.
 
     The battles of a policy are put into slots of equal length, so that all slots act at once. Slots are padded with
-    empty places, whose observations are 0.
+    empty places, which compute the last row once more.
     """
 
     def __init__(self, network: NetworkConfig, battles: int, team: int, device: torch.device) -> None:
@@ -171,14 +170,13 @@ class PolicyBatch:
         """Write the actions of the batch's rows into `actions` (R, A), given all rows' observations (R, D)."""
         if not self._slots:
             return
-        seen = torch.zeros(self._rows + 1, OBSERVATION_DIM)
-        seen[:-1] = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
         index, device = self._index, self.state.device
         noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # belongs to the row, whichever slot it is in
         inside = index < self._rows
-        state = torch.nn.functional.pad(self.state, (0, 0, 0, 1))[:, index.to(device)]
-        there = self._staging.to_device(seen[index])
-        assert isinstance(there, Tensor)
+        seen = self._staging.to_device(torch.from_numpy(np.ascontiguousarray(observations, np.float32)))
+        assert isinstance(seen, Tensor)
+        places = index.clamp_max(self._rows - 1).to(device)
+        there, state = seen[places], self.state[:, places]
         with torch_threads(1):
             acted, after = self._stacked.act(
                 there, (state[0], state[1]), torch.zeros(index.shape, device=device), noise

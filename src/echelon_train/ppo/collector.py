@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.callbacks import BaseCallback
@@ -23,6 +24,17 @@ from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
 from echelon_train.ppo.observations import Staging, share_states, store, tensors_of, tree_map, with_teams
 from echelon_train.ppo.teacher import Teacher
+
+
+class Truncation(NamedTuple):
+    """An episode that was truncated in a rollout."""
+
+    step: int
+    row: int
+    observation: Any
+    """The final one."""
+    states: Tensor
+    """The recurrent states after the step, (tensors, layers, units)."""
 
 
 class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
@@ -111,6 +123,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         buffer.bootstraps.zero_()
         teacher = self.teacher if self._current("kickstart_coef") else None
         buffer.has_labels = teacher is not None  # a schedule may begin to rise between this and the update
+        truncations: list[Truncation] = []
         for n_steps in range(buffer.num_steps):
             buffer.store_states(n_steps, state_tensors(self._last_lstm_states, self._critic_lstm))
             observations, starts = self._on_device(self._last_obs), self._starts()
@@ -138,7 +151,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             ended = np.flatnonzero(dones)
             if len(ended):
                 self._update_info_buffer([infos[row] for row in ended], dones[ended])
-                self._bootstrap(n_steps, ended, infos)
+                truncations += self._truncations(n_steps, ended, infos)
+        self._bootstrap(truncations)
         return True
 
     def _label(self, teacher: Teacher, step: int, actions: Any) -> Any:
@@ -150,25 +164,34 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         self.rollout_buffer.labels[step] = raw_actions(torch.from_numpy(labels)).to(self.device)
         return teacher.replace(actions, labels)
 
-    def _bootstrap(self, step: int, ended: np.ndarray[Any, Any], infos: list[dict[str, Any]]) -> None:
-        """Store the values of the final observations of episodes that were truncated at a step."""
-        truncated = [row for row in ended if infos[row].get("TimeLimit.truncated", False)]
-        truncated = [row for row in truncated if infos[row].get("terminal_observation") is not None]
-        if not truncated:
-            return
-        final = [infos[row]["terminal_observation"] for row in truncated]
-        stacked = (
-            {name: np.stack([each[name] for each in final]) for name in self.observation_space}
-            if isinstance(self.observation_space, spaces.Dict)
-            else np.stack(final)
-        )
-        rows = torch.as_tensor(truncated, device=self.device)
-        states = tuple(state[:, rows] for state in state_tensors(self._last_lstm_states, self._critic_lstm))
-        with torch.no_grad():
-            no_starts = torch.zeros(len(truncated), device=self.device)
-            final_observations = tensors_of(self.observation_space, stacked)
-            observations = tree_map(lambda part: part.to(self.device), final_observations)
-            self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), no_starts)
+    def _truncations(self, step: int, ended: NDArray[np.int64], infos: list[dict[str, Any]]) -> list[Truncation]:
+        """The episodes among the rows `ended` that were truncated at a step and have a final observation."""
+        rows = [row for row in ended if infos[row].get("TimeLimit.truncated", False)]
+        rows = [row for row in rows if infos[row].get("terminal_observation") is not None]
+        if not rows:
+            return []
+        places = torch.as_tensor(rows, device=self.device)
+        states = torch.stack([each[:, places] for each in state_tensors(self._last_lstm_states, self._critic_lstm)])
+        return [
+            Truncation(step, row, infos[row]["terminal_observation"], state)
+            for row, state in zip(rows, states.unbind(2), strict=True)
+        ]
+
+    @torch.no_grad()
+    def _bootstrap(self, truncations: list[Truncation]) -> None:
+        """Store the values of the final observations, of many at once: a pass for a few takes as long."""
+        for first in range(0, len(truncations), self.n_envs):
+            steps, rows, final, states = zip(*truncations[first : first + self.n_envs], strict=True)
+            stacked = (
+                {name: np.stack([each[name] for each in final]) for name in self.observation_space}
+                if isinstance(self.observation_space, spaces.Dict)
+                else np.stack(final)
+            )
+            observations = tree_map(lambda part: part.to(self.device), tensors_of(self.observation_space, stacked))
+            before = recurrent_states(torch.stack(states, 2).unbind())
+            values = self._values(observations, before, torch.zeros(len(rows), device=self.device))
+            places = torch.as_tensor([steps, rows], device=self.device)
+            self.rollout_buffer.bootstraps[places[0], places[1]] = values
 
     def _compute_advantages(self, last_values: Tensor) -> None:
         """Compute the rollout's advantages and returns from its rewards and values."""
