@@ -32,6 +32,7 @@ def measure(setting: Setting, width: int, size: int, way: str) -> dict[str, Any]
         trainer.collect()
         model = trainer.model
         buffer, policy = model.rollout_buffer, model.policy
+        policy.set_training_mode(True)  # cuDNN's LSTM has no backward pass otherwise
         chunks = torch.arange(size // model.chunk)
         clock = setting.clock()
         if not setting.small:

@@ -30,7 +30,7 @@ def opponents(setting: Setting) -> None:
     battles = alternatives(setting, 2, 512)
     device, cases = str(setting.device), {}
     for members in alternatives(setting, (0, 2), (0, 1, 8)):
-        against = f"{members} policies" if members else "novice"
+        against = {0: "novice", 1: "a policy"}.get(members, f"{members} policies")
         cases[f"a rollout of skirmish, {battles} battles, against {against}"] = partial(
             rollout, setting, members, battles, device
         )

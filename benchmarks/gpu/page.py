@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.results import PARTS, Entry, Run, last_of_each, read
+from benchmarks.gpu.setting import TOOK
+from benchmarks.gpu.speed import PARTS as PARTS_OF_AN_ITERATION
 from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.tables import Table, as_markdown
 from echelon_env.storage.atomic import write_bytes
@@ -22,7 +24,7 @@ TITLES = {
     "opponents": "Opponents and matches",
     "memory": "Memory",
     "processes": "Processes that share the GPU",
-    "learning": "Six minutes of learning",
+    "learning": "The same run on the GPU and on the CPU",
 }
 
 
@@ -46,12 +48,17 @@ def filled(text: str, runs: list[Run]) -> str:
 
 
 def shown_run(run: Run) -> str:
-    """A run as tables in Markdown: one for all entries with the same numbers, then the failures, then the machine."""
+    """A run as tables in Markdown: one for all entries with the same numbers, then the failures, then the machine.
+
+    Shares of an iteration have tables of their own.
+    """
     by_columns: dict[tuple[str, ...], list[Entry]] = {}
     for entry in run.entries:
-        columns = tuple(name for name, value in entry.numbers.items() if not isinstance(value, list))
-        if columns and not entry.error:
-            by_columns.setdefault(columns, []).append(entry)
+        shown = [name for name, value in entry.numbers.items() if not isinstance(value, list) and name != TOOK]
+        shares = [f"{name}, %" for name in PARTS_OF_AN_ITERATION]
+        for columns in ([name for name in shown if name not in shares], [name for name in shown if name in shares]):
+            if columns and not entry.error:
+                by_columns.setdefault(tuple(columns), []).append(entry)
     tables = [
         as_markdown(
             Table(run.part, TITLES[run.part], "", columns, {_plain(each.name): _row(each, columns) for each in kept})
@@ -63,8 +70,13 @@ def shown_run(run: Run) -> str:
 
 
 def _row(entry: Entry, columns: tuple[str, ...]) -> tuple[float | str, ...]:
-    numbers = (entry.numbers[name] for name in columns)
-    return tuple(f"{number:.1e}" if 0 < abs(number) < 0.01 else number for number in numbers)
+    return tuple(_cell(entry.numbers[name]) for name in columns)
+
+
+def _cell(number: float) -> float | str:
+    if isinstance(number, int):
+        return f"{number:,}"
+    return f"{number:.1e}" if 0 < abs(number) < 0.01 else number
 
 
 def _machine(machine: dict[str, Any]) -> str:

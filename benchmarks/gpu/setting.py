@@ -16,6 +16,7 @@ import torch
 from benchmarks import machine
 from benchmarks.gpu.results import Entry
 
+TOOK = "took, s"
 GRACE = 20.0
 """Seconds before the end of a part's time in which no case begins."""
 
@@ -56,7 +57,7 @@ class Setting:
                 numbers, error = {}, f"not finite: {', '.join(wrong)}"
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
-            self.keep(Entry(name, {**numbers, "took, s": time.perf_counter() - began}, error))
+            self.keep(Entry(name, {**numbers, TOOK: time.perf_counter() - began}, error))
 
     @property
     def elapsed(self) -> float:

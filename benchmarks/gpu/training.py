@@ -17,8 +17,8 @@ from echelon_train.ppo.losses import Coefficients
 from echelon_train.runs.building import build_model, make_env
 
 MAPS = 16
-BEFORE = 60
-"""Decisions with random actions before the first iteration: by then the battles are out of step."""
+BEFORE = 300
+"""Decisions with random actions before the first iteration: by then all battles have ended once, out of step."""
 
 COEFFICIENTS = Coefficients(clip_range=0.2, ent_coef=0.01, vf_coef=0.5)
 """Of losses that are computed outside of an update."""

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import multiprocessing
 import os
 import pickle
@@ -44,8 +45,8 @@ def test_every_thread_takes_part_and_the_caller_is_one():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("least", [1, 7])
-def test_threads_share_the_rows_of_a_kernel_and_each_has_its_own(threads, least):
+@pytest.mark.parametrize("wake", [1, 7])
+def test_threads_share_the_rows_of_a_kernel_and_each_has_its_own(threads, wake):
     made, busy, calls = [], set(), []
 
     def bind(turn):
@@ -65,14 +66,14 @@ def test_threads_share_the_rows_of_a_kernel_and_each_has_its_own(threads, least)
 
         return kernel
 
-    shared, values = SharedKernel(bind, threads, least), np.arange(50)
+    shared, values = SharedKernel(bind, threads, wake), np.arange(50)
     assert made == [*range(threads)]
     for rows in (50, 13, 3, 0):
         doubled = np.zeros(rows, int)
         calls.clear()
         shared(values[:rows], doubled)
         assert (doubled == 2 * values[:rows]).all(), "every row once"
-        assert len(calls) == max(1, min(threads, rows // least))
+        assert len(calls) == max(1, min(threads, math.isqrt(rows // wake)))
         assert set(calls) == {AT_ONCE if len(calls) > 1 else 0}
     shared.close()
     doubled = np.zeros(50, int)

@@ -224,7 +224,7 @@ def test_without_the_jit_actions_have_the_same_bytes(seen, tmp_path):
 
 
 def test_actions_and_state_do_not_depend_on_the_number_of_threads(make, seen, monkeypatch):
-    monkeypatch.setattr(scripted, "LEAST_ROWS", 3)  # so that few rows are shared, too
+    monkeypatch.setattr(scripted, "WAKE", 1)  # so that few rows are shared, too
     one, many = make(), [make(num_threads=threads) for threads in (2, 3, 16)]
     mask = np.arange(seen.shape[1]) % 3 == 0
     for now, rows in enumerate(seen[:60]):
@@ -240,7 +240,7 @@ def test_actions_and_state_do_not_depend_on_the_number_of_threads(make, seen, mo
 
 
 def test_several_threads_take_part(seen, monkeypatch):
-    monkeypatch.setattr(scripted, "LEAST_ROWS", 1)
+    monkeypatch.setattr(scripted, "WAKE", 1)
     player = opponents.make("expert", 0, SKIRMISH, num_threads=2)
     threads, both = set(), threading.Barrier(2, timeout=30)
     shared = player._rows._act_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -90,23 +91,24 @@ class SharedKernel:
         its own, so that kernels can have scratch memory.
     num_threads
         Number of threads, with the caller's.
-    least
-        Rows for each thread that takes part.
+    wake
+        Rows that take about as long as waking a thread does. Threads are woken one after the other, so the fastest
+        number of them is about the square root of the rows in this unit.
     """
 
-    def __init__(self, bind: Callable[[NDArray[np.int64]], Callable[..., None]], num_threads: int, least: int) -> None:
+    def __init__(self, bind: Callable[[NDArray[np.int64]], Callable[..., None]], num_threads: int, wake: int) -> None:
         self.num_threads = num_threads
         self._workers = Workers(num_threads)
         self._turn = np.zeros(1, np.int64)
         self._kernels = [bind(self._turn) for _ in range(num_threads)]
-        self._least = least
+        self._wake = wake
 
     def __call__(self, *arrays: NDArray[Any]) -> None:
         """Call the kernel with the arrays (R, ...), and the rows that a thread takes at once.
 
         One thread at a time may do so.
         """
-        threads = min(self.num_threads, len(arrays[0]) // self._least)
+        threads = min(self.num_threads, math.isqrt(len(arrays[0]) // self._wake))
         if threads <= 1:
             self._kernels[0](*arrays, 0)
             return

@@ -26,8 +26,8 @@ from echelon_env.opponents.policy import check_observations
 UNTRAINED = "untrained"
 """Name of a player with random weights, which the trainer adds."""
 
-LEAST_ROWS = 8
-"""Rows of the smallest range that a thread takes, but for the last: fewer cost less than waking a thread does."""
+WAKE = 2
+"""Rows that take as long as waking a thread does."""
 
 Floats = NDArray[np.float32]
 
@@ -55,7 +55,7 @@ class NetworkPolicy:
         def bind(turn: NDArray[np.int64]) -> Callable[..., None]:
             return act_by_network.bind(*prepare_network(network, config), mode, turn)
 
-        self._act = SharedKernel(bind, noise.num_threads, LEAST_ROWS)
+        self._act = SharedKernel(bind, noise.num_threads, WAKE)
         self._noise = noise
         rows = len(noise.seeds) * noise.team_size
         self._begins = np.ones(rows, np.bool_)

@@ -24,8 +24,8 @@ from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays,
 
 Floats = NDArray[np.float32]
 
-LEAST_ROWS = 16
-"""Rows for each thread: fewer cost less than waking a thread does."""
+WAKE = 32
+"""Rows that take as long as waking a thread does: 80 for a novice, 15 for an expert (16 cores, 2026-11-26)."""
 
 
 @entry_point
@@ -80,7 +80,7 @@ class ScriptedRows:
         def bind(turn: NDArray[np.int64]) -> Callable[..., None]:
             return act_rows.bind(knowledge, self._skills, allocate_scratch(), np.zeros(1, PLAN), turn)
 
-        self._act_rows = SharedKernel(bind, num_threads, LEAST_ROWS)
+        self._act_rows = SharedKernel(bind, num_threads, WAKE)
         self.allocate(0)
 
     def __len__(self) -> int:
