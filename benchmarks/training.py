@@ -32,7 +32,8 @@ from echelon_env.storage.arrays import Arrays
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy
-from echelon_train.ppo import algorithm, distributed
+from echelon_train.ppo import distributed
+from echelon_train.ppo.losses import add_gradients, losses
 from echelon_train.runs.building import build_model, make_env
 
 OURS, STOCK, CLEANRL = "Echelon", "sb3-contrib", "CleanRL-style"
@@ -336,12 +337,11 @@ def _timed(model: Any) -> Iterator[Stopwatch]:
         watch.lap(f"{TRAIN}: LSTM, forward")
         return output, states
 
-    def losses(*args: Any) -> Any:
-        result = compute(*args)
+    def timed_losses(*args: Any) -> Any:
+        result = losses(*args)
         watch.lap(f"{TRAIN}: heads and losses, forward")
         return result
 
-    compute = algorithm.losses
     patches: list[tuple[Any, str, Any]] = [
         (model.env, "step", watch.around(model.env.step, rest, f"{COLLECT}: battles")),
         (policy, "forward", watch.around(policy.forward, rest, f"{COLLECT}: policy")),
@@ -349,7 +349,7 @@ def _timed(model: Any) -> Iterator[Stopwatch]:
         (model, "_compute_advantages", watch.around(model._compute_advantages, rest, f"{COLLECT}: advantages")),
         (model.rollout_buffer, "batch", watch.around(model.rollout_buffer.batch, update, f"{TRAIN}: minibatch")),
         (policy, "_process_sequence", lstm),
-        (algorithm, "losses", losses),
+        (model, "_add_gradients", partial(add_gradients, compute=timed_losses)),
         (
             distributed,
             "all_reduce_gradients",

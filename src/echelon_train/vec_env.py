@@ -146,6 +146,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._returns = np.zeros(self.num_envs)
         self._lengths = np.zeros(num_battles, np.int64)
         self._started = time.perf_counter()
+        self._pinned = False
         self._actions: NDArray[np.float32] = np.zeros((self.num_envs, *self.action_space.shape), np.float32)
 
     @property
@@ -200,8 +201,10 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         return self._observations(), rewards, self._of_teams(over), infos
 
     def pin_memory(self) -> None:
-        """Write observations into page-locked memory from now on, from which a GPU copies. It needs CUDA."""
-        self.engine.observation_rows.use_memory(lambda shape: torch.zeros(shape, pin_memory=True).numpy())
+        """Write observations into page-locked memory from now on, if there is any, from which a GPU copies faster."""
+        if not self._pinned:
+            self._pinned = True
+            self.engine.observation_rows.use_memory(_page_locked)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights from the next step on; current battles, and their returns so far, continue.
@@ -347,6 +350,14 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def _check_all_rows(self, indices: Any, what: str) -> None:
         if set(self._get_indices(indices)) != set(range(self.num_envs)):
             raise ValueError(f"rows share one environment: cannot {what} for some rows only")
+
+
+def _page_locked(shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Zeros in page-locked memory, or in ordinary one if none can be locked: without CUDA, or if too much is."""
+    try:
+        return torch.zeros(shape, pin_memory=True).numpy()
+    except RuntimeError:
+        return np.zeros(shape, np.float32)
 
 
 def check_battles(config: BattleConfig, num_battles: int, side: str, self_play: int) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,9 @@ from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import apis, regression  # noqa: E402
 from benchmarks import training as trainers  # noqa: E402
 from echelon_env import BattleEngine, MapPool, make_config, scenarios  # noqa: E402
+from echelon_train.ppo import algorithm  # noqa: E402
 from echelon_train.ppo.gae import advantages_and_returns  # noqa: E402
+from echelon_train.ppo.losses import add_gradients, losses  # noqa: E402
 
 TINY = Effort(quick=True, rounds=1, decisions=7, peers=Path("nowhere"))
 
@@ -199,14 +202,13 @@ class TestTraining:
 
     def test_losses_that_differ_from_those_of_stock_are_noticed(self, rollout, monkeypatch):
         trainers.check_losses(rollout)
-        compute = trainers.algorithm.losses
 
         def wrong(policy, batch, *args):
             never = batch.sequences._replace(starts=torch.zeros_like(batch.sequences.starts))
             states = tuple(state + 0.5 for state in batch.states)  # they are zero at the beginning
-            return compute(policy, batch._replace(sequences=never, states=states), *args)
+            return losses(policy, batch._replace(sequences=never, states=states), *args)
 
-        monkeypatch.setattr(trainers.algorithm, "losses", wrong)
+        monkeypatch.setattr(algorithm, "compiled", lambda *_: partial(add_gradients, compute=wrong))
         with pytest.raises(RuntimeError, match="losses of Echelon and sb3-contrib differ"):
             trainers.check_losses(rollout)
 

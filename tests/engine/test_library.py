@@ -163,7 +163,7 @@ def test_an_integer_argument_is_checked():
     engine = BattleEngine("duel")
     for wrong in (1.0, "1", 2**63, None):
         with pytest.raises(TypeError, match="last: expected int64"):
-            engine._writer()(0, wrong, 0)
+            engine._writer()(0, wrong, 0, 0)
 
 
 def test_the_tuples_of_arrays_are_checked():
@@ -178,9 +178,9 @@ def test_the_tuples_of_arrays_are_checked():
 
 def test_the_number_of_arguments_is_checked():
     engine = BattleEngine("duel")
-    with pytest.raises(TypeError, match=r"expected 3 arguments \(first, last, part\), got 2"):
+    with pytest.raises(TypeError, match=r"expected 4 arguments \(first, last, at_once, part\), got 2"):
         engine._writer()(0, 1)
-    with pytest.raises(TypeError, match="expected 9 arguments"):
+    with pytest.raises(TypeError, match="expected 11 arguments"):
         step_range(engine.tables)
 
 

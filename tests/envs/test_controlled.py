@@ -159,15 +159,15 @@ def test_memory_of_observations_that_are_gone_is_used_again(keep):
 
 def test_observations_are_written_into_the_memory_of_an_allocator():
     """Of another one from the next decision on; what was lent before stays as it is."""
-    battles, twin = (ControlledBattles("duel", 2, opponent="novice") for _ in range(2))
+    battles, twin = (ControlledBattles("duel", 20, opponent="novice") for _ in range(2))
     made, rows = [], battles.engine.observation_rows
-    zeros = np.zeros((2, 1, ACTION_DIM), np.float32)
+    zeros = np.zeros((20, 1, ACTION_DIM), np.float32)
 
     def allocate(shape):
         made.append(np.zeros(shape, np.float32))
         return made[-1]
 
-    first = battles.reset([1, 2])
+    first = battles.reset(range(20))
     before = first.copy()
     rows.use_memory(allocate)
     for _ in range(4):
@@ -175,7 +175,7 @@ def test_observations_are_written_into_the_memory_of_an_allocator():
         assert any(np.shares_memory(seen, array) for array in made)
     assert np.array_equal(first, before)
     assert len(made) < 4, "it is used again"
-    twin.reset([1, 2])
+    twin.reset(range(20))
     for _ in range(4):
         twin.step(zeros)
     assert np.array_equal(battles.engine.observations, twin.engine.observations)
@@ -309,10 +309,10 @@ def test_teams_of_the_learners_rows():
 def test_close_stops_the_threads_of_policies_that_are_given_by_name():
     given = opponents.make("novice", 0, "skirmish", num_threads=2)
     named = "novice@reaction_delay=0.2"
-    battles = ControlledBattles("skirmish", 8, control="pilot", opponent=named, teammate=given, num_threads=2)
+    battles = ControlledBattles("skirmish", 32, control="pilot", opponent=named, teammate=given, num_threads=2)
     before = {*threading.enumerate()}
-    battles.reset(range(8))
-    battles.step(np.zeros((8, 1, battles.engine.action_dim), np.float32))
+    battles.reset(range(32))
+    battles.step(np.zeros((32, 1, battles.engine.action_dim), np.float32))
     others = {*threading.enumerate()} - before
     assert len(others) == 3  # of the engine and of both policies
     battles.close()

@@ -26,7 +26,8 @@ def _trainer(name: str, file: str, old: str, new: str, test: str) -> Mutant:
 
 
 def _without(call: str, test: str, of: str = "tick") -> Mutant:
-    return _engine(f"{of} without {call.partition('(')[0].strip()}", "tick", f"\n    {call}", "\n    pass", test)
+    name, indent = f"{of} without {call.partition('(')[0].strip()}", call[: len(call) - len(call.lstrip())]
+    return _engine(name, "tick", f"\n    {call}", f"\n    {indent}pass", test)
 
 
 PHASES = (
@@ -42,7 +43,7 @@ PHASES = (
     _without("update_visibility(tables, state, b)", "rules/test_seeing", "decision"),
     _without("list_all_contacts(tables, state, b)", "rules/test_display", "decision"),
     _without("share_intel(tables, state, b)", "rules/test_intel", "decision"),
-    _without("    observe_all(tables, state, b, places[b], observations)", "rules/test_display", "decision"),
+    _without("        observe_all(tables, state, b, places[b], observations)", "rules/test_display", "decision"),
 )
 
 REWARDS = (

@@ -278,7 +278,7 @@ def test_a_central_critic_observes_the_global_state(scenario, mechs):
 def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
     before, given = {*threading.enumerate()}, opponents.make("novice", 0, "skirmish", num_threads=2)
     for opponent, left in (("novice", 0), (given, 1)):
-        env = BattleVecEnv("skirmish", 8, opponent=opponent, num_threads=2)
+        env = BattleVecEnv("skirmish", 32, opponent=opponent, num_threads=2)
         env.reset()
         env.step(random_actions(env, 1)[0])
         assert len({*threading.enumerate()} - before) == 2

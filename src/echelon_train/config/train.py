@@ -173,9 +173,9 @@ class TrainConfig:
             )
         if (self.teacher is not None) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
             raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
-        if self.compile == "reduce-overhead" and self.ppo.accumulate > 1:
+        if self.compile in ("graphs", "reduce-overhead") and self.ppo.accumulate > 1:
             raise ConfigError(
-                f"ppo.accumulate: expected 1 with compile = reduce-overhead, got {self.ppo.accumulate}",
+                f"ppo.accumulate: expected 1 with compile = {self.compile}, got {self.ppo.accumulate}",
                 "ppo.accumulate",
                 "compile",
             )

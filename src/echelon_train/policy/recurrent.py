@@ -71,7 +71,7 @@ class BattlePolicy(SequencePolicy):
     """
 
     action_limits: Tensor
-    can_be_dense = True
+    can_be_dense = can_be_recorded = True
 
     def __init__(
         self,

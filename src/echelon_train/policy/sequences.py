@@ -95,6 +95,10 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     for, and torch.compile makes one graph. `Sequences` then have L steps of n sequences in which episodes may start at
     any step: samples are in the order of `place` = None, and `starts` is (L, n)."""
 
+    can_be_recorded = False
+    """Whether `decide`, as `BattlePolicy` has it, and `evaluate` can be recorded in CUDA graphs if the policy is dense:
+    they neither wait for the GPU nor read memory of the CPU, draw no random numbers, and change nothing."""
+
     encoding_dtype: torch.dtype | None = None
     """Autocast dtype of the encoders, for policies that support it. None: float32, as the LSTM and heads always use."""
 

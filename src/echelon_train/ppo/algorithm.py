@@ -30,6 +30,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import write_batch
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.compiling import compiled
+from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.losses import Coefficients, Losses, add_gradients, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.ppo.saving import SafetensorsSaving, unwrap_schedule
@@ -169,14 +170,12 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             raise ValueError(f"policy: expected a SequencePolicy, got {type(self.policy).__name__}")
         if self.device.type == "cuda" and not self.deterministic:
             self.policy.encoding_dtype = torch.bfloat16
-        mode, on_cuda = self.compile_mode, self.device.type == "cuda"
         dense = self.dense
         if dense is None:
-            dense = self.policy.can_be_dense and (on_cuda or mode not in ("auto", "off"))
+            computed = self.device.type == "cuda" or self.compile_mode not in ("auto", "off")
+            dense = self.policy.can_be_dense and computed
         self.policy.set_dense(dense)
-        if mode == "auto":
-            mode = "graphs" if dense and on_cuda else "off"
-        self._add_gradients = compiled(self.policy, mode)
+        self._add_gradients = compiled(self.policy, self.compile_mode)
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self._split_parameters()
@@ -298,6 +297,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
                 if parts == len(chunks):
                     raise
                 self.parts = 2 * parts
+                if isinstance(self._add_gradients, Graphed):
+                    self._add_gradients.clear()  # parts are not recorded, and the whole does not fit
             if numbers is None and self.device.type == "cuda":
                 torch.cuda.empty_cache()  # the failed attempt's memory is in pieces of other sizes
         return Losses.unpacked(distributed.all_reduce_gradients(self.policy.parameters(), numbers.unbind()))

@@ -173,7 +173,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         places = torch.as_tensor(rows, device=self.device)
         states = torch.stack([each[:, places] for each in state_tensors(self._last_lstm_states, self._critic_lstm)])
         return [
-            Truncation(step, row, infos[row]["terminal_observation"], state)
+            Truncation(step, row, _copied(infos[row]["terminal_observation"]), state)
             for row, state in zip(rows, states.unbind(2), strict=True)
         ]
 
@@ -243,7 +243,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """Allocate the recurrent states and the buffer for the environment's rows."""
         lstm = self.policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
-        if self.device.type == "cuda" and hasattr(type(self.env), "pin_memory"):
+        if self.device.type == "cuda" and hasattr(type(self.env), "pin_memory"):  # a wrapper may copy observations
             self.env.pin_memory()
         self._critic_lstm = self.policy.lstm_critic is not None
         self._staging = Staging(self.device)
@@ -269,3 +269,10 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """The environment's `state_rows`; 1 if the policy does not share states, or if the environment is wrapped."""
         own = self.policy.shares_states and hasattr(type(self.env), "state_rows")  # a wrapper may change single rows
         return int(self.env.state_rows) if own else 1
+
+
+def _copied(observation: Any) -> Any:
+    """A copy of a row's observation, which environments of others may overwrite."""
+    if isinstance(observation, dict):
+        return {name: np.array(part) for name, part in observation.items()}
+    return np.array(observation)

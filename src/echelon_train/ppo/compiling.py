@@ -24,29 +24,44 @@ RECOMPILE_LIMIT = 64
 def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Tensor]:
     """Compile or record the decisions of a dense policy, and return such a version of `add_gradients`.
 
-    The policy's weights may change later, its settings may not if they are compiled. Raises ValueError for a policy
-    that is not dense, except with ``off``, and for another mode.
+    ``auto`` is for a policy on CUDA that can be recorded ``graphs``, else ``off``. The policy's weights may change
+    later, its settings may not if they are compiled. Raises ValueError for a policy that is not dense or cannot be
+    recorded, if that is needed, and for another mode.
     """
     if mode not in COMPILE_MODES:
         raise ValueError(f"compile_mode: expected one of {', '.join(COMPILE_MODES)}, got {mode!r}")
+    if mode == "auto":
+        mode = "graphs" if policy.dense and policy.can_be_recorded and policy.device.type == "cuda" else "off"
     if mode == "off":
         return add_gradients
     if not policy.dense:
         raise ValueError(f"compile_mode: {mode!r} needs a dense policy, got {type(policy).__name__}")
     if mode == "graphs":
+        if not policy.can_be_recorded:
+            raise ValueError(f"compile_mode: the kernels of {type(policy).__name__} cannot be recorded")
         policy.decide = Graphed(policy.decide, policy)
-        compute: Callable[..., Any] = Graphed(add_gradients, policy)
-    else:
-        _prepare()
-        _compile_decisions(policy, mode)
-        compute = functools.partial(add_gradients, compute=_compile(losses, mode))
+        return GraphedGradients(add_gradients, policy, gradients=True)
+    _prepare()
+    _compile_decisions(policy, mode)
+    compute = _compile(losses, mode)
 
     def with_tensors(
         policy: SequencePolicy, batch: Batch, normalizer: Any, coefficients: Coefficients, *totals: Tensor
-    ) -> Any:
-        return compute(policy, batch, normalizer, _as_tensors(coefficients, policy.device), *totals)
+    ) -> Tensor:
+        changing = _as_tensors(coefficients, policy.device)
+        return add_gradients(policy, batch, normalizer, changing, *totals, compute=compute)
 
     return with_tensors
+
+
+class GraphedGradients(Graphed):
+    """`add_gradients`, recorded."""
+
+    def __call__(
+        self, policy: SequencePolicy, batch: Batch, normalizer: Any, coefficients: Coefficients, *totals: Tensor
+    ) -> Any:
+        """As `add_gradients`, but the gradient replaces an earlier one."""
+        return super().__call__(policy, batch, normalizer, _as_tensors(coefficients, policy.device), *totals)
 
 
 def _prepare() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,10 @@ from echelon_train.policy.sequences import SequencePolicy
 
 WARM_UP = 3
 """Calls before the recording, in which torch chooses kernels and makes tables."""
+
+
+KEPT = 2
+"""Recordings of a function that are kept: of minibatches, those of the usual size and of the last, smaller one."""
 
 
 class Recording(NamedTuple):
@@ -26,8 +31,8 @@ class Recording(NamedTuple):
 class Graphed:
     """A function of tensors and of constants, recorded once for each shape of the tensors and value of the constants.
 
-    It must not wait for the GPU, draw random numbers or change anything but gradients. On the CPU nothing is recorded,
-    and it is called again.
+    It must not wait for the GPU, draw random numbers or change anything but gradients. The last `KEPT` recordings keep
+    their memory. Copies and pickles have none. On the CPU nothing is recorded: the function is called again.
 
     Parameters
     ----------
@@ -35,46 +40,64 @@ class Graphed:
         The function. Its arguments and results are tensors, tuples and dicts of them, and hashable constants.
     policy
         The dense policy that it uses. Where its tensors or `recorded_settings` have changed, it is recorded again.
+    gradients
+        Whether it computes gradients of the policy's parameters. Otherwise it is recorded, and replayed, where
+        gradients are disabled, and is called where they are not.
     """
 
-    def __init__(self, function: Callable[..., Any], policy: SequencePolicy) -> None:
-        self._function, self._policy = function, policy
-        self._parameters = list(policy.parameters())
-        self._weights = [*self._parameters, *policy.buffers()]
-        self._recordings: dict[Hashable, Recording] = {}
+    def __init__(self, function: Callable[..., Any], policy: SequencePolicy, gradients: bool = False) -> None:
+        self._function, self._policy, self._gradients = function, policy, gradients
+        self._parameters: list[Tensor] = []
+        self._weights: list[Tensor] = []
         self._used: Hashable = None
+        self._recordings: OrderedDict[Hashable, Recording] = OrderedDict()  # in the order in which they were last used
+
+    def __reduce__(self) -> tuple[type[Graphed], tuple[Any, ...]]:
+        return Graphed, (self._function, self._policy, self._gradients)
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's results, in new tensors. Gradients replace those of the policy's parameters.
 
         The next call writes over the gradients.
         """
+        if torch.is_grad_enabled() and not self._gradients:
+            return self._function(*arguments)
+        if not self._parameters:
+            self._parameters = list(self._policy.parameters())
+            self._weights = [*self._parameters, *self._policy.buffers()]
         used = self._policy.recorded_settings(), tuple(each.data_ptr() for each in self._weights)
         if used != self._used:
-            self._recordings, self._used = {}, used
-        key = torch.is_grad_enabled(), _signature(arguments)
-        recording = self._recordings.get(key)
-        if recording is None:
-            recording = self._recordings[key] = self._record(_mapped(torch.clone, arguments))
+            self.clear()
+            self._used = used
+        key = _signature(arguments)
+        if key in self._recordings:
+            self._recordings.move_to_end(key)
+        else:
+            while len(self._recordings) >= KEPT:
+                self._recordings.popitem(last=False)
+            with torch.inference_mode(False), torch.set_grad_enabled(self._gradients):
+                self._recordings[key] = self._record(_mapped(torch.clone, arguments))
+        recording = self._recordings[key]
         _copy(arguments, recording.arguments)
         recording.replay()
-        for parameter, gradient in zip(self._parameters, recording.gradients, strict=True):
+        for parameter, gradient in zip(self._parameters, recording.gradients, strict=self._gradients):
             if gradient is not None:
                 parameter.grad = gradient
         return _mapped(torch.clone, recording.results)
 
     def clear(self) -> None:
         """Free the memory of all recordings."""
-        self._recordings = {}
+        self._recordings.clear()
 
     def _record(self, arguments: tuple[Any, ...]) -> Recording:
-        device, gradients = self._policy.device, torch.is_grad_enabled()
+        device = self._policy.device
+        parameters = self._parameters if self._gradients else []
 
         def run() -> tuple[Any, list[Tensor | None]]:
-            for parameter in self._parameters if gradients else ():
+            for parameter in parameters:
                 parameter.grad = None
             results = self._function(*arguments)
-            return results, [parameter.grad if gradients else None for parameter in self._parameters]
+            return results, [parameter.grad for parameter in parameters]
 
         (results, found), replay = (_graph if device.type == "cuda" else _again)(run, device)
         return Recording(arguments, results, found, replay)

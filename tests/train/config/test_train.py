@@ -48,6 +48,10 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         ),
         (lambda: PPOConfig(learner_share=Schedule.constant(0.5)), "ppo.learner_share: expected 1"),
         (
+            lambda: small_run(compile="graphs", ppo=PPOConfig(n_steps=16, batch_size=16, accumulate=2)),
+            "ppo.accumulate: expected 1 with compile = graphs, got 2",
+        ),
+        (
             lambda: small_run(compile="reduce-overhead", ppo=PPOConfig(n_steps=16, batch_size=16, accumulate=2)),
             "ppo.accumulate: expected 1 with compile = reduce-overhead, got 2",
         ),

@@ -1,0 +1,73 @@
+"""Values of the final observations of truncated episodes, which are computed at the end of a rollout."""
+
+import numpy as np
+import pytest
+import torch
+
+from train.ppo.random_env import RandomVecEnv, collect, make_model
+
+
+class Overwriting(RandomVecEnv):
+    """Gives the same arrays of final observations in every step."""
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        self._final = np.zeros((rows, 5), np.float32)
+
+    def step_wait(self):
+        self._final[:] = 9.0
+        observations, rewards, dones, infos = super().step_wait()
+        for row, info in enumerate(infos):
+            if "terminal_observation" in info:
+                self._final[row] = info["terminal_observation"]
+                info["terminal_observation"] = self._final[row]
+        return observations, rewards, dones, infos
+
+
+def collected(env):
+    model = make_model(env, steps=32)
+    torch.manual_seed(0)
+    collect(model)
+    return model
+
+
+def test_final_observations_may_be_overwritten_in_the_next_step():
+    plain, overwriting = (collected(env(5)).rollout_buffer for env in (RandomVecEnv, Overwriting))
+    assert (plain.bootstraps != 0.0).sum() > 3
+    assert torch.equal(plain.bootstraps, overwriting.bootstraps)
+
+
+def test_each_is_the_value_of_its_observation_and_state():
+    """Also where there are more than rows, in several passes."""
+    env, seen = RandomVecEnv(2), []
+    step_wait = env.step_wait
+
+    def watch():
+        observations, rewards, dones, infos = step_wait()
+        seen.append(infos)
+        return observations, rewards, dones, infos
+
+    env.step_wait = watch
+    model = make_model(env, steps=128)
+    states, values = [], model._values
+    truncations = model._truncations
+
+    def keep(step, ended, infos):
+        states.append((step, [tuple(each.clone() for each in pair) for pair in model._last_lstm_states]))
+        return truncations(step, ended, infos)
+
+    model._truncations = keep
+    torch.manual_seed(0)
+    collect(model)
+    found, checked = model.rollout_buffer.bootstraps, 0
+    for step, (pi, vf) in states:
+        for row, info in enumerate(seen[step]):
+            if not info.get("TimeLimit.truncated", False):
+                continue
+            own = type(model._last_lstm_states)(*(tuple(each[:, [row]] for each in pair) for pair in (pi, vf)))
+            with torch.no_grad():
+                expected = values(torch.as_tensor(info["terminal_observation"])[None], own, torch.zeros(1))
+            assert float(found[step, row]) == pytest.approx(float(expected), rel=1e-5, abs=1e-6)
+            checked += 1
+    assert checked > 2 == model.n_envs
+    assert (found != 0.0).sum() == checked
