@@ -80,7 +80,8 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
         }
         if not setting.small:
             numbers["GPU idle, %"] = 100 * (1 - busy(trainer) / whole)
-            numbers["GPU memory at the peak, GB"] = torch.cuda.max_memory_reserved(setting.device) / 1e9  # of CUDA graphs, too
+            reserved = torch.cuda.max_memory_reserved(setting.device)  # also what CUDA graphs keep
+            numbers["GPU memory at the peak, GB"] = reserved / 1e9
         return numbers
     finally:
         trainer.close()
