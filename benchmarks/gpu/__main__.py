@@ -75,7 +75,7 @@ def run(part: str, device: torch.device, out: Path, seconds: float | None = None
 
     measure, usual = MEASURE[part]
     append(out, Run(part, measured, machine, entries))  # a file that cannot be written fails here
-    measure(Setting(device, keep, seconds or usual))
+    measure(Setting(device, keep, usual if seconds is None else seconds))
     if not measured:
         print(UNMEASURED)
     return 1 if any(entry.error for entry in entries) else 0

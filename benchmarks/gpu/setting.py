@@ -17,6 +17,7 @@ from benchmarks import machine
 from benchmarks.gpu.results import Entry
 
 TOOK = "took, s"
+"""The name of a case's duration among its numbers."""
 GRACE = 20.0
 """Seconds before the end of a part's time in which no case begins."""
 

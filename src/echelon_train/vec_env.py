@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
@@ -28,6 +27,7 @@ from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, n
 from echelon_train.config.train import battle_config
 from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
+from echelon_train.ppo.observations import page_locked
 from echelon_train.state_space import state_room, state_space
 
 Infos = list[dict[str, Any]]
@@ -146,7 +146,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._returns = np.zeros(self.num_envs)
         self._lengths = np.zeros(num_battles, np.int64)
         self._started = time.perf_counter()
-        self._pinned = False
         self._actions: NDArray[np.float32] = np.zeros((self.num_envs, *self.action_space.shape), np.float32)
 
     @property
@@ -202,9 +201,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def pin_memory(self) -> None:
         """Write observations into page-locked memory from now on, if there is any, from which a GPU copies faster."""
-        if not self._pinned:
-            self._pinned = True
-            self.engine.observation_rows.use_memory(_page_locked)
+        self.engine.observation_rows.use_memory(page_locked)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights from the next step on; current battles, and their returns so far, continue.
@@ -350,14 +347,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def _check_all_rows(self, indices: Any, what: str) -> None:
         if set(self._get_indices(indices)) != set(range(self.num_envs)):
             raise ValueError(f"rows share one environment: cannot {what} for some rows only")
-
-
-def _page_locked(shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Zeros in page-locked memory, or in ordinary one if none can be locked: without CUDA, or if too much is."""
-    try:
-        return torch.zeros(shape, pin_memory=True).numpy()
-    except RuntimeError:
-        return np.zeros(shape, np.float32)
 
 
 def check_battles(config: BattleConfig, num_battles: int, side: str, self_play: int) -> None:

@@ -68,6 +68,8 @@ class ObservationRows:
 
     def use_memory(self, allocate: Allocate) -> None:
         """Set what makes the zeros of a shape, float32, for later arrays. Copies of this object have NumPy's again."""
+        if allocate is self._allocate:
+            return
         self._allocate, self._free, self._in_use = allocate, [], {}
         self._lent = True  # as if the present array belonged to others: the next one is another
 

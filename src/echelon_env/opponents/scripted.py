@@ -25,7 +25,7 @@ from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays,
 Floats = NDArray[np.float32]
 
 WAKE = 32
-"""Rows that take as long as waking a thread does: 80 for a novice, 15 for an expert (16 cores, 2026-11-26)."""
+"""Rows that take as long as waking a thread does: about 40 living ones of any level (16 cores, 2026-11-26)."""
 
 
 @entry_point

@@ -20,7 +20,7 @@ from echelon_train.config.schedules import Schedule
 CompileMode = Literal["auto", "off", "graphs", "default", "reduce-overhead"]
 """How a policy is computed: ``off``: kernel by kernel; ``graphs``: kernels are recorded in CUDA graphs and replayed;
 ``default`` and ``reduce-overhead``: as torch.compile does in these modes, the second of which records CUDA graphs, too.
-``auto``: ``graphs`` for a dense policy on CUDA, else ``off``."""
+``auto``: ``graphs`` for a dense policy on CUDA that can be recorded, else ``off``."""
 
 COMPILE_MODES: tuple[CompileMode, ...] = get_args(CompileMode)
 

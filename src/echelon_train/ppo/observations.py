@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from torch import Tensor
 
 from echelon_train.policy.sequences import STATE, TEAM, Observations
@@ -71,7 +72,7 @@ def flat(observations: Observations) -> Observations:
 
 
 class Staging:
-    """Copies observations from the CPU to a device; to CUDA asynchronously, through pinned memory that is kept.
+    """Copies observations from the CPU to a device; to CUDA asynchronously, from page-locked memory or through such.
 
     Parameters
     ----------
@@ -106,6 +107,14 @@ class Staging:
         if pinned is None or pinned.shape != part.shape or pinned.dtype != part.dtype:
             pinned = self._pinned[name] = torch.empty_like(part, pin_memory=self._device.type == "cuda")
         return pinned.copy_(part).to(self._device, non_blocking=True)
+
+
+def page_locked(shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Zeros in page-locked memory, or in ordinary one if none can be locked: without CUDA, or if too much is."""
+    try:
+        return torch.zeros(shape, pin_memory=True).numpy()
+    except RuntimeError:
+        return np.zeros(shape, np.float32)
 
 
 def store(buffer: Observations, step: int, observations: Observations) -> None:
