@@ -63,19 +63,24 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
         trainer.collect()
         trainer.train()
         count = alternatives(setting, 1, ITERATIONS)
-        collecting = updating = 0.0
+        collecting = updating = collecting_in_turn = 0.0
         for _ in range(count):
             times = [setting.clock()]
+            with in_turn(trainer.model):
+                trainer.collect()
+            times.append(setting.clock())
             for half in (trainer.collect, trainer.train):
                 half()
                 times.append(setting.clock())
-            collecting += (times[1] - times[0]) / count
-            updating += (times[2] - times[1]) / count
+            collecting_in_turn += (times[1] - times[0]) / count
+            collecting += (times[2] - times[1]) / count
+            updating += (times[3] - times[2]) / count
         whole = collecting + updating
         numbers = {
             "samples/s": trainer.samples / whole,
             "collecting, s": collecting,
             "update, s": updating,
+            "collecting, opponents in turn, s": collecting_in_turn,
             **shares(setting, trainer),
         }
         if not setting.small:
@@ -88,7 +93,7 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
 
 
 def shares(setting: Setting, trainer: Trainer) -> dict[str, float]:
-    """Percent of an iteration by part. The GPU is waited for after every part, so parts do not overlap."""
+    """Percent of an iteration by part. The GPU and the opponents are waited for, so parts do not overlap."""
     with timed(trainer.model, setting.clock) as watch:
         trainer.collect()
         watch.lap("rest of collecting")
@@ -96,6 +101,11 @@ def shares(setting: Setting, trainer: Trainer) -> dict[str, float]:
         watch.lap("rest of the update")
     whole = sum(watch.seconds.values())
     return {f"{name}, %": 100 * watch.seconds[name] / whole for name in PARTS}
+
+
+def in_turn(model: Any) -> Any:
+    """Let opponents decide after the learner, as without a GPU, and not meanwhile."""
+    return mock.patch.object(model, "_opponent_at_once", False)
 
 
 @contextmanager
@@ -114,6 +124,7 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
         (model.policy.optimizer, "step", update, "optimizer"),
     ]
     with ExitStack() as stack:
+        stack.enter_context(in_turn(model))
         for owner, name, before, within in patches:
             stack.enter_context(mock.patch.object(owner, name, watch.around(getattr(owner, name), before, within)))
         yield watch

@@ -47,6 +47,26 @@ class Workers:
         for error in filter(None, errors):
             raise error
 
+    def begin(self, function: Callable[[], None]) -> Callable[[], None]:
+        """Have another thread call a function.
+
+        Returns a function that waits for the call's end, and makes the call itself if no thread has begun it. It raises
+        the call's exception.
+        """
+        left: Iterator[Arguments] = iter([()])
+        share = _Share(function, left)
+        if self._open:
+            self._start(1)
+            self._shares.put(share)
+
+        def end() -> None:
+            error = share.end()
+            if error is not None:
+                raise error
+            _work(function, left)
+
+        return end
+
     def close(self) -> None:
         """Stop the other threads. Later calls run in the caller's thread."""
         self._open, threads = False, self._threads

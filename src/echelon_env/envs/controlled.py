@@ -22,6 +22,7 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.engine.state import BLUE, DRAW, RED
+from echelon_env.engine.workers import Workers
 from echelon_env.envs.assignment import POLICY_ROLES, Assignment, Control, check_sides
 from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
 from echelon_env.opponents.policy import check_resumable, close_policy
@@ -110,6 +111,8 @@ class ControlledBattles:
         self.engine.observation_rows.set_places(self._assigned.places)
         rows = self._assigned.places.size
         self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
+        self._workers = Workers(2)
+        self._wait_for_policies: Callable[[], None] | None = None  # while they act in another thread
 
     def reset(
         self,
@@ -138,6 +141,7 @@ class ControlledBattles:
         restart: NDArray[np.bool_] | None = None,
     ) -> None:
         """Start new battles as `reset` does, and return nothing."""
+        self._end_policies()
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
         assigned = self._assigned
         if side is not None:
@@ -167,9 +171,17 @@ class ControlledBattles:
     def advance(self, actions: NDArray[np.float32]) -> None:
         """Take a decision as `step` does, with actions (B, n, A) float32 that have been checked. Returns nothing."""
         self.engine.actions[self._assigned.own.index] = actions
-        for role, policy in self._players.items():
-            self._act(role, policy)
+        if not self._end_policies():
+            self._act_all()
         self.engine.advance()
+
+    def begin_policies(self) -> None:
+        """Let the policies act in another thread, while the caller finds the learner's actions for the same decision.
+
+        `advance` waits for them, and raises their exceptions. The results are the same. What a policy writes must
+        belong to it alone.
+        """
+        self._wait_for_policies = self._workers.begin(self._act_all)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -180,8 +192,11 @@ class ControlledBattles:
 
         Plain arrays of numbers or booleans by name, without records and objects, which any file format can hold.
 
-        Raises `NotResetError` before the first reset, and `ConfigError` for a policy that is not `Resumable`.
+        Raises `NotResetError` before the first reset, `ConfigError` for a policy that is not `Resumable`, and
+        RuntimeError between `begin_policies` and `advance`.
         """
+        if self._wait_for_policies is not None:
+            raise RuntimeError("the policies have begun to act: call advance() before state_arrays()")
         arrays = {"side": self._assigned.side.copy(), "pilot": np.array([self._pilot], np.int64)}
         arrays |= named("engine", engine_arrays(self.engine))
         for role, policy in self._players.items():
@@ -200,6 +215,7 @@ class ControlledBattles:
         assigned = self._assign(check_sides(own["side"], self.num_battles))
         states = {role: (part_of(arrays, role), assigned.others[role].numbers.size) for role in self._players}
         players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
+        self._end_policies()
         for role, player in players.items():
             deepcopy(player).restore_arrays(*states[role])  # raises any error before a change
         restore_engine(self.engine, part_of(arrays, "engine"))
@@ -296,6 +312,7 @@ class ControlledBattles:
 
     def close(self) -> None:
         """Stop the threads of the engine and of the policies that were given by name."""
+        self._workers.close()
         self.engine.close()
         for role in self._named:
             close_policy(self._players[role])
@@ -308,6 +325,19 @@ class ControlledBattles:
                 f"side: expected teams of {self.num_controlled} mechs, as at the start, got {count}", "side"
             )
         return assigned
+
+    def _end_policies(self) -> bool:
+        """Wait for policies that have begun to act in another thread. Returns whether they had."""
+        if self._wait_for_policies is None:
+            return False
+        wait, self._wait_for_policies = self._wait_for_policies, None
+        wait()
+        return True
+
+    def _act_all(self) -> None:
+        """Write the policies' actions into the engine's."""
+        for role, policy in self._players.items():
+            self._act(role, policy)
 
     def _act(self, role: str, policy: Policy) -> None:
         rows = self._assigned.others[role]

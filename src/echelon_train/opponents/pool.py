@@ -109,6 +109,11 @@ class OpponentPool:
         """The opponent of each battle (B,)."""
         return tuple(self._names)
 
+    @property
+    def thread_safe(self) -> bool:
+        """Whether it may act while another thread uses torch: scripted levels may, policies draw torch's numbers."""
+        return not self._batches
+
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Draw new opponents for the battles that the mask (R,) selects: all rows of a battle, or none.
 

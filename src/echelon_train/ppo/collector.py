@@ -48,6 +48,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     _last_lstm_states: RNNStates
     _critic_lstm: bool
     _staging: Staging
+    _opponent_at_once: bool
     before_rollout: Callable[[], object]
     stopping: bool
     teacher: Teacher | None
@@ -125,6 +126,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         buffer.has_labels = teacher is not None  # a schedule may begin to rise between this and the update
         truncations: list[Truncation] = []
         for n_steps in range(buffer.num_steps):
+            if self._opponent_at_once:
+                env.begin_opponent()
             buffer.store_states(n_steps, state_tensors(self._last_lstm_states, self._critic_lstm))
             observations, starts = self._on_device(self._last_obs), self._starts()
             with torch.no_grad():
@@ -243,8 +246,10 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """Allocate the recurrent states and the buffer for the environment's rows."""
         lstm = self.policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
-        if self.device.type == "cuda" and hasattr(type(self.env), "pin_memory"):  # a wrapper may copy observations
+        on_gpu, env_type = self.device.type == "cuda", type(self.env)  # a wrapper has these methods, but not its type
+        if on_gpu and hasattr(env_type, "pin_memory"):
             self.env.pin_memory()
+        self._opponent_at_once = on_gpu and hasattr(env_type, "begin_opponent")
         self._critic_lstm = self.policy.lstm_critic is not None
         self._staging = Staging(self.device)
         self._last_lstm_states = recurrent_states(tuple(zeros.clone() for _ in range(4 if self._critic_lstm else 2)))

@@ -189,12 +189,18 @@ def test_observations_arrive_whole_although_their_memory_is_used_again():
     assert staging._pinned[""].is_pinned()
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-def test_observations_of_battles_arrive_whole(device):
-    """From page-locked memory on a GPU, although the engine writes into it again."""
+@pytest.mark.parametrize("device", ["cpu", "as on cuda", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_observations_of_battles_arrive_whole(device, monkeypatch):
+    """From page-locked memory on a GPU, though the engine writes into it again, and the opponent decides meanwhile."""
+    begun: list[None] = []
+    begin = BattleVecEnv.begin_opponent
+    monkeypatch.setattr(BattleVecEnv, "begin_opponent", lambda env: (begun.append(None), begin(env)))
     env, twin = (BattleVecEnv("duel-open", 64, maps=2, seed=5, num_threads=2) for _ in range(2))
-    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, steps=32)
+    on = "cuda" if device == "cuda" else "cpu"
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=on, steps=32)
+    model._opponent_at_once |= device == "as on cuda"
     collect(model)
+    assert len(begun) == (0 if device == "cpu" else 32)
     assert torch.from_numpy(model._last_obs).is_pinned() == (device == "cuda")
     assert not model._staging._pinned
     found, actions = model.rollout_buffer.observations.cpu(), model.rollout_buffer.actions
