@@ -192,12 +192,9 @@ def _cycle(env: Any, scripts: Mapping[str, Iterator[NDArray[np.float32]]]) -> No
 def replays(batch: Recording, single: Recording, player: Player) -> dict[str, tuple[Recording, Replay]]:
     """Every API with what it plays: a recording of several battles, or of one."""
     resets = player == "random"
-    engine: dict[str, tuple[Recording, Replay]] = (
-        {ENGINE_WITH_RESETS: (batch, engine_replay(batch, resets))}
-        if resets
-        else {ENGINE: (batch, engine_replay(batch)), BETWEEN: (batch, thinking_replay(batch, player))}
-    )
-    return engine | {
+    apart = {ENGINE: (batch, engine_replay(batch)), BETWEEN: (batch, thinking_replay(batch, player))}
+    return ({} if resets else apart) | {
+        ENGINE_WITH_RESETS: (batch, engine_replay(batch, resets=True)),
         BATCH_ENV: (batch, batch_replay(batch)), VECTOR_ENV: (batch, vector_replay(batch)),
         SINGLE_ENV: (single, single_replay(single, resets)), PARALLEL_ENV: (single, parallel_replay(single, resets)),
         AEC_ENV: (single, aec_replay(single, resets)),

@@ -66,7 +66,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.config.biomes import Biome, register_biome
     from echelon_env.config.catalog import MOUNTS
     from echelon_env.config.skill import LEVELS
-    from echelon_env.engine.agents import AGENT, EPISODE
+    from echelon_env.engine.agents import AGENT, EPISODE, allocate_results
     from echelon_env.engine.allocation import allocate, allocate_outputs
     from echelon_env.engine.possibilities import allocate_possibilities
     from echelon_env.engine.tables import build_tables
@@ -96,8 +96,8 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
         "write_global_states": (tables, state, number, number, np.zeros((1, 1), np.float32), 0, 0, 1),
         "report_agents": (
-            *(state, out, number[None], np.zeros((1, 1), EPISODE), np.zeros((1, 1), AGENT)),
-            *(np.zeros(1, np.bool_), number, 1, False),
+            *(state, out, number[None], np.zeros((1, 1), EPISODE), allocate_results(1, 1)),
+            *(np.zeros((1, 1), AGENT), 1, False),
         ),
         "act_rows": (
             *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),

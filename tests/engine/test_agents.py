@@ -26,6 +26,11 @@ def fight(engine, noise):
     engine.step(actions)
 
 
+def mechs_of(array, rows, count):
+    """The entries (B, a, mechs of an agent, ...) of the agents' mechs."""
+    return array[np.arange(BATTLES)[:, None], rows].reshape(BATTLES, count, -1, *array.shape[2:])
+
+
 def expected(engine, rows, count):
     """What reports say, without the course of the episodes."""
     battle = np.arange(BATTLES)[:, None]
@@ -33,12 +38,12 @@ def expected(engine, rows, count):
     size = rows.shape[1] // count
 
     def grouped(array):
-        return array[battle, rows].reshape(BATTLES, count, size, *array.shape[2:])
+        return mechs_of(array, rows, count)
 
     components = grouped(out.components)
     if count == 1:
-        total = np.zeros_like(components[:, :, 0])
-        for i in range(size):  # NumPy's sum may add in another order
+        total = components[:, :, 0].copy()
+        for i in range(1, size):  # NumPy's sum may add in another order
             total += components[:, :, i]
         components = total / np.float32(size)
     else:
@@ -52,14 +57,11 @@ def expected(engine, rows, count):
         "valid": np.ones((BATTLES, count), bool),
         "bad_actions": grouped(state.mechs["bad_actions"]).sum(axis=2),
         "components": components,
-        "reward": np.cumsum(components, axis=-1)[..., -1],
         "own_share": state.teams["share"][battle, team],
         "enemy_score": state.teams["score"][battle, 1 - team],
         "map_seed": np.tile(state.battles["map_seed"][:, None], count),
         "outcome": np.where(over & (winner != DRAW), np.where(winner == team, 1, -1), 0),
         "reason": np.tile(state.battles["reason"][:, None], count),
-        "terminated": grouped(out.terminated)[:, :, 0],
-        "truncated": grouped(out.truncated)[:, :, 0],
     } | {name: grouped(engine.statistics[name]).sum(axis=2) for name in STATISTIC_NAMES if name != "bad_actions"}
 
 
@@ -71,14 +73,18 @@ def state_over(engine):
 def test_reports_are_sums_over_the_agents_mechs(rows, count):
     engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(rows, count), np.random.default_rng(3)
     engine.reset([4, 5, 6])
-    agents.start(np.ones(BATTLES, bool))
+    assert agents.report(engine.state, engine.out, None, counts=False)["present"].all()
     returns = np.zeros((BATTLES, count))
     summed = set(STATISTIC_NAMES) - {"bad_actions"}
     bad = 0
     for _ in range(30):
         fight(engine, noise)
         report = agents.report(engine.state, engine.out, None, counts=True)
-        returns += report["reward"]
+        results = agents.results
+        np.testing.assert_array_equal(results.rewards, np.cumsum(report["components"], axis=-1)[..., -1])
+        np.testing.assert_array_equal(results.terminated, mechs_of(engine.out.terminated, rows, count)[:, :, 0])
+        np.testing.assert_array_equal(results.truncated, mechs_of(engine.out.truncated, rows, count)[:, :, 0])
+        returns += results.rewards
         for name, values in expected(engine, rows, count).items():
             found = report["statistics"][..., 2 + STATISTIC_NAMES.index(name)] if name in summed else report[name]
             if name == "components":
@@ -86,11 +92,11 @@ def test_reports_are_sums_over_the_agents_mechs(rows, count):
             np.testing.assert_array_equal(found, values, err_msg=name)
         np.testing.assert_array_equal(report["statistics"][..., R], returns)
         bad += report["bad_actions"].sum()
-        assert agents.ends == (report["terminated"] | report["truncated"]).sum()
+        assert agents.ends == (results.terminated | results.truncated).sum()
         assert agents.over == state_over(engine).sum()
-        assert agents.done.tolist() == (~report["present"]).all(axis=1).tolist()
+        assert results.done.tolist() == (~report["present"]).all(axis=1).tolist()
     assert (report["statistics"][..., L] > 0).all()
-    assert (report["truncated"] | report["terminated"]).any()
+    assert (results.truncated | results.terminated).any()
     assert not report["present"].any()
     assert (bad > 0) == (0 in rows[0])
 
@@ -98,27 +104,25 @@ def test_reports_are_sums_over_the_agents_mechs(rows, count):
 def test_episodes_are_followed_and_start_again():
     engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
     engine.reset([4, 5, 6])
-    agents.start(np.ones(BATTLES, bool))
+    agents.report(engine.state, engine.out, 7, counts=False)
     for decision in range(1, 8):
         fight(engine, noise)
         report = agents.report(engine.state, engine.out, 7, counts=True)
-        assert report["truncated"].any() == (decision == 7)
+        assert agents.results.truncated.any() == (decision == 7)
     again = agents.report(engine.state, engine.out, 7, counts=False)
     np.testing.assert_array_equal(again["statistics"], report["statistics"])
     mask = np.array([False, True, False])
     engine.reset([0, 9, 0], mask)
-    agents.start(mask)
     started = agents.report(engine.state, engine.out, 7, counts=True)  # no decision has been taken in battle 1
     assert started["present"].all(axis=1).tolist() == mask.tolist()
     assert not started["statistics"][1].any()
-    assert not started["reward"][1].any()
+    assert not agents.results.rewards[1].any()
 
 
 def test_reports_are_new_arrays_and_copies_are_independent():
     engine = BattleEngine(CONFIG, BATTLES)
     engine.reset([4, 5, 6])
     agents = Agents(ALL, MECHS)
-    agents.start(np.ones(BATTLES, bool))
     first = agents.report(engine.state, engine.out, None, counts=True)
     kept = first.copy()
     copies = [copy.deepcopy(agents), pickle.loads(pickle.dumps(agents))]

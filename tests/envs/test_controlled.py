@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleBatchEnv, BattleEngine, ConfigError, ControlledBattles, opponents
-from echelon_env.engine.observation_rows import SPARE
+from echelon_env.engine.lent_arrays import SPARE
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 
@@ -155,7 +155,7 @@ def test_memory_of_observations_that_are_gone_is_used_again(keep):
             gc.collect()
     assert len(addresses) <= keep + 1
     kept.clear()
-    assert len(battles.engine.observation_rows._free) == min(keep, SPARE)
+    assert len(battles.engine.observation_rows._arrays._free) == min(keep, SPARE)
 
 
 def test_observations_are_written_into_the_memory_of_an_allocator():
@@ -276,7 +276,7 @@ def test_kept_observations_do_not_keep_the_engine():
     np.testing.assert_array_equal(kept, before)
 
 
-@pytest.mark.parametrize("where", ["_Memory", "np.asarray"])
+@pytest.mark.parametrize("where", ["Memory", "LentArrays.take"])
 def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
     battles, twin = ControlledBattles("duel", 8), ControlledBattles("duel", 8)
     kept = battles.reset(range(8))
@@ -285,7 +285,7 @@ def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"echelon_env.engine.observation_rows.{where}", interrupt)
+    monkeypatch.setattr(f"echelon_env.engine.lent_arrays.{where}", interrupt)
     with pytest.raises(KeyboardInterrupt):
         battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))
     monkeypatch.undo()

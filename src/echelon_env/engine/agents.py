@@ -5,13 +5,15 @@ One kernel writes everything into one record array, so that no environment class
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.kernels import Row, entry_point, integer, kernel
+from echelon_env.engine.lent_arrays import LentArrays
 from echelon_env.engine.state import DRAW, STATISTICS, Outputs, State, record_dtype
 
 STATISTIC_NAMES = (
@@ -49,10 +51,7 @@ AGENT = record_dtype(
         ("outcome", "i8"),  # 1 for a win, 0 for a draw, -1 for a loss; 0 until the battle is over
         ("bad_actions", "i4"),  # non-finite entries in the last actions
         ("components", "f4", (len(REWARD_COMPONENTS),)),  # of the reward, means over the agent's mechs
-        ("reward", "f4"),  # their sum, in order
         ("reason", "i1"),  # an index into REASONS once the battle is over, else 0
-        ("terminated", "?"),  # in this decision
-        ("truncated", "?"),  # in this decision, never together with `terminated`
         ("present", "?"),  # whether the agent's episode goes on after this decision
         ("living", "?"),  # whether a mech is alive
         ("valid", "?"),  # True; environments change it for battles that an info does not cover
@@ -60,8 +59,32 @@ AGENT = record_dtype(
 )
 """The report about an agent."""
 
+FEWEST_LENT = 64
+"""Reports of the smallest array that callers get: smaller ones are copied faster than replaced."""
+
 ENDS, OVER = integer(0), integer(1)
 """What `report_agents` counts: agents whose episodes end in this decision, and battles that are over."""
+
+
+class Results(NamedTuple):
+    """Results of the agents of B battles, `a` in each, in a decision, apart from the report, as callers want them."""
+
+    rewards: NDArray[np.float32]
+    """(B, a): the sums of the reward's components, in order."""
+    terminated: NDArray[np.bool_]
+    """(B, a)"""
+    truncated: NDArray[np.bool_]
+    """(B, a), never together with `terminated`."""
+    done: NDArray[np.bool_]
+    """(B,): battles without an agent whose episode goes on."""
+    counts: NDArray[np.int64]
+    """(2,): see ENDS and OVER."""
+
+
+def allocate_results(battles: int, agents: int) -> Results:
+    """Zeros for the results of so many agents in each battle."""
+    rewards, terminated = np.zeros((battles, agents), np.float32), np.zeros((battles, agents), np.bool_)
+    return Results(rewards, terminated, terminated.copy(), np.zeros(battles, np.bool_), np.zeros(2, np.int64))
 
 
 class Agents:
@@ -75,35 +98,67 @@ class Agents:
         Number of agents a of a battle.
     """
 
+    _bound: tuple[Any, Any]
+
     def __init__(self, rows: NDArray[np.int64], count: int) -> None:
         self._rows = rows
         self.episodes = np.zeros((len(rows), count), EPISODE)
         """(B, a) EPISODE."""
-        self.done = np.zeros(len(rows), np.bool_)
-        """(B,) bool: battles without an agent whose episode goes on, as of the last report."""
+        self.results = allocate_results(len(rows), count)
+        """Those of the last report, which the next one overwrites."""
         self.ends = self.over = 0
         """Agents whose episodes ended in the decision of the last report, and battles that were over."""
-        self._counts = np.zeros(2, np.int64)
-        self._reports = np.zeros((len(rows), count, AGENT.itemsize), np.uint8)  # NumPy copies bytes faster than records
-        self._bound: tuple[Any, Any, Any] = None, None, None
-
-    def start(self, battles: NDArray[np.bool_]) -> None:
-        """Start the episodes of the agents of some battles (B,)."""
-        self.episodes[battles] = 0
-        self.episodes["present"][battles] = True
+        self._forget()
 
     def report(self, state: State, out: Outputs, max_cycles: int | None, counts: bool) -> NDArray[Any]:
         """A new array (B, a) AGENT about the battles of an engine, see `report_agents`."""
         if self._bound[0] is not state or self._bound[1] is not out:
-            reports = self._reports.view(AGENT)[..., 0]
-            write = report_agents.bind(state, out, self._rows, self.episodes, reports, self.done, self._counts)
-            self._bound = state, out, write
-        self._bound[2](NO_LIMIT if max_cycles is None else max_cycles, counts)
-        self.ends, self.over = self._counts.tolist()
-        return np.ndarray(self.episodes.shape, AGENT, self._reports.copy())
+            self._bound = state, out
+            self._bind = partial(report_agents.bind, state, out, self._rows, self.episodes, self.results)
+        if self._lends:
+            memory, reports = self._arrays.take()
+            memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
+        else:
+            self._memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
+            reports = np.ndarray(self.episodes.shape, AGENT, self._bytes.copy())  # faster than a copy of records
+        self.ends, self.over = self.results.counts.tolist()
+        return reports
+
+    def _forget(self) -> None:
+        """Have no arrays for reports, and be bound to no engine."""
+        self._arrays = LentArrays(partial(np.zeros, self.episodes.shape, AGENT))
+        self._lends = self.episodes.size >= FEWEST_LENT
+        if not self._lends:
+            self._memory, reports = self._arrays.take()
+            self._bytes = reports.view(np.uint8)
+        self._bound = None, None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_bound": (None, None, None)}  # a copy binds its own arrays
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name in ("_rows", "episodes", "results", "ends", "over")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._forget()
+
+
+@kernel
+def _set_statistics(agent: Row, counted: Row) -> None:
+    """Set the statistics to a mech's, in the order of STATISTIC_NAMES."""
+    agent.statistics[2] = counted.damage
+    agent.statistics[3] = counted.friendly_damage
+    agent.statistics[4] = counted.damage_taken
+    agent.statistics[5] = counted.kills
+    agent.statistics[6] = counted.assists
+    agent.statistics[7] = counted.paints
+    agent.statistics[8] = counted.interceptions
+    agent.statistics[9] = counted.falls
+    agent.statistics[10] = counted.shutdowns
+    agent.statistics[11] = counted.deaths
+    agent.statistics[12] = counted.bad_actions
 
 
 @kernel
@@ -136,14 +191,15 @@ def _report_battle(battle: Row, teams: Any, team: int, agent: Row) -> None:
 
 
 @kernel
-def _report_mechs(
-    state: State, out: Outputs, rows: Any, b: int, first: int, size: int, zero: float, agent: Row
-) -> None:  # fmt: skip
-    """Sums and means over an agent's mechs, those in `rows` from `first` on. The components' sums start at `zero`."""
-    agent.alive, agent.bad_actions, agent.valid = 0, 0, True
-    agent.statistics[:] = 0.0
-    agent.components[:] = zero
-    for i in range(first, first + size):
+def _report_mechs(state: State, out: Outputs, rows: Any, b: int, first: int, size: int, agent: Row) -> None:
+    """Sums and means over an agent's mechs, those in `rows` from `first` on."""
+    m = integer(rows[b, first])
+    agent.valid = True
+    agent.alive, agent.bad_actions = state.mechs[b, m].alive, state.mechs[b, m].bad_actions
+    _set_statistics(agent, state.statistics[b, m])
+    for k in range(agent.components.shape[0]):
+        agent.components[k] = out.components[b, m, k]
+    for i in range(first + 1, first + size):
         m = integer(rows[b, i])
         agent.alive += state.mechs[b, m].alive
         agent.bad_actions += state.mechs[b, m].bad_actions
@@ -151,25 +207,41 @@ def _report_mechs(
         for k in range(agent.components.shape[0]):
             agent.components[k] += out.components[b, m, k]
     agent.living = agent.alive > 0
-    for k in range(agent.components.shape[0]):
-        agent.components[k] = agent.components[k] / np.float32(size)
-    agent.reward = agent.components[0]
-    for k in range(1, agent.components.shape[0]):
-        agent.reward += agent.components[k]
+    if size > 1:
+        for k in range(agent.components.shape[0]):
+            agent.components[k] = agent.components[k] / np.float32(size)
 
 
 @kernel
-def _report_episode(battle: Row, episode: Row, agent: Row, max_cycles: int, counts: bool) -> None:
-    """Truncate the agent after `max_cycles` decisions, and count the decision if it does."""
-    if battle.step_count >= max_cycles and episode.present and not agent.terminated:
-        agent.truncated = True
+def _reward_of(agent: Row) -> Any:
+    """The sum of the reward's components, in order."""
+    reward = agent.components[0]
+    for k in range(1, agent.components.shape[0]):
+        reward += agent.components[k]
+    return reward
+
+
+@kernel
+def _report_episode(
+    battle: Row, episode: Row, agent: Row, results: Results, b: int, a: int, max_cycles: int, counts: bool
+) -> None:  # fmt: skip
+    """Truncate agent `a` of battle `b` after `max_cycles` decisions, and count the decision if `counts`."""
+    if battle.step_count == 0:
+        episode.total, episode.length, episode.present = 0.0, 0, True
+    if battle.step_count >= max_cycles and episode.present and not results.terminated[b, a]:
+        results.truncated[b, a] = True
+    ends = results.terminated[b, a] or results.truncated[b, a]
+    if ends:
+        results.counts[ENDS] += 1
     if counts:
-        if episode.present and battle.step_count > 0:  # 0: the battle has just started
+        if episode.present and battle.step_count > 0:
             episode.length += 1
-        episode.total += agent.reward
-        if agent.terminated or agent.truncated:
+        episode.total += results.rewards[b, a]
+        if ends:
             episode.present = False
     agent.present = episode.present
+    if agent.present:
+        results.done[b] = False
     agent.statistics[0], agent.statistics[1] = episode.total, episode.length
 
 
@@ -179,33 +251,27 @@ def report_agents(
     out: Outputs,
     rows: Any,
     episodes: Any,
+    results: Results,
     agents: Any,
-    done: Any,
-    counted: Any,
     max_cycles: int,
     counts: bool,
 ) -> None:
     """Write the reports about all agents, and follow their episodes.
 
     `rows` (B, n) int64 are the agents' mechs, `episodes` (B, a) EPISODE, `agents` (B, a) AGENT; n is a multiple of a.
-    `done` (B,) bool and `counted` (2,) int64 are written as `Agents` has them. `counts` tells whether a decision has
-    been taken since the last report. Battles that started after it have zeros in their outputs, and their agents'
-    episodes are as at the start.
+    `counts` tells whether a decision has been taken since the last report. The agents' episodes begin where a battle
+    has not taken one yet; it has zeros in its outputs.
     """
     size = rows.shape[1] // agents.shape[1]
-    zero = 0.0 if agents.shape[1] == 1 else -0.0  # -0.0 + -0.0 is -0.0: a mech's components keep their signs
-    counted[ENDS], counted[OVER] = 0, 0
+    results.counts[ENDS], results.counts[OVER] = 0, 0
     for b in range(agents.shape[0]):
-        counted[OVER] += state.battles[b].over
-        done[b] = True
+        results.counts[OVER] += state.battles[b].over
+        results.done[b] = True
         for a in range(agents.shape[1]):
             first = integer(rows[b, a * size])
             agent = agents[b, a]
             _report_battle(state.battles[b], state.teams[b], integer(state.mechs[b, first].team), agent)
-            _report_mechs(state, out, rows, b, a * size, size, zero, agent)
-            agent.terminated, agent.truncated = out.terminated[b, first], out.truncated[b, first]
-            _report_episode(state.battles[b], episodes[b, a], agent, max_cycles, counts)
-            if agent.terminated or agent.truncated:
-                counted[ENDS] += 1
-            if agent.present:
-                done[b] = False
+            _report_mechs(state, out, rows, b, a * size, size, agent)
+            results.rewards[b, a] = _reward_of(agent)
+            results.terminated[b, a], results.truncated[b, a] = out.terminated[b, first], out.truncated[b, first]
+            _report_episode(state.battles[b], episodes[b, a], agent, results, b, a, max_cycles, counts)

@@ -383,5 +383,6 @@ class BattleEngine(BattleResults):
         self._starter.bind(self.tables, self.state, self.out)
         self._global_states.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        self._bind_writer = partial(step_range.bind, self.tables, self.state, self.actions, self.out, self._turn)
+        writing = self.tables, self.state, self.actions, self.out, self._turn, self.observation_rows.places
+        self._bind_writer = partial(step_range.bind, *writing)
         self._bound = self.tables, self.state, self.out

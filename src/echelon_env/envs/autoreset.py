@@ -164,11 +164,10 @@ class AutoresetBattles:
         if self._any_done:
             self._start_next()
         report = self._report(self._all, counts=True)
-        agents = report.agents
-        rewards, terminated = agents["reward"].copy(), agents["terminated"].copy()
-        truncated = agents["truncated"].copy()
+        results = self._agents.results
+        rewards, terminated, truncated = results.rewards.copy(), results.terminated.copy(), results.truncated.copy()
         if self._agents.ends:
-            self._done = self._agents.done.copy()
+            self._done = results.done.copy()
             self._any_done = bool(self._done.any())
         final = None
         if self._any_done and self.mode == AutoresetMode.SAME_STEP:
@@ -210,13 +209,12 @@ class AutoresetBattles:
         seed. `map_seeds` are those of the maps, or None where they follow from the seeds.
         """
         battle_seeds, chosen_maps = [0] * len(seeds), [0] * len(seeds)
-        for b in np.flatnonzero(mask).tolist():
+        for b in mask.nonzero()[0].tolist():
             episode, chosen = int(episodes[b]), None if map_seeds is None else map_seeds[b]
             battle_seeds[b] = episode_seed(seeds[b], episode)
             chosen_maps[b] = map_seed(seeds[b], episode, self._regenerate) if chosen is None else chosen
         self.battles.start(battle_seeds, mask, map_seeds=chosen_maps, restart=restart)
         self._seeds, self._episodes = seeds, episodes
-        self._agents.start(mask)
         self._done = self._done & ~mask
         self._any_done = bool(self._done.any())
 
