@@ -192,8 +192,10 @@ def _cycle(env: Any, scripts: Mapping[str, Iterator[NDArray[np.float32]]]) -> No
 def replays(batch: Recording, single: Recording, player: Player) -> dict[str, tuple[Recording, Replay]]:
     """Every API with what it plays: a recording of several battles, or of one."""
     resets = player == "random"
-    apart = {ENGINE: (batch, engine_replay(batch)), BETWEEN: (batch, thinking_replay(batch, player))}
-    return ({} if resets else apart) | {
+    engine: dict[str, tuple[Recording, Replay]] = {}
+    if not resets:
+        engine = {ENGINE: (batch, engine_replay(batch)), BETWEEN: (batch, thinking_replay(batch, player))}
+    return engine | {
         ENGINE_WITH_RESETS: (batch, engine_replay(batch, resets=True)),
         BATCH_ENV: (batch, batch_replay(batch)), VECTOR_ENV: (batch, vector_replay(batch)),
         SINGLE_ENV: (single, single_replay(single, resets)), PARALLEL_ENV: (single, parallel_replay(single, resets)),

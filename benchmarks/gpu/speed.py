@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -63,24 +63,22 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
         trainer.collect()
         trainer.train()
         count = alternatives(setting, 1, ITERATIONS)
-        collecting = updating = collecting_in_turn = 0.0
-        for _ in range(count):
-            times = [setting.clock()]
-            with in_turn(trainer.model):
-                trainer.collect()
-            times.append(setting.clock())
-            for half in (trainer.collect, trainer.train):
-                half()
-                times.append(setting.clock())
-            collecting_in_turn += (times[1] - times[0]) / count
-            collecting += (times[2] - times[1]) / count
-            updating += (times[3] - times[2]) / count
-        whole = collecting + updating
+        collecting, updating = {False: 0.0, True: 0.0}, 0.0  # by whether opponents decide in turn
+        for number in range(count):
+            for turns in (number % 2 == 0, number % 2 == 1):
+                started = setting.clock()
+                with in_turn(trainer.model) if turns else nullcontext():
+                    trainer.collect()
+                collecting[turns] += (setting.clock() - started) / count
+            started = setting.clock()
+            trainer.train()
+            updating += (setting.clock() - started) / count
+        whole = collecting[False] + updating
         numbers = {
             "samples/s": trainer.samples / whole,
-            "collecting, s": collecting,
+            "collecting, s": collecting[False],
             "update, s": updating,
-            "collecting, opponents in turn, s": collecting_in_turn,
+            "collecting, opponents in turn, s": collecting[True],
             **shares(setting, trainer),
         }
         if not setting.small:

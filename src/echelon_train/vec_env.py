@@ -182,11 +182,11 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def begin_opponent(self) -> None:
         """Let the opponent decide in another thread, while the caller finds the actions of the next step.
 
-        The results are the same. An opponent does so if it is given by name, or has an attribute `thread_safe` that is
-        true; none does in self-play.
+        The results are the same. An opponent does so if it is given by name, or has an attribute `may_act_in_thread`
+        that is true; none does in self-play. See `ControlledBattles.begin_policies`.
         """
         named = isinstance(self._given_opponent, (str, Mapping, Opponents))
-        if (named or getattr(self._opponent, "thread_safe", False)) and not self._self_play:
+        if (named or getattr(self._opponent, "may_act_in_thread", False)) and not self._self_play:
             self.battles.begin_policies()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:

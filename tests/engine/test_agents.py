@@ -12,11 +12,12 @@ from echelon_env.engine.state import DRAW
 from echelon_env.layout.actions import ACTION_DIM
 
 CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)
-BATTLES, MECHS = 3, 10
+BATTLES, MECHS = 7, 10
+SEEDS = range(4, 4 + BATTLES)
 R, L = map(EPISODE_STATISTICS.index, "rl")
 TEAM = np.tile(np.arange(5, 10), (BATTLES, 1))
 ALL = np.tile(np.arange(MECHS), (BATTLES, 1))
-PILOTS = np.array([[3], [7], [0]])
+PILOTS = np.array([[3], [7], [0], [0], [9], [5], [1]])
 CASES = pytest.mark.parametrize(("rows", "count"), [(ALL, MECHS), (TEAM, 1), (PILOTS, 1)], ids=["all", "team", "pilot"])
 
 
@@ -72,7 +73,7 @@ def state_over(engine):
 @CASES
 def test_reports_are_sums_over_the_agents_mechs(rows, count):
     engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(rows, count), np.random.default_rng(3)
-    engine.reset([4, 5, 6])
+    engine.reset(SEEDS)
     assert agents.report(engine.state, engine.out, None, counts=False)["present"].all()
     returns = np.zeros((BATTLES, count))
     summed = set(STATISTIC_NAMES) - {"bad_actions"}
@@ -103,7 +104,7 @@ def test_reports_are_sums_over_the_agents_mechs(rows, count):
 
 def test_episodes_are_followed_and_start_again():
     engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
-    engine.reset([4, 5, 6])
+    engine.reset(SEEDS)
     agents.report(engine.state, engine.out, 7, counts=False)
     for decision in range(1, 8):
         fight(engine, noise)
@@ -111,8 +112,8 @@ def test_episodes_are_followed_and_start_again():
         assert agents.results.truncated.any() == (decision == 7)
     again = agents.report(engine.state, engine.out, 7, counts=False)
     np.testing.assert_array_equal(again["statistics"], report["statistics"])
-    mask = np.array([False, True, False])
-    engine.reset([0, 9, 0], mask)
+    mask = np.arange(BATTLES) == 1
+    engine.reset(SEEDS, mask)
     started = agents.report(engine.state, engine.out, 7, counts=True)  # no decision has been taken in battle 1
     assert started["present"].all(axis=1).tolist() == mask.tolist()
     assert not started["statistics"][1].any()
@@ -121,7 +122,7 @@ def test_episodes_are_followed_and_start_again():
 
 def test_reports_are_new_arrays_and_copies_are_independent():
     engine = BattleEngine(CONFIG, BATTLES)
-    engine.reset([4, 5, 6])
+    engine.reset(SEEDS)
     agents = Agents(ALL, MECHS)
     first = agents.report(engine.state, engine.out, None, counts=True)
     kept = first.copy()
@@ -131,3 +132,29 @@ def test_reports_are_new_arrays_and_copies_are_independent():
     assert first.tobytes() == kept.tobytes() != report.tobytes()
     for each in copies:
         assert each.report(engine.state, engine.out, None, counts=True).tobytes() == report.tobytes()
+
+
+@CASES
+def test_every_field_is_written(rows, count):
+    """Also where the memory holds what others have written."""
+    engine, agents = BattleEngine(CONFIG, BATTLES), Agents(rows, count)
+    engine.reset(SEEDS)
+    clean = copy.deepcopy(agents)
+    agents.report(engine.state, engine.out, None, counts=False)
+    for memory in (agents._memory, *agents._arrays._free):
+        memory._array.view(np.uint8)[:] = 0xA5
+    report, expected = (each.report(engine.state, engine.out, None, counts=False) for each in (agents, clean))
+    for name in report.dtype.names:
+        if not name.startswith("gap_"):
+            assert report[name].tobytes() == expected[name].tobytes(), name
+
+
+def test_a_missing_report_before_the_first_decision_does_not_continue_the_last_episode():
+    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
+    for _ in range(2):
+        engine.reset(SEEDS)
+        for length in (1.0, 2.0):
+            fight(engine, noise)
+            report = agents.report(engine.state, engine.out, None, counts=True)
+            assert (report["statistics"][..., L] == length).all()
+            agents.report(engine.state, engine.out, None, counts=False)

@@ -270,6 +270,20 @@ def test_an_error_of_a_call_is_raised_at_its_end(is_open):
     workers.close()
 
 
+def test_an_end_can_be_waited_for_again():
+    workers, done = Workers(2), []
+    for _ in range(20):
+        end = workers.begin(lambda: done.append(None))
+        end()
+        end()
+    assert len(done) == 20
+    workers.close()
+    end = workers.begin(lambda: done.append(None))
+    end()
+    end()
+    assert len(done) == 21
+
+
 class InterruptedLock:
     """A lock whose second wait is interrupted, after `then` is set."""
 

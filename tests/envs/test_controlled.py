@@ -315,11 +315,25 @@ def test_policies_that_begin_to_act_earlier_act_alike():
         actions = rng.uniform(-1, 1, (6, 1, ACTION_DIM)).astype(np.float32)
         battles.begin_policies()
         if t == 20:
-            with pytest.raises(RuntimeError, match=re.escape("call advance() before state_arrays()")):
-                battles.state_arrays()
+            battles.begin_policies()  # it makes no difference
+            for wrong, where in (
+                (battles.state_arrays, "before state_arrays()"),
+                (lambda: battles.reset(range(6), np.arange(6) > 2), "before some battles start"),
+                (lambda: copy.deepcopy(battles), "before a copy"),
+                (lambda: pickle.dumps(battles), "before a copy"),
+            ):
+                with pytest.raises(RuntimeError, match=re.escape(f"take the step, or reset all battles, {where}")):
+                    wrong()
         for one, other in zip(battles.step(actions), twin.step(actions), strict=True):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(battles.engine.actions, twin.engine.actions)
+    state = twin.state_arrays()
+    battles.begin_policies()
+    damaged = {name: np.full_like(array, 77) if "opponent" in name else array for name, array in state.items()}
+    with pytest.raises(ValueError, match="seed: expected 0, got 77"):
+        battles.restore_arrays(damaged)
+    for one, other in zip(battles.step(actions), twin.step(actions), strict=True):
+        np.testing.assert_array_equal(one, other)
     state = twin.state_arrays()
     battles.begin_policies()
     np.testing.assert_array_equal(battles.restore_arrays(state), twin.observations)
@@ -334,9 +348,10 @@ def test_policies_that_begin_to_act_earlier_act_alike():
 
     broken = ControlledBattles("skirmish", 2, opponent=Broken())
     observations = broken.reset([1, 2])
-    broken.begin_policies()
-    with pytest.raises(KeyError, match="nothing to do"):
-        broken.step(np.zeros((*observations.shape[:2], ACTION_DIM), np.float32))
+    for _ in range(2):
+        broken.begin_policies()
+        with pytest.raises(KeyError, match="nothing to do"):
+            broken.step(np.zeros((*observations.shape[:2], ACTION_DIM), np.float32))
 
 
 def test_the_side_cannot_change_to_a_team_of_another_size():

@@ -28,10 +28,10 @@ def sitting(observations: np.ndarray) -> np.ndarray:
     return np.zeros((len(observations), ACTION_DIM), np.float32)
 
 
-class ThreadSafe(FunctionPolicy):
+class Apart(FunctionPolicy):
     """A policy that says that it may act in another thread."""
 
-    thread_safe = True
+    may_act_in_thread = True
 
     def __init__(self) -> None:
         super().__init__(lambda observations: np.tanh(observations[:, :ACTION_DIM]))
@@ -303,8 +303,8 @@ def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
 
 @pytest.mark.parametrize(
     ("arguments", "begins"),
-    [({}, True), ({"self_play": 1}, False), ({"opponent": sitting}, False), ({"opponent": ThreadSafe()}, True)],
-    ids=["named", "self-play", "function", "thread safe"],
+    [({}, True), ({"self_play": 1}, False), ({"opponent": sitting}, False), ({"opponent": Apart()}, True)],
+    ids=["named", "self-play", "function", "says that it may"],
 )
 def test_an_opponent_may_decide_in_another_thread(arguments, begins, monkeypatch):
     """With the same results, over the ends of battles."""

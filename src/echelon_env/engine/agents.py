@@ -60,14 +60,14 @@ AGENT = record_dtype(
 """The report about an agent."""
 
 FEWEST_LENT = 64
-"""Reports of the smallest array that callers get: smaller ones are copied faster than replaced."""
+"""Agents of the smallest reports that are lent: smaller ones are copied faster than replaced."""
 
 ENDS, OVER = integer(0), integer(1)
 """What `report_agents` counts: agents whose episodes end in this decision, and battles that are over."""
 
 
 class Results(NamedTuple):
-    """Results of the agents of B battles, `a` in each, in a decision, apart from the report, as callers want them."""
+    """What environments return about the agents of B battles, `a` in each, besides the report."""
 
     rewards: NDArray[np.float32]
     """(B, a): the sums of the reward's components, in order."""
@@ -108,41 +108,35 @@ class Agents:
         """Those of the last report, which the next one overwrites."""
         self.ends = self.over = 0
         """Agents whose episodes ended in the decision of the last report, and battles that were over."""
-        self._forget()
+        self._allocate()
 
     def report(self, state: State, out: Outputs, max_cycles: int | None, counts: bool) -> NDArray[Any]:
         """A new array (B, a) AGENT about the battles of an engine, see `report_agents`."""
         if self._bound[0] is not state or self._bound[1] is not out:
             self._bound = state, out
             self._bind = partial(report_agents.bind, state, out, self._rows, self.episodes, self.results)
-        if self._lends:
-            memory, reports = self._arrays.take()
-            memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
-        else:
-            self._memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
-            reports = np.ndarray(self.episodes.shape, AGENT, self._bytes.copy())  # faster than a copy of records
+        memory, reports = self._arrays.take() if self._lends else (self._memory, None)
+        memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
         self.ends, self.over = self.results.counts.tolist()
+        if reports is None:
+            reports = np.ndarray(self.episodes.shape, AGENT, self._bytes.copy())  # faster than a copy of records
         return reports
 
-    def _forget(self) -> None:
-        """Have no arrays for reports, and be bound to no engine."""
+    def _allocate(self) -> None:
+        """Have memory for reports that no kernel is bound to."""
         self._arrays = LentArrays(partial(np.zeros, self.episodes.shape, AGENT))
         self._lends = self.episodes.size >= FEWEST_LENT
-        if not self._lends:
-            self._memory, reports = self._arrays.take()
-            self._bytes = reports.view(np.uint8)
+        self._memory, reports = self._arrays.take()
+        self._bytes = reports.view(np.uint8)
         self._bound = None, None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name in ("_rows", "episodes", "results", "ends", "over")
-        }
+        kept = "_rows", "episodes", "results", "ends", "over"
+        return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
-        self._forget()
+        self._allocate()
 
 
 @kernel
@@ -225,8 +219,12 @@ def _reward_of(agent: Row) -> Any:
 def _report_episode(
     battle: Row, episode: Row, agent: Row, results: Results, b: int, a: int, max_cycles: int, counts: bool
 ) -> None:  # fmt: skip
-    """Truncate agent `a` of battle `b` after `max_cycles` decisions, and count the decision if `counts`."""
-    if battle.step_count == 0:
+    """Follow the episode of agent `a` of battle `b`: its beginning, the decision if `counts`, and its end.
+
+    It begins with the battle, also where the report before the first decision is missing. It is truncated after
+    `max_cycles` decisions.
+    """
+    if battle.step_count == 0 or (counts and battle.step_count == 1):
         episode.total, episode.length, episode.present = 0.0, 0, True
     if battle.step_count >= max_cycles and episode.present and not results.terminated[b, a]:
         results.truncated[b, a] = True
@@ -259,8 +257,7 @@ def report_agents(
     """Write the reports about all agents, and follow their episodes.
 
     `rows` (B, n) int64 are the agents' mechs, `episodes` (B, a) EPISODE, `agents` (B, a) AGENT; n is a multiple of a.
-    `counts` tells whether a decision has been taken since the last report. The agents' episodes begin where a battle
-    has not taken one yet; it has zeros in its outputs.
+    `counts` tells whether a decision has been taken since the last report, in battles that have not just started.
     """
     size = rows.shape[1] // agents.shape[1]
     results.counts[ENDS], results.counts[OVER] = 0, 0

@@ -67,7 +67,7 @@ class Memory:
 
     def lend(self) -> NDArray[Any]:
         """An array in this memory. The owner has the memory back when nothing refers to the array any more."""
-        array = np.frombuffer(self._buffer, self._dtype)  # of a memoryview: parts of it refer to it
+        array = np.frombuffer(self._buffer, self._dtype)  # not a view of `_array`, to which its parts would refer
         self._watch = weakref.ref(array, self._release)
         return array.reshape(self._shape)
 

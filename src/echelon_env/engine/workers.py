@@ -51,7 +51,7 @@ class Workers:
         """Have another thread call a function.
 
         Returns a function that waits for the call's end, and makes the call itself if no thread has begun it. It raises
-        the call's exception.
+        the call's exception. A process must not be forked before it has returned.
         """
         left: Iterator[Arguments] = iter([()])
         share = _Share(function, left)
@@ -167,12 +167,13 @@ class _Share:
 
     def end(self) -> BaseException | None:
         """Wait until it is done, and return the exception; if no thread has begun, keep all from it."""
-        if not self._taken.acquire(blocking=False):
-            while not self._done:
-                try:
-                    self._running.acquire()
-                except KeyboardInterrupt as error:  # the caller's; the other thread still works
-                    self._error = error
+        if self._taken.acquire(blocking=False):
+            self._done = True
+        while not self._done:
+            try:
+                self._running.acquire()
+            except KeyboardInterrupt as error:  # the caller's; the other thread still works
+                self._error = error
         return self._error
 
 

@@ -112,7 +112,7 @@ class ControlledBattles:
         rows = self._assigned.places.size
         self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
         self._workers = Workers(2)
-        self._wait_for_policies: Callable[[], None] | None = None  # while they act in another thread
+        self._policies_end: Callable[[], None] | None = None  # waits for those that have begun to act
 
     def reset(
         self,
@@ -140,9 +140,14 @@ class ControlledBattles:
         map_seeds: ArrayLike | None = None,
         restart: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Start new battles as `reset` does, and return nothing."""
-        self._end_policies()
+        """Start new battles as `reset` does, and return nothing.
+
+        Raises RuntimeError between `begin_policies` and `advance`, unless all battles start.
+        """
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
+        if not chosen.all():
+            self._check_policies("before some battles start")
+        self._forget_policies()
         assigned = self._assigned
         if side is not None:
             sides = np.where(chosen, check_sides(side, self.num_battles), assigned.side)
@@ -171,17 +176,21 @@ class ControlledBattles:
     def advance(self, actions: NDArray[np.float32]) -> None:
         """Take a decision as `step` does, with actions (B, n, A) float32 that have been checked. Returns nothing."""
         self.engine.actions[self._assigned.own.index] = actions
-        if not self._end_policies():
+        if self._policies_end is None:
             self._act_all()
+        else:
+            self._forget_policies()
         self.engine.advance()
 
     def begin_policies(self) -> None:
         """Let the policies act in another thread, while the caller finds the learner's actions for the same decision.
 
-        `advance` waits for them, and raises their exceptions. The results are the same. What a policy writes must
-        belong to it alone.
+        `advance` waits for them, and raises their exceptions. The results are the same, if the policies use nothing
+        that the caller changes meanwhile, such as the global random numbers of NumPy or torch. They act once, however
+        often this is called. Until `advance` these battles cannot be copied, nor their process be forked.
         """
-        self._wait_for_policies = self._workers.begin(self._act_all)
+        if self._policies_end is None:
+            self._policies_end = self._workers.begin(self._act_all)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -195,8 +204,7 @@ class ControlledBattles:
         Raises `NotResetError` before the first reset, `ConfigError` for a policy that is not `Resumable`, and
         RuntimeError between `begin_policies` and `advance`.
         """
-        if self._wait_for_policies is not None:
-            raise RuntimeError("the policies have begun to act: call advance() before state_arrays()")
+        self._check_policies("before state_arrays()")
         arrays = {"side": self._assigned.side.copy(), "pilot": np.array([self._pilot], np.int64)}
         arrays |= named("engine", engine_arrays(self.engine))
         for role, policy in self._players.items():
@@ -218,6 +226,7 @@ class ControlledBattles:
         self._end_policies()
         for role, player in players.items():
             deepcopy(player).restore_arrays(*states[role])  # raises any error before a change
+        self._forget_policies()
         restore_engine(self.engine, part_of(arrays, "engine"))
         for role, player in players.items():
             player.restore_arrays(*states[role])
@@ -326,13 +335,25 @@ class ControlledBattles:
             )
         return assigned
 
-    def _end_policies(self) -> bool:
-        """Wait for policies that have begun to act in another thread. Returns whether they had."""
-        if self._wait_for_policies is None:
-            return False
-        wait, self._wait_for_policies = self._wait_for_policies, None
-        wait()
-        return True
+    def _check_policies(self, when: str) -> None:
+        if self._policies_end is not None:
+            raise RuntimeError(f"the policies have begun to act: take the step, or reset all battles, {when}")
+
+    def _end_policies(self) -> None:
+        """Wait for policies that have begun to act."""
+        if self._policies_end is not None:
+            self._policies_end()
+
+    def _forget_policies(self) -> None:
+        """Wait for policies that have begun to act. They act again for the next decision."""
+        try:
+            self._end_policies()
+        finally:
+            self._policies_end = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._check_policies("before a copy")
+        return self.__dict__
 
     def _act_all(self) -> None:
         """Write the policies' actions into the engine's."""

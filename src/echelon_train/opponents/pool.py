@@ -110,8 +110,8 @@ class OpponentPool:
         return tuple(self._names)
 
     @property
-    def thread_safe(self) -> bool:
-        """Whether it may act while another thread uses torch: scripted levels may, policies draw torch's numbers."""
+    def may_act_in_thread(self) -> bool:
+        """Whether it uses nothing that the learner changes: scripted levels do not, policies draw torch's numbers."""
         return not self._batches
 
     def reset(self, mask: NDArray[np.bool_]) -> None:

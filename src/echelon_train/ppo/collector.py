@@ -64,6 +64,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         super().set_env(env, force_reset)
         if not hasattr(self, "rollout_buffer") or self.rollout_buffer.state_rows != self._state_rows():
             self._allocate()
+        self._prepare_env()
 
     def set_teacher(self, teacher: Teacher | None) -> None:
         """Label the observations of later rollouts with a teacher's actions, for the kickstart loss; None: no longer.
@@ -246,10 +247,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """Allocate the recurrent states and the buffer for the environment's rows."""
         lstm = self.policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
-        on_gpu, env_type = self.device.type == "cuda", type(self.env)  # a wrapper has these methods, but not its type
-        if on_gpu and hasattr(env_type, "pin_memory"):
-            self.env.pin_memory()
-        self._opponent_at_once = on_gpu and hasattr(env_type, "begin_opponent")
+        self._prepare_env()
         self._critic_lstm = self.policy.lstm_critic is not None
         self._staging = Staging(self.device)
         self._last_lstm_states = recurrent_states(tuple(zeros.clone() for _ in range(4 if self._critic_lstm else 2)))
@@ -269,6 +267,16 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             self.policy.dense,
             self._state_rows(),
         )
+
+    def _prepare_env(self) -> None:
+        """On a GPU: let the environment write into page-locked memory, and its opponent decide with the learner.
+
+        Only for the type that has these methods. A wrapper, which passes on calls of others, may change observations.
+        """
+        on_gpu, env_type = self.device.type == "cuda", type(self.env)
+        if on_gpu and hasattr(env_type, "pin_memory"):
+            self.env.pin_memory()
+        self._opponent_at_once = on_gpu and hasattr(env_type, "begin_opponent")
 
     def _state_rows(self) -> int:
         """The environment's `state_rows`; 1 if the policy does not share states, or if the environment is wrapped."""

@@ -2,6 +2,7 @@ import os
 
 import pytest
 import torch
+from stable_baselines3.common.vec_env import VecCheckNan
 
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, lstm
@@ -211,6 +212,37 @@ def test_observations_of_battles_arrive_whole(device, monkeypatch):
         expected, *_ = twin.step(model.policy.environment_actions(actions[step]).cpu().numpy())
     for each in (env, twin):
         each.close()
+
+
+def test_a_rollout_that_was_interrupted_is_followed_by_the_same_one(monkeypatch):
+    """The opponent, who had begun to decide, decides once."""
+    models = []
+    for at_once in (False, True):
+        env = BattleVecEnv("duel-open", 3, opponent="novice@reaction_delay=0.2", maps=2, seed=5)
+        model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, steps=8)
+        model._opponent_at_once = at_once
+        collect(model)
+        with monkeypatch.context() as patch:
+            patch.setattr(BattlePolicy, "forward", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                model.collect_rollouts(env, model._init_callback(None), model.rollout_buffer, model.n_steps)
+        model.set_random_seed(7)
+        model.collect_rollouts(env, model._init_callback(None), model.rollout_buffer, model.n_steps)
+        models.append(model)
+    one, other = (model.rollout_buffer.observations for model in models)
+    assert torch.equal(one, other)
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_another_environment_may_have_no_opponent():
+    model = make_model(BattleVecEnv("duel-open", 3, maps=2), policy=BattlePolicy, policy_kwargs={"network": NETWORK})
+    model._opponent_at_once = True
+    model.set_env(VecCheckNan(BattleVecEnv("duel-open", 3, maps=2)))
+    assert not model._opponent_at_once
+    collect(model)
 
 
 @pytest.mark.cuda
