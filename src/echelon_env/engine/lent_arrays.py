@@ -1,4 +1,4 @@
-"""Arrays that callers may keep: the memory of those that nobody keeps is used again.
+"""Arrays that callers may keep. The memory of an array is used again when nothing refers to it any more.
 
 New memory, which no cache holds, costs as much as a copy.
 """
