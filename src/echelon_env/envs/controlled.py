@@ -17,12 +17,12 @@ from echelon_env.config.opponent import Opponents
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
+from echelon_env.engine.ahead import Ahead
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.engine.state import BLUE, DRAW, RED
-from echelon_env.engine.workers import Workers
 from echelon_env.envs.assignment import POLICY_ROLES, Assignment, Control, check_sides
 from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
 from echelon_env.opponents.policy import check_resumable, close_policy
@@ -111,8 +111,7 @@ class ControlledBattles:
         self.engine.observation_rows.set_places(self._assigned.places)
         rows = self._assigned.places.size
         self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
-        self._workers = Workers(2)
-        self._policies_end: Callable[[], None] | None = None  # waits for those that have begun to act
+        self._acting = Ahead("the policies have begun to act: take the step, or reset all battles")
 
     def reset(
         self,
@@ -146,8 +145,8 @@ class ControlledBattles:
         """
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
         if not chosen.all():
-            self._check_policies("before some battles start")
-        self._forget_policies()
+            self._acting.check("before some battles start")
+        self._acting.forget()
         assigned = self._assigned
         if side is not None:
             sides = np.where(chosen, check_sides(side, self.num_battles), assigned.side)
@@ -176,10 +175,7 @@ class ControlledBattles:
     def advance(self, actions: NDArray[np.float32]) -> None:
         """Take a decision as `step` does, with actions (B, n, A) float32 that have been checked. Returns nothing."""
         self.engine.actions[self._assigned.own.index] = actions
-        if self._policies_end is None:
-            self._act_all()
-        else:
-            self._forget_policies()
+        self._acting.finish(self._act_all)
         self.engine.advance()
 
     def begin_policies(self) -> None:
@@ -189,8 +185,7 @@ class ControlledBattles:
         that the caller changes meanwhile, such as the global random numbers of NumPy or torch. They act once, however
         often this is called. Until `advance` these battles cannot be copied, nor their process be forked.
         """
-        if self._policies_end is None:
-            self._policies_end = self._workers.begin(self._act_all)
+        self._acting.begin(self._act_all)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -204,7 +199,7 @@ class ControlledBattles:
         Raises `NotResetError` before the first reset, `ConfigError` for a policy that is not `Resumable`, and
         RuntimeError between `begin_policies` and `advance`.
         """
-        self._check_policies("before state_arrays()")
+        self._acting.check("before state_arrays()")
         arrays = {"side": self._assigned.side.copy(), "pilot": np.array([self._pilot], np.int64)}
         arrays |= named("engine", engine_arrays(self.engine))
         for role, policy in self._players.items():
@@ -223,10 +218,10 @@ class ControlledBattles:
         assigned = self._assign(check_sides(own["side"], self.num_battles))
         states = {role: (part_of(arrays, role), assigned.others[role].numbers.size) for role in self._players}
         players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
-        self._end_policies()
+        self._acting.wait()
         for role, player in players.items():
             deepcopy(player).restore_arrays(*states[role])  # raises any error before a change
-        self._forget_policies()
+        self._acting.forget()
         restore_engine(self.engine, part_of(arrays, "engine"))
         for role, player in players.items():
             player.restore_arrays(*states[role])
@@ -321,7 +316,7 @@ class ControlledBattles:
 
     def close(self) -> None:
         """Stop the threads of the engine and of the policies that were given by name."""
-        self._workers.close()
+        self._acting.close()
         self.engine.close()
         for role in self._named:
             close_policy(self._players[role])
@@ -334,26 +329,6 @@ class ControlledBattles:
                 f"side: expected teams of {self.num_controlled} mechs, as at the start, got {count}", "side"
             )
         return assigned
-
-    def _check_policies(self, when: str) -> None:
-        if self._policies_end is not None:
-            raise RuntimeError(f"the policies have begun to act: take the step, or reset all battles, {when}")
-
-    def _end_policies(self) -> None:
-        """Wait for policies that have begun to act."""
-        if self._policies_end is not None:
-            self._policies_end()
-
-    def _forget_policies(self) -> None:
-        """Wait for policies that have begun to act. They act again for the next decision."""
-        try:
-            self._end_policies()
-        finally:
-            self._policies_end = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        self._check_policies("before a copy")
-        return self.__dict__
 
     def _act_all(self) -> None:
         """Write the policies' actions into the engine's."""
