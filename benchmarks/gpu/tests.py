@@ -28,7 +28,7 @@ def tests(setting: Setting) -> None:
 def files() -> list[Path]:
     """The files with such tests."""
     found = sorted((ROOT / "tests").rglob("test_*.py"))
-    return [file for file in found if "\n@pytest.mark.cuda\n" in file.read_text(encoding="utf-8")]
+    return [file for file in found if "pytest.mark.cuda" in file.read_text(encoding="utf-8")]
 
 
 def results(file: Path, seconds: float) -> list[Entry]:

@@ -143,7 +143,8 @@ class TestParts:
     def test_the_files_with_tests_of_gpus_are_found(self):
         found = cuda_tests.files()
         assert [file.name for file in found] == [
-            "test_pool.py", "test_distributions.py", "test_cuda.py", "test_processes.py",
+            "test_policy_batch.py", "test_pool.py", "test_distributions.py", "test_cuda.py", "test_cuda_graphs.py",
+            "test_processes.py",
         ]  # fmt: skip
 
     def test_a_run_without_metrics_has_no_curve_and_no_rate(self, tmp_path):

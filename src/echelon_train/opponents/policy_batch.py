@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,11 +20,18 @@ from echelon_train.policy.encoders import SetEncoder
 from echelon_train.policy.lstm import lstm_step
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
+from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.observations import Staging
 from echelon_train.threads import torch_threads
 
 SLOT_COST = 2
 """Fixed cost of a slot, in units of one battle: its weights are copied and read."""
+
+RECORDED_SLOTS = 16
+"""Slots, where decisions are recorded, of a single policy that plays all battles."""
+
+RECORDED_STEP = 8
+"""Where decisions are recorded, the number of slots is a multiple of this."""
 
 Floats = NDArray[np.float32]
 
@@ -31,8 +39,9 @@ Floats = NDArray[np.float32]
 class StackedPolicies:
     """Policies that act at once, each on its own rows.
 
-    Their weights are stacked, and the computation of one policy is mapped over the stack (`torch.func.vmap`). So there
-    are as many operations as for a single policy, and with few rows it is the number of operations that takes time.
+    Their weights are stacked in slots, and the computation of one policy is mapped over the stack (`torch.func.vmap`).
+    So there are as many operations as for a single policy, and with few rows it is the number of operations that takes
+    time.
 
     Parameters
     ----------
@@ -45,24 +54,37 @@ class StackedPolicies:
     def __init__(self, network: NetworkConfig, device: torch.device | str = "cpu") -> None:
         self.network = network
         self.device = torch.device(device)
-        self._skeleton = _Step(build_policy(network, 0)).to("meta")
+        policy = build_policy(network, 0)
+        self._kinds = {name: (tensor.shape, tensor.dtype) for name, tensor in _actor_weights(policy).items()}
+        self._skeleton = _Step(policy).to("meta")
         self._weights: dict[str, Tensor] = {}
         self._mapped = vmap(self._step)
 
-    def set_slots(self, policies: Sequence[BattlePolicy]) -> None:
-        """Choose the policy of every slot. A policy may have several slots. Copies the weights.
+    def allocate(self, slots: int) -> None:
+        """Make a number of slots, with zeros for weights."""
+        self._weights = {
+            name: torch.zeros(slots, *shape, dtype=dtype, device=self.device)
+            for name, (shape, dtype) in self._kinds.items()
+        }
 
-        Raises ValueError for no policy, and for a policy of another shape.
-        """
-        if not policies:
-            raise ValueError("expected at least one policy")
-        if any(policy.network != self.network for policy in policies):
-            raise ValueError(f"expected policies of the shape {self.network}")
-        states = {id(policy): _actor_weights(policy) for policy in policies}
-        slots = [states[id(policy)] for policy in policies]
-        self._weights = {name: torch.stack([slot[name] for slot in slots]).to(self.device) for name in slots[0]}
+    def load(self, slot: int, policy: BattlePolicy) -> None:
+        """Copy a policy's weights into a slot. Raises ValueError for a policy of another shape."""
+        if policy.network != self.network:
+            raise ValueError(f"expected a policy of the shape {self.network}, got {policy.network}")
+        for name, tensor in _actor_weights(policy).items():
+            self._weights[name][slot] = tensor
 
-    @torch.inference_mode()
+    def parameters(self) -> list[nn.Parameter]:
+        """None that are trained."""
+        return []
+
+    def buffers(self) -> list[Tensor]:
+        """The stacked weights."""
+        return list(self._weights.values())
+
+    def recorded_settings(self) -> None:
+        """Nothing else changes."""
+
     def act(self, observations: Tensor, state: LstmState, starts: Tensor, noise: Tensor) -> tuple[Tensor, LstmState]:
         """Sampled actions (L, n, A) for L slots of n rows, and the next recurrent states.
 
@@ -127,25 +149,48 @@ class PolicyBatch:
     """Policies of one shape in the battles that they play.
 
     The battles of a policy are put into slots of equal length, so that all slots act at once. Slots are padded with
-    empty places, which compute the last row once more.
+    empty places, whose results are not used.
+
+    On a GPU the kernels of a decision are recorded in a CUDA graph, which needs the same number and length of slots
+    whichever policies play: there slots are short, some are unused, and a policy keeps its own where it can.
+
+    Parameters
+    ----------
+    network
+        Shape of the policies.
+    battles, team
+        Number of battles B, and of mechs that a policy controls in each.
+    device
+        Device of the policies.
+    recorded
+        Whether decisions are recorded; by default on CUDA. On the CPU they are then only laid out so.
     """
 
-    def __init__(self, network: NetworkConfig, battles: int, team: int, device: torch.device) -> None:
-        self._team, self._rows = team, battles * team
-        self.state = torch.zeros(2, self._rows, network.width, device=device)
-        """Hidden and cell state (2, R, units)."""
+    def __init__(
+        self, network: NetworkConfig, battles: int, team: int, device: torch.device, recorded: bool | None = None
+    ) -> None:
+        self._battles, self._team = battles, team
+        self._recorded = device.type == "cuda" if recorded is None else recorded
+        self._state = torch.zeros(2, battles * team + 1, network.width, device=device)  # the last row: empty places'
         self._stacked = StackedPolicies(network, device)
+        self._compute = Graphed(self._act, self._stacked) if self._recorded else self._act
         self._staging = Staging(device)
-        self._slots: list[BattlePolicy] = []
-        self._index = torch.zeros(0, 0, dtype=torch.int64)
+        self._slots: list[BattlePolicy | None] = []  # whose weights each has
+        self._index = torch.zeros(0, 0, dtype=torch.int64, device=device)  # (L, n): the row of every place
+        self._own = np.zeros(0, np.int64)  # rows of the batch
+
+    @property
+    def state(self) -> Tensor:
+        """Hidden and cell state (2, R, units), a view."""
+        return self._state[:, :-1]
 
     def forget(self, mask: NDArray[np.bool_]) -> None:
         """Clear the recurrent state of the rows that the mask (R,) selects."""
-        self.state[:, torch.from_numpy(mask).to(self.state.device)] = 0.0
+        self._state.index_fill_(1, torch.from_numpy(np.flatnonzero(mask)).to(self._state.device), 0.0)
 
     def renew(self) -> None:
         """Copy the policies' weights again at the next `arrange`."""
-        self._slots = []
+        self._slots = [None] * len(self._slots)
 
     def arrange(self, policies: Sequence[BattlePolicy | None]) -> None:
         """Put the battles (B,) into slots. None marks a battle of another batch."""
@@ -153,37 +198,56 @@ class PolicyBatch:
         for battle, policy in enumerate(policies):
             if policy is not None:
                 battles.setdefault(policy, []).append(battle)
-        length = slot_length([len(own) for own in battles.values()])
-        slots = [(each, own[i : i + length]) for each, own in battles.items() for i in range(0, len(own), length)]
-        # an empty place has an index past the last battle
-        places = np.full((len(slots), length), self._rows // self._team)
-        for place, (_, own) in zip(places, slots, strict=True):
-            place[: len(own)] = own
+        counts = [len(own) for own in battles.values()]
+        length = -(-self._battles // RECORDED_SLOTS) if self._recorded else slot_length(counts)
+        parts = [(each, own[i : i + length]) for each, own in battles.items() for i in range(0, len(own), length)]
+        chosen = self._load([policy for policy, _ in parts])
+        places = np.full((len(self._slots), length), self._battles)
+        for slot, (_, own) in zip(chosen, parts, strict=True):
+            places[slot, : len(own)] = own
         rows = places[:, :, None] * self._team + np.arange(self._team)
-        self._index = torch.from_numpy(np.minimum(rows, self._rows).reshape(len(slots), length * self._team))
-        chosen = [policy for policy, _ in slots]
-        if chosen and chosen != self._slots:
-            self._stacked.set_slots(chosen)
-        self._slots = chosen
+        rows = np.minimum(rows, self._battles * self._team).reshape(len(places), length * self._team)
+        self._index = torch.from_numpy(rows).to(self._state.device)
+        self._own = rows[rows < self._battles * self._team]
+
+    def _load(self, policies: Sequence[BattlePolicy]) -> list[int]:
+        """A slot for each of the policies, with its weights."""
+        wanted = len(policies)
+        if self._recorded:  # never fewer than before: every number is recorded
+            wanted = max(len(self._slots), RECORDED_STEP * -(-wanted // RECORDED_STEP))
+        if wanted != len(self._slots):
+            self._stacked.allocate(wanted)
+            self._slots = [None] * wanted
+        playing = set(policies)
+        self._slots = [each if each in playing else None for each in self._slots]  # others may change meanwhile
+        chosen = kept_places(self._slots, policies) if self._recorded else list(range(wanted))
+        for slot, policy in zip(chosen, policies, strict=True):
+            if self._slots[slot] is not policy:
+                self._stacked.load(slot, policy)
+                self._slots[slot] = policy
+        return chosen
 
     def act(self, observations: Floats, actions: Floats) -> None:
         """Write the actions of the batch's rows into `actions` (R, A), given all rows' observations (R, D)."""
-        if not self._slots:
+        if not len(self._own):
             return
-        index, device = self._index, self.state.device
-        noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # belongs to the row, whichever slot it is in
-        inside = index < self._rows
-        seen = self._staging.to_device(torch.from_numpy(np.ascontiguousarray(observations, np.float32)))
-        assert isinstance(seen, Tensor)
-        places = index.clamp_max(self._rows - 1).to(device)
-        there, state = seen[places], self.state[:, places]
-        with torch_threads(1):
-            acted, after = self._stacked.act(
-                there, (state[0], state[1]), torch.zeros(index.shape, device=device), noise
-            )
-        rows = index[inside]
-        self.state[:, rows.to(device)] = torch.stack(after)[:, inside.to(device)]
-        actions[rows.numpy()] = acted.cpu()[inside].numpy()
+        noise = torch.randn(len(observations) + 1, RAW_DIM)  # belongs to the row, whichever slot it is in
+        seen = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
+        given = self._staging.to_device({"seen": seen, "noise": noise})
+        assert isinstance(given, dict)
+        with torch.inference_mode(), torch_threads(1):
+            acted, after = self._compute(given["seen"], self._state, self._index, given["noise"])
+            acted = acted.cpu().numpy()
+        self._state.copy_(after)
+        actions[self._own] = acted[self._own]
+
+    def _act(self, seen: Tensor, state: Tensor, index: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Actions (R + 1, A) and the next states (2, R + 1, units): those of the slots' rows `index` (L, n)."""
+        there, before = seen[index.clamp_max(len(seen) - 1)], state[:, index]
+        starts = torch.zeros(index.shape, device=index.device)
+        acted, after = self._stacked.act(there, (before[0], before[1]), starts, noise[index])
+        actions = acted.new_zeros(len(noise), acted.shape[2]).index_copy(0, index.flatten(), acted.flatten(0, 1))
+        return actions, state.index_copy(1, index.flatten(), torch.stack(after).flatten(1, 2))
 
 
 def slot_length(battles: Sequence[int]) -> int:
@@ -193,3 +257,13 @@ def slot_length(battles: Sequence[int]) -> int:
         return sum(-(-count // length) for count in battles) * (length + SLOT_COST)
 
     return min(range(1, max(battles, default=1) + 1), key=cost)
+
+
+def kept_places(present: Sequence[object], wanted: Sequence[object]) -> list[int]:
+    """Different places for all that is wanted: those that it has at present, where possible. There must be enough."""
+    free: dict[int, list[int]] = {}  # places by what they have
+    for place, each in enumerate(present):
+        free.setdefault(id(each), []).append(place)
+    chosen = [free[id(each)].pop(0) if free.get(id(each)) else None for each in wanted]
+    others = itertools.chain.from_iterable(free.values())
+    return [next(others) if place is None else place for place in chosen]

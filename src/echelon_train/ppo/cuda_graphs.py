@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
-
-from echelon_train.policy.sequences import SequencePolicy
 
 WARM_UP = 3
 """Calls before the recording, in which torch chooses kernels and makes tables."""
@@ -28,6 +26,23 @@ class Recording(NamedTuple):
     replay: Callable[[], object]
 
 
+class Recordable(Protocol):
+    """What a recorded function uses: a dense policy, or several."""
+
+    @property
+    def device(self) -> torch.device:
+        """The device of all tensors."""
+
+    def parameters(self) -> Iterable[Tensor]:
+        """Tensors that may have gradients."""
+
+    def buffers(self) -> Iterable[Tensor]:
+        """Other tensors."""
+
+    def recorded_settings(self) -> Hashable:
+        """What may change and is no tensor, and the kernels depend on."""
+
+
 class Graphed:
     """A function of tensors and of constants, recorded once for each shape of the tensors and value of the constants.
 
@@ -39,13 +54,13 @@ class Graphed:
     function
         The function. Its arguments and results are tensors, tuples and dicts of them, and hashable constants.
     policy
-        The dense policy that it uses. Where its tensors or `recorded_settings` have changed, it is recorded again.
+        The policies that it uses. Where their tensors or `recorded_settings` have changed, it is recorded again.
     gradients
         Whether it computes gradients of the policy's parameters. Otherwise it is recorded, and replayed, where
         gradients are disabled, and is called where they are not.
     """
 
-    def __init__(self, function: Callable[..., Any], policy: SequencePolicy, gradients: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], policy: Recordable, gradients: bool = False) -> None:
         self._function, self._policy, self._gradients = function, policy, gradients
         self._parameters: list[Tensor] = []
         self._weights: list[Tensor] = []

@@ -2,14 +2,24 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
-from echelon_train.opponents.policy_batch import StackedPolicies
+from echelon_train.opponents.policy_batch import (
+    RECORDED_SLOTS,
+    RECORDED_STEP,
+    PolicyBatch,
+    StackedPolicies,
+    kept_places,
+)
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
+from train.ppo.test_cuda_graphs import OnDevice
 
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}
 ROWS = 6
@@ -41,14 +51,21 @@ def policies_of(network):
     return made
 
 
+def stacked_of(network, policies):
+    stacked = StackedPolicies(network)
+    stacked.allocate(len(policies))
+    for slot, policy in enumerate(policies):
+        stacked.load(slot, policy)
+    return stacked
+
+
 @pytest.mark.parametrize(
     "network", VARIANTS, ids=lambda each: f"{each.encoder}-{each.critic}-{each.auxiliary}-{each.memory}"
 )
 def test_every_slot_acts_as_its_policy(network):
     first, second = policies_of(network)
-    stacked = StackedPolicies(network)
     slots = [first, second, second]
-    stacked.set_slots(slots)
+    stacked = stacked_of(network, slots)
     seen, state, starts, noise = moments(1)
     actions, (hidden, cell) = stacked.act(seen, state, starts, noise)
     for slot, policy in enumerate(slots):
@@ -61,13 +78,12 @@ def test_every_slot_acts_as_its_policy(network):
         torch.testing.assert_close(hidden[slot][living], after[0][0][living], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(cell[slot][living], after[1][0][living], rtol=1e-5, atol=1e-5)
     assert not torch.equal(actions[0], actions[1])
-    assert actions.is_inference() and hidden.is_inference() and cell.is_inference()
+    assert not any(each.requires_grad for each in (actions, hidden, cell))
 
 
 def test_slots_are_copies():
     (policy,) = policies_of(VARIANTS[0])[:1]
-    stacked = StackedPolicies(VARIANTS[0])
-    stacked.set_slots([policy])
+    stacked = stacked_of(VARIANTS[0], [policy])
     seen, state, starts, noise = (
         each[:1] if isinstance(each, torch.Tensor) else (each[0][:1], each[1][:1]) for each in moments(1)
     )
@@ -75,13 +91,89 @@ def test_slots_are_copies():
     with torch.no_grad():
         policy.action_net.bias.add_(1.0)
     torch.testing.assert_close(stacked.act(seen, state, starts, noise)[0], before, rtol=0, atol=0)
-    stacked.set_slots([policy])
+    stacked.load(0, policy)
     assert not torch.equal(stacked.act(seen, state, starts, noise)[0], before)
 
 
-def test_no_policies_and_other_shapes_are_refused():
-    stacked = StackedPolicies(VARIANTS[0])
-    with pytest.raises(ValueError, match="at least one"):
-        stacked.set_slots([])
+def test_other_shapes_are_refused():
+    stacked = stacked_of(VARIANTS[0], policies_of(VARIANTS[0]))
     with pytest.raises(ValueError, match="of the shape"):
-        stacked.set_slots([build_policy(VARIANTS[1], 0)])
+        stacked.load(0, build_policy(VARIANTS[1], 0))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+@pytest.mark.parametrize("network", VARIANTS[:2], ids=["sets", "sets-normalised"])
+def test_recorded_decisions_are_the_same(network, device, monkeypatch):
+    """While battles end, and others begin against other policies, some of them against a player of another batch."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    battles, team = 40, 2
+    policies = [*policies_of(network), *policies_of(network), None]
+    batches = [
+        PolicyBatch(network, battles, team, torch.device("cpu")),
+        PolicyBatch(network, battles, team, torch.device(device), recorded=True),
+    ]
+    rng = np.random.default_rng(0)
+    played = rng.integers(len(policies), size=battles)
+    for step in range(6):
+        ended = rng.random(battles) < 0.2
+        played[ended] = rng.integers(len(policies), size=ended.sum())
+        if step == 3:
+            played[:] = 1
+        seen = rng.random((battles * team, OBSERVATION_DIM)).astype(np.float32)
+        if step == 4:
+            with torch.no_grad():
+                policies[1].action_net.bias.add_(0.5)
+        actions = []
+        for batch in batches:
+            batch.arrange([policies[each] for each in played])
+            if step == 4:
+                batch.renew()
+                batch.arrange([policies[each] for each in played])
+            batch.forget(np.repeat(ended, team))
+            torch.manual_seed(step)
+            written = np.full((battles * team, 27), 7.0, np.float32)
+            batch.act(seen, written)
+            actions.append(written)
+        np.testing.assert_allclose(*actions, rtol=1e-4, atol=1e-4 if device == "cpu" else 1e-3)
+        others = np.repeat(played == len(policies) - 1, team)
+        assert (actions[0][others] == 7.0).all() and (abs(actions[0][~others]) <= 1.0).all()
+        states = [batch.state.cpu()[:, torch.from_numpy(~others)] for batch in batches]
+        torch.testing.assert_close(*states, rtol=1e-4, atol=1e-4 if device == "cpu" else 1e-3)
+    assert len(batches[1]._compute._recordings) == 1
+    slots = len(batches[1]._slots)
+    assert slots % RECORDED_STEP == 0 and RECORDED_SLOTS <= slots <= RECORDED_SLOTS + len(policies) + RECORDED_STEP
+
+
+def test_a_policy_that_changes_while_it_plays_no_battle_is_copied_again():
+    network = VARIANTS[0]
+    first, second = policies_of(network)
+    batch = PolicyBatch(network, 4, 1, torch.device("cpu"), recorded=True)
+    batch.arrange([first] * 4)
+    batch.arrange([second] * 4)
+    with torch.no_grad():
+        first.action_net.bias.add_(1.0)
+    batch.arrange([second, first, second, second])
+    (bias,) = (each for name, each in batch._stacked._weights.items() if name.endswith("action_net.bias"))
+    assert bias[batch._slots.index(first)].equal(first.action_net.bias)
+
+
+@pytest.mark.parametrize("network", VARIANTS[:2], ids=["sets", "sets-normalised"])
+def test_a_recorded_decision_does_not_wait_for_the_gpu(network):
+    """On the device "meta" nothing can be read, and no operation gets a tensor of the CPU."""
+    batch = PolicyBatch(network, 40, 2, torch.device("meta"), recorded=True)
+    batch.arrange([policies_of(network)[0]] * 40)
+    arguments = torch.zeros(80, OBSERVATION_DIM), batch._state, batch._index, torch.zeros(81, RAW_DIM)
+    arguments = [each.to("meta") for each in arguments]
+    with torch.inference_mode():
+        batch._act(*arguments)  # makes the tables
+        with OnDevice():
+            batch._act(*arguments)
+
+
+@given(st.lists(st.sampled_from("abc-"), min_size=9, max_size=12), st.lists(st.sampled_from("abcd"), max_size=9))
+def test_what_is_wanted_keeps_its_places(present, wanted):
+    places = kept_places(present, wanted)
+    assert len(set(places)) == len(wanted)
+    for each in set(wanted):
+        own = [present[place] for place, name in zip(places, wanted, strict=True) if name == each]
+        assert own.count(each) == min(present.count(each), wanted.count(each))

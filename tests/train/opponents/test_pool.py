@@ -1,6 +1,7 @@
 """Every battle has its own opponent from its beginning to its end."""
 
 import copy
+import functools
 from collections import Counter
 
 import numpy as np
@@ -13,7 +14,8 @@ from echelon_env import opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.train import battle_config
-from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
+from echelon_train.opponents import pool as pool_module
+from echelon_train.opponents.policy_batch import SLOT_COST, PolicyBatch, slot_length
 from echelon_train.opponents.pool import NAME_BYTES, OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
@@ -73,8 +75,13 @@ def play(env, steps, seed=0):
         env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
 
 
-def test_each_battle_is_played_by_its_opponent_alone():
-    pool = Watched(CONFIG, Turns("ann", "novice", "bob", "ann", "cid", "expert", "bob"), load, seed=4)
+@pytest.mark.parametrize("device", ["cpu", "recorded", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    if device == "recorded":
+        monkeypatch.setattr(pool_module, "PolicyBatch", functools.partial(PolicyBatch, recorded=True))
+    turns = Turns("ann", "novice", "bob", "ann", "cid", "expert", "bob")
+    pool = Watched(CONFIG, turns, load, seed=4, device="cuda" if device == "cuda" else "cpu")
     env = env_with(pool, 6)
     env.reset()
     play(env, 40)
@@ -108,7 +115,8 @@ def test_each_battle_is_played_by_its_opponent_alone():
                     )
                     expected = environment_actions(distribution.sample(noise[NETWORKS[name]][own])).numpy()
                 state[name][:, own] = torch.cat(after)
-            np.testing.assert_allclose(actions[mine], expected, rtol=1e-4, atol=1e-4)
+            close = 1e-3 if device == "cuda" else 1e-4
+            np.testing.assert_allclose(actions[mine], expected, rtol=close, atol=close)
             acted[name] += 1
     assert set(acted) == {*NETWORKS, *scripted}
     assert sum(event == "reset" for event, *_ in pool.log) > 3
