@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -14,8 +15,8 @@ from benchmarks.gpu.setting import Setting, alternatives, products
 from benchmarks.gpu.training import Trainer, config_of
 from benchmarks.training import Stopwatch
 
-ITERATIONS = 3
-"""That are timed together, after one that warms up."""
+ITERATIONS = 5
+"""That are timed, after one that warms up: medians of them count."""
 PARTS = (
     "copying observations", "policy", "opponents", "engine", "rest of collecting", "minibatches", "gradients",
     "optimizer", "rest of the update",
@@ -63,22 +64,17 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
         trainer.collect()
         trainer.train()
         count = alternatives(setting, 1, ITERATIONS)
-        collecting, updating = {False: 0.0, True: 0.0}, 0.0  # by whether opponents decide in turn
-        for number in range(count):
-            for turns in (number % 2 == 0, number % 2 == 1):
+        seconds: dict[str, list[float]] = {"collecting, s": [], "update, s": []}
+        for _ in range(count):
+            for name, half in zip(seconds, (trainer.collect, trainer.train), strict=True):
                 started = setting.clock()
-                with in_turn(trainer.model) if turns else nullcontext():
-                    trainer.collect()
-                collecting[turns] += (setting.clock() - started) / count
-            started = setting.clock()
-            trainer.train()
-            updating += (setting.clock() - started) / count
-        whole = collecting[False] + updating
+                half()
+                seconds[name].append(setting.clock() - started)
+        medians = {name: statistics.median(taken) for name, taken in seconds.items()}
+        whole = sum(medians.values())
         numbers = {
             "samples/s": trainer.samples / whole,
-            "collecting, s": collecting[False],
-            "update, s": updating,
-            "collecting, opponents in turn, s": collecting[True],
+            **medians,
             **shares(setting, trainer),
         }
         if not setting.small:
@@ -91,7 +87,7 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
 
 
 def shares(setting: Setting, trainer: Trainer) -> dict[str, float]:
-    """Percent of an iteration by part. The GPU and the opponents are waited for, so parts do not overlap."""
+    """Percent of an iteration by part. The GPU is waited for after every part, so parts do not overlap."""
     with timed(trainer.model, setting.clock) as watch:
         trainer.collect()
         watch.lap("rest of collecting")
@@ -99,11 +95,6 @@ def shares(setting: Setting, trainer: Trainer) -> dict[str, float]:
         watch.lap("rest of the update")
     whole = sum(watch.seconds.values())
     return {f"{name}, %": 100 * watch.seconds[name] / whole for name in PARTS}
-
-
-def in_turn(model: Any) -> Any:
-    """Let opponents decide after the learner, as without a GPU, and not meanwhile."""
-    return mock.patch.object(model, "_opponent_at_once", False)
 
 
 @contextmanager
@@ -122,7 +113,6 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
         (model.policy.optimizer, "step", update, "optimizer"),
     ]
     with ExitStack() as stack:
-        stack.enter_context(in_turn(model))
         for owner, name, before, within in patches:
             stack.enter_context(mock.patch.object(owner, name, watch.around(getattr(owner, name), before, within)))
         yield watch

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
-from echelon_env.config.opponent import SELF, Opponents
+from echelon_env.config.opponent import SELF
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
@@ -178,16 +178,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         """Start new battles in all rows. Returns `Observations`, float32."""
         self._start_battles(np.ones(self.num_battles, np.bool_))
         return self._observations()
-
-    def begin_opponent(self) -> None:
-        """Let the opponent decide in another thread, while the caller finds the actions of the next step.
-
-        The results are the same. An opponent does so if it is given by name, or has an attribute `may_act_in_thread`
-        that is true; none does in self-play. See `ControlledBattles.begin_policies`.
-        """
-        named = isinstance(self._given_opponent, (str, Mapping, Opponents))
-        if (named or getattr(self._opponent, "may_act_in_thread", False)) and not self._self_play:
-            self.battles.begin_policies()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
         """Set the actions (rows, A) of the next step."""

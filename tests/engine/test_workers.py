@@ -224,66 +224,6 @@ def test_threads_end_with_what_owns_them():
         assert not thread.is_alive()
 
 
-def test_a_call_that_has_begun_goes_on_meanwhile():
-    workers, reached, go, done = Workers(2), threading.Event(), threading.Event(), []
-
-    def call():
-        reached.set()
-        assert go.wait(60)
-        done.append(threading.current_thread())
-
-    end = workers.begin(call)
-    assert reached.wait(60)  # the caller is here, and the call has begun
-    go.set()
-    end()
-    assert len(done) == 1
-    assert done[0] is not threading.current_thread()
-    workers.close()
-
-
-def test_the_caller_makes_a_call_that_no_thread_has_begun():
-    workers, busy, go, done = Workers(2), threading.Event(), threading.Event(), []
-
-    def block():
-        busy.set()
-        assert go.wait(60)
-
-    blocked = workers.begin(block)
-    assert busy.wait(60)
-    workers.begin(lambda: done.append(threading.current_thread()))()
-    go.set()
-    blocked()
-    assert done == [threading.current_thread()]
-    workers.close()
-    workers.begin(lambda: done.append(None))()  # there are no threads any more
-    assert done == [threading.current_thread(), None]
-
-
-@pytest.mark.parametrize("is_open", [True, False])
-def test_an_error_of_a_call_is_raised_at_its_end(is_open):
-    workers = Workers(2)
-    if not is_open:
-        workers.close()
-    end = workers.begin(lambda: {}["missing"])
-    with pytest.raises(KeyError, match="missing"):
-        end()
-    workers.close()
-
-
-def test_an_end_can_be_waited_for_again():
-    workers, done = Workers(2), []
-    for _ in range(20):
-        end = workers.begin(lambda: done.append(None))
-        end()
-        end()
-    assert len(done) == 20
-    workers.close()
-    end = workers.begin(lambda: done.append(None))
-    end()
-    end()
-    assert len(done) == 21
-
-
 class InterruptedLock:
     """A lock whose second wait is interrupted, after `then` is set."""
 

@@ -2,7 +2,6 @@ import copy
 import gc
 import itertools
 import pickle
-import re
 import threading
 import weakref
 from collections import deque
@@ -291,67 +290,6 @@ def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
     monkeypatch.undo()
     np.testing.assert_array_equal(battles.reset(range(8)), twin.reset(range(8)))
     np.testing.assert_array_equal(kept, before)
-
-
-class Broken:
-    """A policy that cannot act."""
-
-    def reset(self, mask):
-        pass
-
-    def act(self, observations):
-        raise KeyError("nothing to do")
-
-
-def test_policies_that_begin_to_act_earlier_act_alike():
-    """Also if battles start again, or are restored, in between; an error is raised by the step."""
-    settings = {"control": "pilot", "opponent": "novice@reaction_delay=0.2", "teammate": {"novice": 1, "expert": 1}}
-    battles, twin = (ControlledBattles("skirmish", 6, **settings) for _ in range(2))
-    battles.reset(range(6))
-    twin.reset(range(6))
-    threads = threading.active_count()
-    rng = np.random.default_rng(0)
-    for t in range(40):
-        actions = rng.uniform(-1, 1, (6, 1, ACTION_DIM)).astype(np.float32)
-        battles.begin_policies()
-        if t == 20:
-            battles.begin_policies()  # it makes no difference
-            for wrong, where in (
-                (battles.state_arrays, "before state_arrays()"),
-                (lambda: battles.reset(range(6), np.arange(6) > 2), "before some battles start"),
-                (lambda: copy.deepcopy(battles), "before a copy"),
-                (lambda: pickle.dumps(battles), "before a copy"),
-            ):
-                with pytest.raises(RuntimeError, match=re.escape(f"take the step, or reset all battles, {where}")):
-                    wrong()
-        for one, other in zip(battles.step(actions), twin.step(actions), strict=True):
-            np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(battles.engine.actions, twin.engine.actions)
-    state = twin.state_arrays()
-    battles.begin_policies()
-    damaged = {name: np.full_like(array, 77) if "opponent" in name else array for name, array in state.items()}
-    with pytest.raises(ValueError, match="seed: expected 0, got 77"):
-        battles.restore_arrays(damaged)
-    for one, other in zip(battles.step(actions), twin.step(actions), strict=True):
-        np.testing.assert_array_equal(one, other)
-    state = twin.state_arrays()
-    battles.begin_policies()
-    np.testing.assert_array_equal(battles.restore_arrays(state), twin.observations)
-    for one, other in zip(battles.step(actions), twin.step(actions), strict=True):
-        np.testing.assert_array_equal(one, other)
-    battles.begin_policies()
-    np.testing.assert_array_equal(battles.reset(range(6, 12)), twin.reset(range(6, 12)))
-    assert play(battles, 5, range(3, 9))[-1][0].tobytes() == play(twin, 5, range(3, 9))[-1][0].tobytes()
-    assert threading.active_count() > threads
-    battles.close()
-    assert threading.active_count() == threads
-
-    broken = ControlledBattles("skirmish", 2, opponent=Broken())
-    observations = broken.reset([1, 2])
-    for _ in range(2):
-        broken.begin_policies()
-        with pytest.raises(KeyError, match="nothing to do"):
-            broken.step(np.zeros((*observations.shape[:2], ACTION_DIM), np.float32))
 
 
 def test_the_side_cannot_change_to_a_team_of_another_size():

@@ -14,7 +14,6 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, training_map_seed, training_seed
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import STREAMS, Clock, Self, state_streams
-from echelon_env.opponents import FunctionPolicy
 from echelon_train import battle_config
 from echelon_train.vec_env import BattleVecEnv, learner_side
 from train.small import small_battle
@@ -22,19 +21,6 @@ from train.small import small_battle
 
 def random_actions(env: BattleVecEnv, steps: int) -> np.ndarray:
     return np.random.default_rng(1).uniform(-1, 1, (steps, env.num_envs, ACTION_DIM)).astype(np.float32)
-
-
-def sitting(observations: np.ndarray) -> np.ndarray:
-    return np.zeros((len(observations), ACTION_DIM), np.float32)
-
-
-class Apart(FunctionPolicy):
-    """A policy that says that it may act in another thread."""
-
-    may_act_in_thread = True
-
-    def __init__(self) -> None:
-        super().__init__(lambda observations: np.tanh(observations[:, :ACTION_DIM]))
 
 
 def test_shapes_and_types():
@@ -299,28 +285,6 @@ def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
         env.close()
         assert len({*threading.enumerate()} - before) == left  # who made a policy closes it
     given.close()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "begins"),
-    [({}, True), ({"self_play": 1}, False), ({"opponent": sitting}, False), ({"opponent": Apart()}, True)],
-    ids=["named", "self-play", "function", "says that it may"],
-)
-def test_an_opponent_may_decide_in_another_thread(arguments, begins, monkeypatch):
-    """With the same results, over the ends of battles."""
-    config = small_battle("skirmish", max_steps=6)
-    env, plain = (BattleVecEnv(config, 3, **{"opponent": "novice", "num_threads": 2} | arguments) for _ in range(2))
-    begun: list[bool] = []
-    begin = env.battles.begin_policies
-    monkeypatch.setattr(env.battles, "begin_policies", lambda: (begun.append(True), begin()))
-    np.testing.assert_array_equal(env.reset(), plain.reset())
-    for actions in random_actions(env, 15):
-        env.begin_opponent()
-        for one, other in zip(env.step(actions)[:3], plain.step(actions)[:3], strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert len(begun) == (15 if begins else 0)
-    env.close()
-    plain.close()
 
 
 @pytest.mark.parametrize("self_play", [0, 2])

@@ -47,26 +47,6 @@ class Workers:
         for error in filter(None, errors):
             raise error
 
-    def begin(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Have another thread call a function.
-
-        Returns a function that waits for the call's end, and makes the call itself if no thread has begun it. It raises
-        the call's exception. A process must not be forked before it has returned.
-        """
-        left: Iterator[Arguments] = iter([()])
-        share = _Share(function, left)
-        if self._open:
-            self._start(1)
-            self._shares.put(share)
-
-        def end() -> None:
-            error = share.end()
-            if error is not None:
-                raise error
-            _work(function, left)
-
-        return end
-
     def close(self) -> None:
         """Stop the other threads. Later calls run in the caller's thread."""
         self._open, threads = False, self._threads
@@ -167,13 +147,12 @@ class _Share:
 
     def end(self) -> BaseException | None:
         """Wait until it is done, and return the exception; if no thread has begun, keep all from it."""
-        if self._taken.acquire(blocking=False):
-            self._done = True
-        while not self._done:
-            try:
-                self._running.acquire()
-            except KeyboardInterrupt as error:  # the caller's; the other thread still works
-                self._error = error
+        if not self._taken.acquire(blocking=False):
+            while not self._done:
+                try:
+                    self._running.acquire()
+                except KeyboardInterrupt as error:  # the caller's; the other thread still works
+                    self._error = error
         return self._error
 
 

@@ -17,7 +17,6 @@ from echelon_env.config.opponent import Opponents
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
-from echelon_env.engine.ahead import Ahead
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
@@ -111,7 +110,6 @@ class ControlledBattles:
         self.engine.observation_rows.set_places(self._assigned.places)
         rows = self._assigned.places.size
         self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
-        self._acting = Ahead("the policies have begun to act: take the step, or reset all battles")
 
     def reset(
         self,
@@ -139,14 +137,8 @@ class ControlledBattles:
         map_seeds: ArrayLike | None = None,
         restart: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Start new battles as `reset` does, and return nothing.
-
-        Raises RuntimeError between `begin_policies` and `advance`, unless all battles start.
-        """
+        """Start new battles as `reset` does, and return nothing."""
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
-        if not chosen.all():
-            self._acting.check("before some battles start")
-        self._acting.forget()
         assigned = self._assigned
         if side is not None:
             sides = np.where(chosen, check_sides(side, self.num_battles), assigned.side)
@@ -175,17 +167,9 @@ class ControlledBattles:
     def advance(self, actions: NDArray[np.float32]) -> None:
         """Take a decision as `step` does, with actions (B, n, A) float32 that have been checked. Returns nothing."""
         self.engine.actions[self._assigned.own.index] = actions
-        self._acting.finish(self._act_all)
+        for role, policy in self._players.items():
+            self._act(role, policy)
         self.engine.advance()
-
-    def begin_policies(self) -> None:
-        """Let the policies act in another thread, while the caller finds the learner's actions for the same decision.
-
-        `advance` waits for them, and raises their exceptions. The results are the same, if the policies use nothing
-        that the caller changes meanwhile, such as the global random numbers of NumPy or torch. They act once, however
-        often this is called. Until `advance` these battles cannot be copied, nor their process be forked.
-        """
-        self._acting.begin(self._act_all)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
@@ -196,10 +180,8 @@ class ControlledBattles:
 
         Plain arrays of numbers or booleans by name, without records and objects, which any file format can hold.
 
-        Raises `NotResetError` before the first reset, `ConfigError` for a policy that is not `Resumable`, and
-        RuntimeError between `begin_policies` and `advance`.
+        Raises `NotResetError` before the first reset, and `ConfigError` for a policy that is not `Resumable`.
         """
-        self._acting.check("before state_arrays()")
         arrays = {"side": self._assigned.side.copy(), "pilot": np.array([self._pilot], np.int64)}
         arrays |= named("engine", engine_arrays(self.engine))
         for role, policy in self._players.items():
@@ -218,10 +200,8 @@ class ControlledBattles:
         assigned = self._assign(check_sides(own["side"], self.num_battles))
         states = {role: (part_of(arrays, role), assigned.others[role].numbers.size) for role in self._players}
         players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
-        self._acting.wait()
         for role, player in players.items():
             deepcopy(player).restore_arrays(*states[role])  # raises any error before a change
-        self._acting.forget()
         restore_engine(self.engine, part_of(arrays, "engine"))
         for role, player in players.items():
             player.restore_arrays(*states[role])
@@ -316,7 +296,6 @@ class ControlledBattles:
 
     def close(self) -> None:
         """Stop the threads of the engine and of the policies that were given by name."""
-        self._acting.close()
         self.engine.close()
         for role in self._named:
             close_policy(self._players[role])
@@ -329,11 +308,6 @@ class ControlledBattles:
                 f"side: expected teams of {self.num_controlled} mechs, as at the start, got {count}", "side"
             )
         return assigned
-
-    def _act_all(self) -> None:
-        """Write the policies' actions into the engine's."""
-        for role, policy in self._players.items():
-            self._act(role, policy)
 
     def _act(self, role: str, policy: Policy) -> None:
         rows = self._assigned.others[role]

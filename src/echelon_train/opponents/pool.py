@@ -109,11 +109,6 @@ class OpponentPool:
         """The opponent of each battle (B,)."""
         return tuple(self._names)
 
-    @property
-    def may_act_in_thread(self) -> bool:
-        """Whether it uses nothing that the learner changes: scripted levels do not, policies draw torch's numbers."""
-        return not self._batches
-
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Draw new opponents for the battles that the mask (R,) selects: all rows of a battle, or none.
 

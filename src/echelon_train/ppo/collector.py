@@ -48,7 +48,6 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     _last_lstm_states: RNNStates
     _critic_lstm: bool
     _staging: Staging
-    _opponent_at_once: bool
     before_rollout: Callable[[], object]
     stopping: bool
     teacher: Teacher | None
@@ -127,8 +126,6 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         buffer.has_labels = teacher is not None  # a schedule may begin to rise between this and the update
         truncations: list[Truncation] = []
         for n_steps in range(buffer.num_steps):
-            if self._opponent_at_once:
-                env.begin_opponent()
             buffer.store_states(n_steps, state_tensors(self._last_lstm_states, self._critic_lstm))
             observations, starts = self._on_device(self._last_obs), self._starts()
             with torch.no_grad():
@@ -269,14 +266,9 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         )
 
     def _prepare_env(self) -> None:
-        """On a GPU: let the environment write into page-locked memory, and its opponent decide with the learner.
-
-        Only for the type that has these methods. A wrapper, which passes on calls of others, may change observations.
-        """
-        on_gpu, env_type = self.device.type == "cuda", type(self.env)
-        if on_gpu and hasattr(env_type, "pin_memory"):
+        """On a GPU, let an environment that can do so write into page-locked memory."""
+        if self.device.type == "cuda" and hasattr(type(self.env), "pin_memory"):  # a wrapper may copy observations
             self.env.pin_memory()
-        self._opponent_at_once = on_gpu and hasattr(env_type, "begin_opponent")
 
     def _state_rows(self) -> int:
         """The environment's `state_rows`; 1 if the policy does not share states, or if the environment is wrapped."""

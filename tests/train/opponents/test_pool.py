@@ -139,17 +139,6 @@ def test_an_opponent_stays_until_its_battle_ends():
     env.close()
 
 
-def test_scripted_levels_may_act_in_another_thread_and_policies_may_not():
-    pool = OpponentPool(CONFIG, Turns("novice", "expert", "ann"), load)
-    pool.reset(np.ones(10, np.bool_))
-    assert pool.may_act_in_thread
-    pool.reset(np.repeat([True, False], 5))
-    assert pool.names == ("ann", "expert")
-    assert not pool.may_act_in_thread
-    pool.reset(np.repeat([True, False], 5))
-    assert pool.may_act_in_thread
-
-
 def test_policies_that_do_not_play_leave_the_cache():
     loaded = Counter()
 

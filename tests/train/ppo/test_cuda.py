@@ -2,7 +2,6 @@ import os
 
 import pytest
 import torch
-from stable_baselines3.common.vec_env import VecCheckNan
 
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, lstm
@@ -190,18 +189,12 @@ def test_observations_arrive_whole_although_their_memory_is_used_again():
     assert staging._pinned[""].is_pinned()
 
 
-@pytest.mark.parametrize("device", ["cpu", "as on cuda", pytest.param("cuda", marks=pytest.mark.cuda)])
-def test_observations_of_battles_arrive_whole(device, monkeypatch):
-    """From page-locked memory on a GPU, though the engine writes into it again, and the opponent decides meanwhile."""
-    begun: list[None] = []
-    begin = BattleVecEnv.begin_opponent
-    monkeypatch.setattr(BattleVecEnv, "begin_opponent", lambda env: (begun.append(None), begin(env)))
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_observations_of_battles_arrive_whole(device):
+    """From page-locked memory on a GPU, although the engine writes into it again."""
     env, twin = (BattleVecEnv("duel-open", 64, maps=2, seed=5, num_threads=2) for _ in range(2))
-    on = "cuda" if device == "cuda" else "cpu"
-    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=on, steps=32)
-    model._opponent_at_once |= device == "as on cuda"
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, steps=32)
     collect(model)
-    assert len(begun) == (0 if device == "cpu" else 32)
     assert torch.from_numpy(model._last_obs).is_pinned() == (device == "cuda")
     assert not model._staging._pinned
     found, actions = model.rollout_buffer.observations.cpu(), model.rollout_buffer.actions
@@ -212,37 +205,6 @@ def test_observations_of_battles_arrive_whole(device, monkeypatch):
         expected, *_ = twin.step(model.policy.environment_actions(actions[step]).cpu().numpy())
     for each in (env, twin):
         each.close()
-
-
-def test_a_rollout_that_was_interrupted_is_followed_by_the_same_one(monkeypatch):
-    """The opponent, who had begun to decide, decides once."""
-    models = []
-    for at_once in (False, True):
-        env = BattleVecEnv("duel-open", 3, opponent="novice@reaction_delay=0.2", maps=2, seed=5)
-        model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, steps=8)
-        model._opponent_at_once = at_once
-        collect(model)
-        with monkeypatch.context() as patch:
-            patch.setattr(BattlePolicy, "forward", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                model.collect_rollouts(env, model._init_callback(None), model.rollout_buffer, model.n_steps)
-        model.set_random_seed(7)
-        model.collect_rollouts(env, model._init_callback(None), model.rollout_buffer, model.n_steps)
-        models.append(model)
-    one, other = (model.rollout_buffer.observations for model in models)
-    assert torch.equal(one, other)
-
-
-def interrupted(*_):
-    raise KeyboardInterrupt
-
-
-def test_another_environment_may_have_no_opponent():
-    model = make_model(BattleVecEnv("duel-open", 3, maps=2), policy=BattlePolicy, policy_kwargs={"network": NETWORK})
-    model._opponent_at_once = True
-    model.set_env(VecCheckNan(BattleVecEnv("duel-open", 3, maps=2)))
-    assert not model._opponent_at_once
-    collect(model)
 
 
 @pytest.mark.cuda
