@@ -28,7 +28,7 @@ SLOT_COST = 2
 """Fixed cost of a slot, in units of one battle: its weights are copied and read."""
 
 RECORDED_SLOTS = 16
-"""Slots, where decisions are recorded, of a single policy that plays all battles."""
+"""Slots, where decisions are recorded, of a single policy that plays all battles, if there are so many battles."""
 
 RECORDED_STEP = 8
 """Where decisions are recorded, the number of slots is a multiple of this."""
@@ -67,12 +67,13 @@ class StackedPolicies:
             for name, (shape, dtype) in self._kinds.items()
         }
 
-    def load(self, slot: int, policy: BattlePolicy) -> None:
-        """Copy a policy's weights into a slot. Raises ValueError for a policy of another shape."""
+    def load(self, slots: Sequence[int], policy: BattlePolicy) -> None:
+        """Copy a policy's weights into slots. Raises ValueError for a policy of another shape."""
         if policy.network != self.network:
             raise ValueError(f"expected a policy of the shape {self.network}, got {policy.network}")
+        chosen = torch.tensor(slots, device=self.device)
         for name, tensor in _actor_weights(policy).items():
-            self._weights[name][slot] = tensor
+            self._weights[name][chosen] = tensor.to(self.device)
 
     def parameters(self) -> list[nn.Parameter]:
         """None that are trained."""
@@ -151,8 +152,8 @@ class PolicyBatch:
     The battles of a policy are put into slots of equal length, so that all slots act at once. Slots are padded with
     empty places, whose results are not used.
 
-    On a GPU the kernels of a decision are recorded in a CUDA graph, which needs the same number and length of slots
-    whichever policies play: there slots are short, some are unused, and a policy keeps its own where it can.
+    Decisions that are recorded in a CUDA graph need slots of the same number and length whichever policies play: they
+    are short, their number only grows, and a policy keeps its own where it can.
 
     Parameters
     ----------
@@ -163,21 +164,20 @@ class PolicyBatch:
     device
         Device of the policies.
     recorded
-        Whether decisions are recorded; by default on CUDA. On the CPU they are then only laid out so.
+        Whether the kernels of decisions are recorded and replayed. On the CPU slots are then only laid out so.
     """
 
     def __init__(
-        self, network: NetworkConfig, battles: int, team: int, device: torch.device, recorded: bool | None = None
+        self, network: NetworkConfig, battles: int, team: int, device: torch.device, recorded: bool = False
     ) -> None:
-        self._battles, self._team = battles, team
-        self._recorded = device.type == "cuda" if recorded is None else recorded
+        self._battles, self._team, self._recorded = battles, team, recorded
         self._state = torch.zeros(2, battles * team + 1, network.width, device=device)  # the last row: empty places'
         self._stacked = StackedPolicies(network, device)
-        self._compute = Graphed(self._act, self._stacked) if self._recorded else self._act
+        self._compute = Graphed(self._act, self._stacked) if recorded else self._act
         self._staging = Staging(device)
         self._slots: list[BattlePolicy | None] = []  # whose weights each has
         self._index = torch.zeros(0, 0, dtype=torch.int64, device=device)  # (L, n): the row of every place
-        self._own = np.zeros(0, np.int64)  # rows of the batch
+        self._own = np.zeros(0, np.int64)  # (n,): the rows of the batch, in the order of the places
 
     @property
     def state(self) -> Tensor:
@@ -192,8 +192,16 @@ class PolicyBatch:
         """Copy the policies' weights again at the next `arrange`."""
         self._slots = [None] * len(self._slots)
 
+    def clear(self) -> None:
+        """Clear all recurrent states, and forget the policies; recordings are kept."""
+        self._state.zero_()
+        self.arrange([None] * self._battles)
+
     def arrange(self, policies: Sequence[BattlePolicy | None]) -> None:
-        """Put the battles (B,) into slots. None marks a battle of another batch."""
+        """Put the battles (B,) into slots. None marks a battle of another batch.
+
+        Raises ValueError for a policy of another shape.
+        """
         battles: dict[BattlePolicy, list[int]] = {}
         for battle, policy in enumerate(policies):
             if policy is not None:
@@ -221,14 +229,17 @@ class PolicyBatch:
         playing = set(policies)
         self._slots = [each if each in playing else None for each in self._slots]  # others may change meanwhile
         chosen = kept_places(self._slots, policies) if self._recorded else list(range(wanted))
+        missing: dict[BattlePolicy, list[int]] = {}
         for slot, policy in zip(chosen, policies, strict=True):
             if self._slots[slot] is not policy:
-                self._stacked.load(slot, policy)
+                missing.setdefault(policy, []).append(slot)
                 self._slots[slot] = policy
+        for policy, slots in missing.items():
+            self._stacked.load(slots, policy)
         return chosen
 
     def act(self, observations: Floats, actions: Floats) -> None:
-        """Write the actions of the batch's rows into `actions` (R, A), given all rows' observations (R, D)."""
+        """Write the actions of the batch's rows into `actions` (R, A) float32, given all rows' observations (R, D)."""
         if not len(self._own):
             return
         noise = torch.randn(len(observations) + 1, RAW_DIM)  # belongs to the row, whichever slot it is in
@@ -242,7 +253,10 @@ class PolicyBatch:
         actions[self._own] = acted[self._own]
 
     def _act(self, seen: Tensor, state: Tensor, index: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Actions (R + 1, A) and the next states (2, R + 1, units): those of the slots' rows `index` (L, n)."""
+        """Actions (R + 1, A) and the next states (2, R + 1, units) of the rows `index` (L, n) of L slots, others' kept.
+
+        Given observations (R, D), states (2, R + 1, units) and noise (R + 1, RAW_DIM).
+        """
         there, before = seen[index.clamp_max(len(seen) - 1)], state[:, index]
         starts = torch.zeros(index.shape, device=index.device)
         acted, after = self._stacked.act(there, (before[0], before[1]), starts, noise[index])

@@ -59,6 +59,8 @@ class OpponentPool:
         Largest number of policies kept in memory while they play no battle: the last used.
     num_threads
         Threads that share the mechs of scripted levels.
+    recorded
+        Whether decisions of policies are recorded in CUDA graphs; by default on CUDA. See `PolicyBatch`.
 
     Raises
     ------
@@ -78,16 +80,19 @@ class OpponentPool:
         device: torch.device | str = "cpu",
         cache: int = 16,
         num_threads: int = 1,
+        recorded: bool | None = None,
     ) -> None:
         self._config, self._draw, self._load, self._player = config, draw, load, player
         self._team = len(config.red) if team_size is None else team_size
         self._rows = ScriptedRows(check_seed(seed), config, num_threads)
         self._device = torch.device(device)
+        self._recorded = self._device.type == "cuda" if recorded is None else recorded
         self._cache = check_integer("cache", cache, 0)
         self._policies: OrderedDict[str, BattlePolicy] = OrderedDict()  # in the order in which they were last needed
         self._names: list[str] = []
         self._effects: dict[str, HandicapEffects] = {}  # of the names in play that have a handicap
-        self._batches: dict[NetworkConfig, PolicyBatch] = {}
+        self._batches: dict[NetworkConfig, PolicyBatch] = {}  # of the policies in play, in the order of the names
+        self._idle: dict[NetworkConfig, PolicyBatch] = {}  # others, whose recordings are kept
         self._levels = np.zeros(0, np.int64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPool:
@@ -102,6 +107,7 @@ class OpponentPool:
             device=self._device,
             cache=self._cache,
             num_threads=self._rows.num_threads,
+            recorded=self._recorded,
         )
 
     @property
@@ -125,7 +131,7 @@ class OpponentPool:
         policies = self._policies_of(names)
         if len(names) != len(self._names):
             self._rows.allocate(len(mask))
-            self._batches, self._effects = {}, {}
+            self._batches, self._idle, self._effects = {}, {}, {}
         self._rows.clear(mask)
         self._place(names, policies)
         for batch in self._batches.values():
@@ -209,7 +215,7 @@ class OpponentPool:
         for part, effects in zip(parts, handicapped.values(), strict=True):
             effects.restore_arrays(part_of(arrays, part), rows)
         self._rows.restore_arrays(scripted)
-        self._batches, self._effects = {}, handicapped
+        self._batches, self._idle, self._effects = {}, {}, handicapped
         self._place(names, policies)
         for number, batch in enumerate(self._batches_of(policies)):
             batch.state.copy_(torch.from_numpy(own[f"state{number}"]))
@@ -248,11 +254,18 @@ class OpponentPool:
         self._names = list(names)
         players = self._players_of(names)
         self._levels = np.array([_LEVELS.index(each) if each in LEVELS else -1 for each in players], np.int64)
-        # in the order of the names, and no others: what is restored draws its noise in the same order
+        # no others, and in this order: what is restored draws its noise in the same order
+        networks = dict.fromkeys(policy.network for policy in policies.values())
+        made = self._idle | self._batches
+        for network in self._batches.keys() - networks:
+            made[network].clear()
         self._batches = {
-            network: self._batches.get(network) or PolicyBatch(network, len(names), self._team, self._device)
-            for network in dict.fromkeys(policy.network for policy in policies.values())
+            network: made.pop(network)
+            if network in made
+            else PolicyBatch(network, len(names), self._team, self._device, self._recorded)
+            for network in networks
         }
+        self._idle = made
         for network, batch in self._batches.items():
             own = {name: policy for name, policy in policies.items() if policy.network == network}
             batch.arrange([own.get(each) for each in players])

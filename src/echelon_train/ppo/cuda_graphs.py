@@ -54,7 +54,8 @@ class Graphed:
     function
         The function. Its arguments and results are tensors, tuples and dicts of them, and hashable constants.
     policy
-        The policies that it uses. Where their tensors or `recorded_settings` have changed, it is recorded again.
+        What it uses, one policy or several. Where its tensors or `recorded_settings` have changed, it is recorded
+        again.
     gradients
         Whether it computes gradients of the policy's parameters. Otherwise it is recorded, and replayed, where
         gradients are disabled, and is called where they are not.

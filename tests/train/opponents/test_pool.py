@@ -1,7 +1,6 @@
 """Every battle has its own opponent from its beginning to its end."""
 
 import copy
-import functools
 from collections import Counter
 
 import numpy as np
@@ -14,8 +13,7 @@ from echelon_env import opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.train import battle_config
-from echelon_train.opponents import pool as pool_module
-from echelon_train.opponents.policy_batch import SLOT_COST, PolicyBatch, slot_length
+from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
 from echelon_train.opponents.pool import NAME_BYTES, OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
@@ -78,10 +76,9 @@ def play(env, steps, seed=0):
 @pytest.mark.parametrize("device", ["cpu", "recorded", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    if device == "recorded":
-        monkeypatch.setattr(pool_module, "PolicyBatch", functools.partial(PolicyBatch, recorded=True))
     turns = Turns("ann", "novice", "bob", "ann", "cid", "expert", "bob")
-    pool = Watched(CONFIG, turns, load, seed=4, device="cuda" if device == "cuda" else "cpu")
+    on, recorded = ("cpu", True) if device == "recorded" else (device, None)
+    pool = Watched(CONFIG, turns, load, seed=4, device=on, recorded=recorded)
     env = env_with(pool, 6)
     env.reset()
     play(env, 40)
@@ -137,6 +134,23 @@ def test_an_opponent_stays_until_its_battle_ends():
             assert over or pool.names[battle] == before[battle]
     assert len(turns.drawn) > 6
     env.close()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_network_that_plays_no_battle_for_a_while_keeps_its_recording_and_no_memory(recorded):
+    pool = OpponentPool(CONFIG, Turns("ann", "cid", "bob"), load, recorded=recorded)
+    observations = np.random.default_rng(0).random((5, OBSERVATION_DIM)).astype(np.float32)
+    made = []
+    for name in ("ann", "cid", "bob"):
+        pool.reset(np.ones(5, np.bool_))
+        assert pool.names == (name,)
+        made.append(pool._batches[NETWORKS[name]])
+        assert list(pool._batches.values()) == made[-1:] and not made[-1].state.any()
+        pool.act(observations)
+        assert made[-1].state.any()
+    assert made[0] is made[2] and not made[1].state.any() and set(made[1]._slots) <= {None}
+    if recorded:
+        assert len(made[0]._compute._recordings) == 1
 
 
 def test_policies_that_do_not_play_leave_the_cache():

@@ -72,6 +72,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
             device=device,
             cache=settings.cache,
             num_threads=config.threads,
+            recorded=False if config.compile == "off" else None,
         )
         """The policies of the other team."""
 

@@ -50,6 +50,7 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
             seed=seed,
             device=self._device,
             num_threads=config.threads,
+            recorded=False if config.compile == "off" else None,
         )
         for opponent in config.opponent.members:
             path = policy_path(opponent, config.battle)
