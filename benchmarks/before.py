@@ -29,6 +29,8 @@ ROWS = {
     "PettingZoo parallel env, 1 of 5 v 5": ("skirmish", PARALLEL_ENV, "novices"),
     "PettingZoo AEC, 1 of 5 v 5": ("skirmish", AEC_ENV, "novices"),
 }
+TURNS = 3
+"""For each round of other sections: a turn is short, and these ratios are close to 1."""
 BEFORE, NOW, RATIO, LOW, HIGH = "before", "now", "x", "x, lower quartile", "x, upper quartile"
 
 
@@ -40,8 +42,9 @@ def before(effort: Effort) -> list[Table]:
     try:
         trees = {BEFORE: tree_of(COMMIT, effort.peers), NOW: ROOT}
         for row, arguments in ROWS.items():
-            tell(f"before: {row}, {effort.rounds} rounds")
-            found = _rates(trees, arguments, effort.rounds)
+            rounds = TURNS * effort.rounds
+            tell(f"before: {row}, {rounds} rounds")
+            found = _rates(trees, arguments, rounds)
             rates += found.values()
             ratios = [now / then for then, now in zip(found[BEFORE], found[NOW], strict=True)]
             low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")

@@ -35,7 +35,7 @@ def test_ratios_are_those_of_rounds(tmp_path, monkeypatch):
     monkeypatch.setattr(section, "ROOT", tree(tmp_path / "now", 15))
     (table,) = section.before(Effort(quick=True, rounds=3, decisions=1, peers=tmp_path))
     assert table.rows.keys() == section.ROWS.keys()
-    assert set(table.rows.values()) == {(10.0, 15.0, 1.5, 1.5, 1.5)}
+    assert set(table.rows.values()) == {(25.0, 37.5, 1.5, 1.5, 1.5)}, "medians of nine turns, three for each round"
 
 
 def test_other_battles_are_not_compared(tmp_path, monkeypatch):
