@@ -36,13 +36,13 @@ BEFORE, NOW, RATIO, LOW, HIGH = "before", "now", "x", "x, lower quartile", "x, u
 
 def before(effort: Effort) -> list[Table]:
     """Live agent-steps per second of an earlier commit and of this one on the same battles, and their ratios."""
-    notes = [f"Before: commit {COMMIT[:10]}. The same battles between scripted novices."]
+    rounds = TURNS * effort.rounds
+    notes = [f"Before: commit {COMMIT[:10]}. The same battles between scripted novices, {rounds} rounds."]
     rows: dict[str, tuple[Cell, ...]] = {}
     rates: list[list[float]] = []
     try:
         trees = {BEFORE: tree_of(COMMIT, effort.peers), NOW: ROOT}
         for row, arguments in ROWS.items():
-            rounds = TURNS * effort.rounds
             tell(f"before: {row}, {rounds} rounds")
             found = _rates(trees, arguments, rounds)
             rates += found.values()

@@ -165,6 +165,23 @@ def test_a_policy_that_changes_while_it_plays_no_battle_is_copied_again():
             assert batch._stacked._weights[bias[0]][slot].equal(first.action_net.bias)
 
 
+def test_weights_are_copied_only_for_policies_that_come(monkeypatch):
+    """Though the battles of the policies before them take another number of slots."""
+    network, loaded = VARIANTS[0], []
+    load = StackedPolicies.load
+    monkeypatch.setattr(
+        StackedPolicies,
+        "load",
+        lambda stacked, slots, policy: (loaded.append((policy, len(slots))), load(stacked, slots, policy)),
+    )
+    first, second = policies_of(network)
+    batch = PolicyBatch(network, 16, 1, torch.device("cpu"), recorded=True)
+    batch.arrange([first] * 8 + [second] * 8)
+    assert loaded == [(first, 8), (second, 8)]
+    batch.arrange([first] * 5 + [second] * 11)
+    assert loaded[2:] == [(second, 3)]
+
+
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
 def test_a_recorded_decision_does_not_wait_for_the_gpu(network):
     """On the device "meta" nothing can be read, and no operation gets a tensor of the CPU."""

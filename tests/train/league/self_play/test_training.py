@@ -1,5 +1,6 @@
 """Runs that train in a league: their opponents, their snapshots, and resuming."""
 
+import copy
 import dataclasses
 import json
 import shutil
@@ -17,7 +18,7 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
 from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.runs.callbacks import LeagueCallback
+from echelon_train.runs.callbacks import LeagueCallback, OpponentsCallback
 from echelon_train.runs.folder import read_ancestry, read_run_config
 from echelon_train.runs.run import Run
 from echelon_train.runs.training import resume, train
@@ -199,6 +200,17 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
 def test_opponents_use_the_device_and_the_cache_of_the_run(league):
     callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, Path(), QUIET)
     assert (callback.opponents._device.type, callback.opponents._cache) == ("meta", 3)
+
+
+@pytest.mark.parametrize(
+    ("device", "mode", "recorded"),
+    [("cpu", "auto", False), ("cuda", "auto", True), ("cuda", "default", True), ("cuda", "off", False)],
+)
+def test_opponents_are_recorded_on_a_gpu_unless_that_is_off(league, device, mode, recorded):
+    config = dataclasses.replace(run_in(league), compile=mode)
+    in_league = LeagueCallback(config, device, lambda steps: None, Path(), QUIET).opponents
+    for pool in (in_league, OpponentsCallback(device).enter(config)):
+        assert pool._recorded is copy.deepcopy(pool)._recorded is recorded
 
 
 def test_an_exploiter_without_a_target_is_refused(league, tmp_path):
