@@ -86,7 +86,7 @@ class StackedPolicies:
     def recorded_settings(self) -> None:
         """Nothing else changes."""
 
-    def act(self, observations: Tensor, state: LstmState, starts: Tensor, noise: Tensor) -> tuple[Tensor, LstmState]:
+    def act(self, observations: Tensor, state: LstmState, noise: Tensor) -> tuple[Tensor, LstmState]:
         """Sampled actions (L, n, A) for L slots of n rows, and the next recurrent states.
 
         Parameters
@@ -94,13 +94,11 @@ class StackedPolicies:
         observations
             (L, n, D) float32.
         state
-            Hidden and cell state, (L, n, units) each.
-        starts
-            (L, n) float32: 1 where a row's episode begins.
+            Hidden and cell state, (L, n, units) each; zeros where a row's episode begins.
         noise
             (L, n, RAW_DIM) standard normal numbers.
         """
-        actions, hidden, cell = self._mapped(self._weights, observations, *state, starts, noise)
+        actions, hidden, cell = self._mapped(self._weights, observations, *state, noise)
         return actions, (hidden, cell)
 
     def _step(self, weights: dict[str, Tensor], *arguments: Tensor) -> Any:
@@ -120,9 +118,10 @@ class _Step(nn.Module):
                 module.dense = True
 
     def forward(
-        self, observations: Tensor, hidden: Tensor, cell: Tensor, starts: Tensor, noise: Tensor
+        self, observations: Tensor, hidden: Tensor, cell: Tensor, noise: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Actions (n, A) and next states (n, units) of the rows of one policy."""
+        starts = torch.zeros_like(observations[:, 0])
         distribution, (hidden, cell) = self.policy.get_distribution(observations, (hidden, cell), starts)
         return environment_actions(distribution.sample(noise)), hidden, cell
 
@@ -258,8 +257,7 @@ class PolicyBatch:
         Given observations (R, D), states (2, R + 1, units) and noise (R + 1, RAW_DIM).
         """
         there, before = seen[index.clamp_max(len(seen) - 1)], state[:, index]
-        starts = torch.zeros(index.shape, device=index.device)
-        acted, after = self._stacked.act(there, (before[0], before[1]), starts, noise[index])
+        acted, after = self._stacked.act(there, (before[0], before[1]), noise[index])
         actions = acted.new_zeros(len(noise), acted.shape[2]).index_copy(0, index.flatten(), acted.flatten(0, 1))
         return actions, state.index_copy(1, index.flatten(), torch.stack(after).flatten(1, 2))
 

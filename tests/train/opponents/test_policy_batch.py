@@ -35,13 +35,12 @@ IDS = [f"{each.encoder}-{each.critic}-{each.auxiliary}-{each.memory}" for each i
 
 
 def moments(seed):
-    """Observations (3, ROWS, D), recurrent states, starts and noise; some rows are dead."""
+    """Observations (3, ROWS, D), recurrent states and noise; some rows are dead."""
     generator = torch.Generator().manual_seed(seed)
     seen = torch.rand(3, ROWS, OBSERVATION_DIM, generator=generator).round(decimals=1)
     seen[..., STREAMS["self"].start + Self.ALIVE] = (torch.rand(3, ROWS, generator=generator) < 0.7).float()
     states = torch.randn(2, 3, ROWS, SMALL["width"], generator=generator)
-    starts = (torch.rand(3, ROWS, generator=generator) < 0.3).float()
-    return seen, (states[0], states[1]), starts, torch.randn(3, ROWS, RAW_DIM, generator=generator)
+    return seen, (states[0], states[1]), torch.randn(3, ROWS, RAW_DIM, generator=generator)
 
 
 def policies_of(network):
@@ -66,12 +65,12 @@ def test_every_slot_acts_as_its_policy(network):
     first, second = policies_of(network)
     slots = [first, second, second]
     stacked = stacked_of(network, slots)
-    seen, state, starts, noise = moments(1)
-    actions, (hidden, cell) = stacked.act(seen, state, starts, noise)
+    seen, state, noise = moments(1)
+    actions, (hidden, cell) = stacked.act(seen, state, noise)
     for slot, policy in enumerate(slots):
         with torch.no_grad():
             own = (state[0][slot][None], state[1][slot][None])
-            distribution, after = policy.get_distribution(seen[slot], own, starts[slot])
+            distribution, after = policy.get_distribution(seen[slot], own, torch.zeros(ROWS))
             expected = environment_actions(distribution.sample(noise[slot]))
         torch.testing.assert_close(actions[slot], expected, rtol=1e-5, atol=1e-5)
         living = policy.actor_mask(seen[slot])  # the recurrent state of the dead does not matter
@@ -84,15 +83,15 @@ def test_every_slot_acts_as_its_policy(network):
 def test_slots_are_copies():
     (policy,) = policies_of(VARIANTS[0])[:1]
     stacked = stacked_of(VARIANTS[0], [policy])
-    seen, state, starts, noise = (
+    seen, state, noise = (
         each[:1] if isinstance(each, torch.Tensor) else (each[0][:1], each[1][:1]) for each in moments(1)
     )
-    before = stacked.act(seen, state, starts, noise)[0]
+    before = stacked.act(seen, state, noise)[0]
     with torch.no_grad():
         policy.action_net.bias.add_(1.0)
-    torch.testing.assert_close(stacked.act(seen, state, starts, noise)[0], before, rtol=0, atol=0)
+    torch.testing.assert_close(stacked.act(seen, state, noise)[0], before, rtol=0, atol=0)
     stacked.load([0], policy)
-    assert not torch.equal(stacked.act(seen, state, starts, noise)[0], before)
+    assert not torch.equal(stacked.act(seen, state, noise)[0], before)
 
 
 def test_other_shapes_are_refused():
