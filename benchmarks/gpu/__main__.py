@@ -26,11 +26,11 @@ from benchmarks.gpu.speed import speed
 from benchmarks.gpu.tests import tests
 
 MEASURE: dict[str, tuple[Callable[[Setting], None], float]] = {
-    "tests": (tests, 150.0),
+    "tests": (tests, 130.0),
     "equality": (equality, 180.0),
-    "speed": (speed, 300.0),
+    "speed": (speed, 340.0),
     "opponents": (opponents, 105.0),
-    "memory": (memory, 90.0),
+    "memory": (memory, 70.0),
     "processes": (processes, 90.0),
     "learning": (learning, 420.0),
 }
