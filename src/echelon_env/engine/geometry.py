@@ -55,7 +55,7 @@ def cosine_sine(angle: float) -> tuple[float, float]:
     sine, cosine = _sine_polynomial(x), _cosine_polynomial(x)
     remainder = int(quadrant) & 3
     along, across = (sine, cosine) if remainder & 1 else (cosine, sine)
-    return -along if (remainder + 1) & 2 else along, -across if remainder & 2 else across
+    return along * (1 - ((remainder + 1) & 2)), across * (1 - (remainder & 2))  # signs without a branch
 
 
 @kernel

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from echelon_env.config.battle import PACK
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
-from echelon_env.engine.rosters import places_of
+from echelon_env.engine.rosters import enemies_of, places_of
 from echelon_env.engine.state import NO_MECH, UNSEEN, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height
-
-PACK_SIZE = len(PACK)
 
 
 @kernel
@@ -34,9 +31,8 @@ def remember_all(tables: Tables, state: State, b: int) -> None:
     """Update what a battle's packs remember, from what their mechs see and have painted."""
     mechs, visible, sightings = state.mechs[b], state.visible[b], state.sightings[b]
     num_blue = integer(tables.rules[0].num_blue)
-    blue_packs = (num_blue + PACK_SIZE - 1) // PACK_SIZE
     for pack in range(sightings.shape[0]):
-        first, stop = (num_blue, mechs.shape[0]) if pack < blue_packs else (0, num_blue)
+        first, stop = enemies_of(tables.rules[0], mechs.shape[0], pack)
         for o in range(first, stop):
             sightings[pack, o].seen = is_painted(state, b, pack, o)
     for m in range(mechs.shape[0]):
@@ -47,7 +43,7 @@ def remember_all(tables: Tables, state: State, b: int) -> None:
         for o in range(first, stop):
             sightings[pack, o].seen |= visible[m, o] != UNSEEN
     for pack in range(sightings.shape[0]):
-        first, stop = (num_blue, mechs.shape[0]) if pack < blue_packs else (0, num_blue)
+        first, stop = enemies_of(tables.rules[0], mechs.shape[0], pack)
         for o in range(first, stop):
             sighting, other = sightings[pack, o], mechs[o]
             if sighting.seen and other.alive:

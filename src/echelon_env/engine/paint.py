@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from echelon_env.engine.kernels import kernel
+from echelon_env.engine.rosters import enemies_of
 from echelon_env.engine.state import State
+from echelon_env.engine.tables import Tables
 
 
 @kernel
@@ -22,10 +24,10 @@ def is_painted_by_enemies(state: State, b: int, m: int) -> bool:
 
 
 @kernel
-def age_paint(state: State, b: int) -> None:
+def age_paint(tables: Tables, state: State, b: int) -> None:
     """One tick of all marks of a battle."""
     paint = state.paint[b]
     for pack in range(paint.shape[0]):
-        for m in range(paint.shape[1]):
-            if paint[pack, m].ticks > 0:
-                paint[pack, m].ticks -= 1
+        first, stop = enemies_of(tables.rules[0], paint.shape[1], pack)
+        for m in range(first, stop):
+            paint[pack, m].ticks = max(0, paint[pack, m].ticks - 1)

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.config.battle import PACK
 from echelon_env.config.catalog import AIR
 from echelon_env.engine import rng
 from echelon_env.engine.bits import bit_length
 from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
 from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.reward import potential
+from echelon_env.engine.rosters import PACK_SIZE
 from echelon_env.engine.state import BLUE, NO_MECH, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.voxels import pack_blocks
 from echelon_env.layout.observations import MAP_SIDE, MapCell
 
-PACK_SIZE = len(PACK)
 MAP_CELL_WIDTH = len(MapCell)
 
 

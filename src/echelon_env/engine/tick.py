@@ -31,7 +31,7 @@ def tick(tables: Tables, state: State, b: int) -> None:
     """One physics tick of a battle."""
     first_event = state.battles[b].num_events
     age_clouds(state, b)
-    age_paint(state, b)
+    age_paint(tables, state, b)
     update_bodies(tables, state, b)
     move_all(tables, state, b)
     fire_all(tables, state, b)
