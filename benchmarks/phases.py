@@ -55,7 +55,7 @@ def body(tables: Any, state: Any, out: Any, actions: Any, first: Any, places: An
         if not state.battles[b].over:
             first[b] = state.battles[b].num_events
             age_clouds(state, b)
-            age_paint(state, b)
+            age_paint(tables, state, b)
             update_bodies(tables, state, b)
 
 

@@ -32,7 +32,7 @@ def _without(call: str, test: str, of: str = "tick") -> Mutant:
 
 PHASES = (
     _without("age_clouds(state, b)", "rules/test_smoke"),
-    _without("age_paint(state, b)", "rules/test_paint"),
+    _without("age_paint(tables, state, b)", "rules/test_paint"),
     _without("update_bodies(tables, state, b)", "rules/test_heat"),
     _without("move_all(tables, state, b)", "rules/test_movement"),
     _without("fire_all(tables, state, b)", "rules/test_weapons"),
