@@ -30,7 +30,6 @@ def _age_sighting(rules: Row, sighting: Row, other: Row) -> None:
 def remember_all(tables: Tables, state: State, b: int) -> None:
     """Update what a battle's packs remember, from what their mechs see and have painted."""
     mechs, visible, sightings = state.mechs[b], state.visible[b], state.sightings[b]
-    num_blue = integer(tables.rules[0].num_blue)
     for pack in range(sightings.shape[0]):
         first, stop = enemies_of(tables.rules[0], mechs.shape[0], pack)
         for o in range(first, stop):
@@ -39,7 +38,7 @@ def remember_all(tables: Tables, state: State, b: int) -> None:
         if not mechs[m].alive:
             continue
         pack = integer(mechs[m].pack)
-        first, stop = (num_blue, mechs.shape[0]) if m < num_blue else (0, num_blue)
+        first, stop = enemies_of(tables.rules[0], mechs.shape[0], pack)
         for o in range(first, stop):
             sightings[pack, o].seen |= visible[m, o] != UNSEEN
     for pack in range(sightings.shape[0]):
