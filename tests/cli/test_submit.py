@@ -9,7 +9,7 @@ from cli.test_dispatch import fail
 from echelon_env.cli import dispatch, evaluate, main, tournament
 from echelon_env.config import plugins
 from echelon_env.evaluate import freeze_suite
-from echelon_env.evaluate.submission import Method, drawn_battles, read_submission, write_submission
+from echelon_env.evaluate.submission import Draw, Method, drawn_battles, read_submission, write_submission
 from echelon_env.evaluate.submission.actions import pack_actions
 from echelon_env.layout.actions import ACTION_DIM
 from evaluate.submissions import Charge, made_player
@@ -59,7 +59,8 @@ def test_a_scripted_level_is_submitted_verified_and_ranked(submit, suite, tmp_pa
 
     assert leaderboard("novice.json", "--suite", "small.json", "--verify", "--out", "board.md") == 0
     text = capsys.readouterr().out
-    assert f"\nverified: {len(submission.proofs)} battles replayed, all as stated\n" in text
+    proofs = len(submission.proofs)
+    assert f"\nverified: {proofs} of {proofs} battles won or drawn replayed, all as stated\n" in text
     assert max(map(len, text.splitlines())) <= 80
     assert "| [1 Scripted novice](https://example.org) | scripted |" in (tmp_path / "board.md").read_text()
     assert leaderboard("novice.json", "--suite", "small.json", "--verify", "--json") == 0
@@ -100,17 +101,71 @@ def test_a_submission_that_does_not_verify_has_exit_code_1(submit, suite, capsys
     assert (board["sections"], board["submissions"]) == ([], [])
     (failed,) = board["not_ranked"]
     assert (failed["file"], failed["verified"], len(failed["failures"])) == ("false.json", False, 1)
-    assert leaderboard("false.json", "--suite", "small.json") == 0  # without replays only the draw is checked
+    assert leaderboard("false.json", "--suite", "small.json") == 0  # without replays no proof is checked
+    capsys.readouterr()
+    for nonce in map(str, range(99)):
+        drawn = drawn_battles(true, Draw(1, nonce))
+        code = leaderboard("false.json", "--suite", "small.json", "--verify", "--battles", "1", "--nonce", nonce)
+        assert code == (1 if key in drawn else 0)
+        assert f"1 battle of each scenario and file, drawn with the nonce {nonce}" in capsys.readouterr().out
+        if key in drawn:
+            break
+
+
+def test_the_default_nonce_is_random_and_printed(submit, capsys):
+    submit("true.json", "--scenario", "duel-open")
+    options = ["true.json", "--suite", "small.json", "--verify", "--battles", "2", "--json"]
+    documents = []
+    for _ in range(2):
+        assert leaderboard(*options) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    nonces = [document["draw"]["nonce"] for document in documents]
+    assert nonces[0] != nonces[1]
+    assert [len(nonce) for nonce in nonces] == [32, 32]
+    assert leaderboard(*options, "--nonce", nonces[0]) == 0
+    assert json.loads(capsys.readouterr().out) == documents[0]
+    assert documents[0]["boards"][0]["submissions"][0]["replayed"] == 2
+
+
+def test_files_that_are_refused_leave_the_table_of_the_others(submit, suite, tmp_path, capsys):
+    """They are listed with the reason, in every form of output, and the exit code is 1."""
+    submit("true.json", "--scenario", "duel-open")
+    true = read_submission("true.json", suite=suite)
+    write_submission("copy.json", replace(true, method=Method("Thief"), identity={"steps": 5}))
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "edited.json").write_text((tmp_path / "true.json").read_text().replace('"scripted"', '"sampled"'))
+    (tmp_path / "folder").mkdir()
+    files = ["bad.json", "true.json", "none.json", "copy.json", "edited.json", "folder"]
+    assert leaderboard(*files, "--suite", "small.json", "--verify", "--out", "board.md") == 1
+    captured = capsys.readouterr()
+    reasons = {
+        "bad.json": "expected JSON: Expecting property name",
+        "none.json": "No such file or directory",
+        "copy.json": "has the same results as true.json",
+        "edited.json": "results_hash: expected ",
+        "folder": "Is a directory",
+    }
+    for text in (captured.out, (tmp_path / "board.md").read_text()):
+        plain = " ".join(text.replace("\\", "").split())
+        assert all(f"not ranked: {file}: {reason}" in plain for file, reason in reasons.items())
+        assert "1 novice" in plain and "all as stated" in plain and "Thief" not in plain
+    assert leaderboard(*files, "--suite", "small.json", "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    (board,) = document["boards"]
+    assert [each["file"] for each in board["submissions"]] == ["true.json"]
+    found = {each["file"]: each["why"] for part in (document, board) for each in part["not_ranked"]}
+    assert found == dict.fromkeys(reasons, "invalid") | {"copy.json": "copy"}
+    assert leaderboard("none.json", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["boards"] == []
 
 
 def test_other_rules_cannot_be_verified(submit, suite, capsys):
     submit("true.json", "--scenario", "duel-open")
     true = read_submission("true.json", suite=suite)
-    other = replace(true, stamp={**true.stamp, "opponents_hash": "0" * 64}, proofs={})
-    write_submission("other.json", replace(other, proofs={key: true.proofs[key] for key in drawn_battles(other)}))
+    write_submission("other.json", replace(true, stamp={**true.stamp, "opponents_hash": "0" * 64}))
     assert leaderboard("true.json", "other.json", "--suite", "small.json", "--verify") == 1
     printed = " ".join(capsys.readouterr().out.split())
-    assert f"verified: {len(true.proofs)} battles replayed, all as stated" in printed
+    assert f"verified: {len(true.proofs)} of {len(true.proofs)} battles won or drawn replayed, all as" in printed
     assert "other.json: FAILED to verify: it was played with other opponents: opponents_hash 000000000000" in printed
     assert "played with echelon-env " in printed
     assert printed.count("scores in %") == 1
@@ -198,10 +253,12 @@ def test_a_player_that_cannot_be_submitted_is_refused_before_play(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.json"], "none.json: No such file"),
-        (["\x1b[2J.json"], "?[2J.json: No such file"),
-        (["bad.json"], "bad.json: expected JSON"),
-        (["bad.json", "bad.json", "--suite", "none"], "unknown suite 'none'"),
+        (["bad.json", "bad.json"], "bad.json is named twice"),
+        (["bad.json", "--scenario", "dule"], "scenarios: expected some of battle, duel, "),
+        (["bad.json", "--battles", "3"], "--battles: takes --verify, too"),
+        (["bad.json", "--verify", "--nonce", "x"], "--nonce: takes --battles N, too"),
+        (["bad.json", "--verify", "--battles", "3", "--nonce", "a b"], "--nonce: expected 1 to 64 letters"),
+        (["bad.json", "--suite", "none"], "unknown suite 'none'"),
         (["bad.json", "--out", "no/board.md"], "no: is not a folder"),
         (["bad.json", "--scenario", "duel", "duel"], "got duel twice"),
     ],

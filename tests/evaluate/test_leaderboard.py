@@ -1,4 +1,5 @@
 import json
+import re
 import unicodedata
 from dataclasses import replace
 
@@ -8,14 +9,14 @@ import pytest
 from echelon_env.evaluate import freeze_suite, leaderboard
 from echelon_env.evaluate.leaderboard import format_leaderboard, leaderboard_markdown, make_leaderboard
 from echelon_env.evaluate.report import aggregate
-from echelon_env.evaluate.submission import Method, SubmissionError
+from echelon_env.evaluate.submission import Draw, Method, SubmissionError
 from evaluate.submissions import STAMP, made_submission
 
 MAPS = 12
 
 TABLE = """\
 small: suite {suite}, engine eeeeeeeeeeee, opponents 000000000000
-verified: 0 battles replayed, all as stated
+verified: {won} of {won} battles won or drawn replayed, all as stated
 not ranked: part.json: FAILED to verify: battle 3 of duel against trivial:
   stated won by elimination after 40 decisions, replayed lost and 2 more
 
@@ -88,7 +89,8 @@ def test_the_table_has_80_columns(submissions, suite):
     failures["part.json"] = [sentence, "battle 5", "battle 7"]
     text = format_leaderboard(make_leaderboard(submissions, failures=failures))
     hashes = [submission.results_hash[:12] for submission in submissions.values()]
-    assert f"{text}\n" == TABLE.format(suite=suite.hash[:12], hashes=hashes)
+    won = sum(match.wins for file in submissions if file != "part.json" for match in submissions[file].matches)
+    assert f"{text}\n" == TABLE.format(suite=suite.hash[:12], hashes=hashes, won=won)
     assert max(map(len, text.splitlines())) == 80
 
 
@@ -105,8 +107,21 @@ def test_a_submission_that_fails_to_verify_is_not_ranked(submissions):
     assert (failed["file"], failed["verified"], failed["failures"]) == ("b.json", False, failures["b.json"])
     for text in (format_leaderboard(document), leaderboard_markdown(document)):
         assert "not ranked: b.json: FAILED to verify: battle 3: stated won, replayed lost" in text
-        assert "verified: 0 battles replayed, all as stated" in text
+        assert "battles won or drawn replayed, all as stated" in text
         assert "NOT VERIFIED" not in text
+
+
+def test_a_draw_is_named_so_that_it_can_be_repeated(submissions):
+    failures = {file: [] for file in submissions}
+    document = make_leaderboard(submissions, failures=failures, draw=Draw(5, "a|b"))
+    assert document["draw"] == {"battles": 5, "nonce": "a|b"}
+    assert {each["file"]: each["replayed"] for each in document["boards"][0]["submissions"]} == {
+        file: 5 if file == "part.json" else 10 for file in submissions  # of each scenario
+    }  # fmt: skip
+    assert "\nreplayed: 5 battles of each scenario and file, drawn with the nonce a|b\n" in format_leaderboard(document)
+    assert r"drawn with the nonce a\|b" in leaderboard_markdown(document)
+    won = sum(match.wins for submission in submissions.values() for match in submission.matches)
+    assert f"\nverified: 45 of {won} battles won or drawn replayed, all as stated" in format_leaderboard(document)
 
 
 def test_the_heading_says_that_nothing_was_verified(submissions):
@@ -266,24 +281,57 @@ def change_details(submission, changed, outcome):
     return replace(submission, matches=tuple(matches))
 
 
+def not_ranked(document):
+    (board,) = document["boards"]
+    ranked = [file for section in board["sections"][:1] for row in section["rows"] for file in row["files"]]
+    return ranked, {each["file"]: (each["why"], each["reason"]) for each in board["not_ranked"]}
+
+
 def test_one_policy_is_not_several_runs(submissions, suite):
-    one = submissions["runs/a-0.json"]
-    with pytest.raises(SubmissionError, match=r"a\.json and again\.json: expected different submissions, got the same"):
-        make_leaderboard({"a.json": one, "again.json": replace(one, method=Method("Other"))})
+    """The first of the files is ranked, and the others that are no copies of it."""
+    one, other = submissions["runs/a-0.json"], submissions["b.json"]
     lost = change_details(one, 99, outcome=-1)  # what is said about lost battles is not verified
     few = change_details(one, 3, outcome=1)
-    for other in (lost, few):
-        assert other.results_hash != one.results_hash
-        with pytest.raises(SubmissionError, match=r"expected submissions of different policies, got \d+ equal ones"):
-            make_leaderboard({"a.json": one, "again.json": other})
-    failures = {"a.json": [], "again.json": ["battle 3"]}
-    assert len(rows_of(make_leaderboard({"a.json": one, "again.json": few}, failures=failures))) == 1
+    same = {"weights_sha256": "f" * 64}
+    runs = [drawn(suite, seed, 0.5, identity=same) for seed in range(2)]
+    weights = "is no further training run of 'made', as it has the same weights as a.json"
+    equal = r"is equal in \d+ of the \d+ battles that neither has lost, at most 50% may be, to a.json"
+    for first, second, reason in (
+        (one, replace(one, method=Method("Other")), "has the same results as a.json"),
+        (one, replace(one, identity={"steps": 7}, action_mode="mixed"), "has the same results as a.json"),
+        (one, lost, equal),
+        (one, few, equal),
+        (*runs, weights),
+    ):
+        found, reasons = not_ranked(make_leaderboard({"a.json": first, "again.json": second, "b.json": other}))
+        assert sorted(found) == ["a.json", "b.json"]
+        ((why, sentence),) = [reasons.pop("again.json")]
+        assert (why, reasons) == ("copy", {})
+        assert re.fullmatch(reason, sentence)
+    failures = {"a.json": ["battle 3"], "again.json": []}
+    document = make_leaderboard({"a.json": one, "again.json": few}, failures=failures)
+    assert not_ranked(document) == (["again.json"], {"a.json": ("failed", "FAILED to verify: battle 3")})
     most = change_details(one, 99, outcome=1)
     assert len(rows_of(make_leaderboard({"a.json": one, "other.json": most}))[0]["files"]) == 2
-    same = {"weights_sha256": "f" * 64}
-    runs = {f"{seed}.json": drawn(suite, seed, 0.5, identity=same) for seed in range(2)}
-    with pytest.raises(SubmissionError, match="expected different training runs of 'made', got the same weights"):
-        make_leaderboard(runs)
+
+
+def test_a_copy_of_a_copy_is_compared_with_what_is_ranked(suite):
+    one = drawn(suite, 1, 0.7)
+    again = [replace(one, method=Method(name)) for name in "BC"]
+    _, reasons = not_ranked(make_leaderboard({"a": one, "b": again[0], "c": again[1]}))
+    assert reasons == dict.fromkeys("bc", ("copy", "has the same results as a"))
+
+
+def test_files_that_cannot_be_read_are_listed(submissions):
+    """They take nothing from the others."""
+    invalid = {"x/\x1b|bad.json": "expected JSON: \x1b"}
+    document = make_leaderboard(submissions, invalid=invalid)
+    assert document["boards"] == make_leaderboard(submissions)["boards"]
+    assert document["not_ranked"] == [{"file": "x/\x1b|bad.json", "why": "invalid", "reason": "expected JSON: \x1b"}]
+    assert "\nnot ranked: ?|bad.json: expected JSON: ?\n" in format_leaderboard(document)
+    assert r"not ranked: ?\|bad.json: expected JSON: ?" in leaderboard_markdown(document)
+    alone = make_leaderboard({}, invalid=invalid, scenarios=["duel"])
+    assert (alone["boards"], alone["not_ranked"]) == ([], document["not_ranked"])
 
 
 def test_a_policy_that_wins_everything_may_have_runs(suite):
@@ -320,8 +368,8 @@ def test_names_of_files_are_printable(suite):
     document = make_leaderboard({"x/\x1b[31m|\n.json": drawn(suite, 1, 0.5)})
     assert "?[31m|?.json" in format_leaderboard(document)
     assert r"| ?\[31m\|?.json |" in leaderboard_markdown(document)
-    with pytest.raises(SubmissionError, match=r"^x/\?\.json and y: expected"):
-        make_leaderboard({"x/\n.json": drawn(suite, 1, 0.5), "y": drawn(suite, 1, 0.5)})
+    again = make_leaderboard({"x/\n.json": drawn(suite, 1, 0.5), "y": drawn(suite, 1, 0.5)})
+    assert "not ranked: y: has the same results as x/?.json" in format_leaderboard(again)
 
 
 def width(line):

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import Player, baseline, freeze_suite, play_match
 from echelon_env.evaluate.submission import (
-    NUM_PROOFS,
+    Draw,
     Method,
     SubmissionError,
-    document,
     drawn_battles,
     files,
     make_submission,
@@ -25,6 +26,7 @@ from echelon_env.evaluate.submission import (
     write_submission,
 )
 from echelon_env.evaluate.submission.actions import pack_actions, unpack_actions
+from echelon_env.evaluate.submission.document import battle_key
 from echelon_env.layout.actions import ACTION_DIM, Action
 from evaluate.submissions import Charge, made_player, made_submission
 
@@ -90,7 +92,7 @@ def test_it_holds_the_results_of_all_battles(submission, suite):
     wins = sum(match.wins for match in played)
     draws = sum(match.draws for match in played)
     assert 0 < wins < 2 * MAPS * len(OPPONENTS)
-    assert len(submission.proofs) == min(NUM_PROOFS, wins + draws)
+    assert len(submission.proofs) == wins + draws
 
 
 def test_a_part_of_a_suite_says_so(suite, tmp_path):
@@ -131,23 +133,22 @@ def put(value, *keys):
     return edit
 
 
-def swap_proofs(document):
-    one, two = document["proofs"][:2]
-    one["battle"], two["battle"] = two["battle"], one["battle"]
-    one["opponent"], two["opponent"] = two["opponent"], one["opponent"]
-
-
 def swap_battles(document):
     for column in first_results(document).values():
         column[0], column[2] = column[2], column[0]
 
 
-def other_proof(document):
-    document["proofs"][0]["battle"] = 99
+def put_proof(value, lost=False):
+    """Another proof of the first battle with an outcome."""
 
+    def edit(document):
+        for opponent, columns in document["results"][SCENARIO].items():
+            for battle, outcome in enumerate(columns["outcome"]):
+                if (outcome == -1) == lost:
+                    document["proofs"][SCENARIO][opponent][battle] = value
+                    return
 
-def repeat_proof(document):
-    document["proofs"].append(document["proofs"][0])
+    return edit
 
 
 def repack(actions):
@@ -169,13 +170,17 @@ BAD = [
     (rewrite(0, "zone_control", 200, [46.0, 45.0], [1, 1]), "the outcome is 0, expected 1, which follows"),
     (rewrite(-1, "time_limit", 240, [2.0, 1.0], [1, 1]), "the outcome is -1, expected 1, which follows"),
     (swap_battles, "results_hash: expected"),
-    (put("0" * 64, "results_hash"), "results_hash: expected .*, which follows from the results, got '000"),
-    (swap_proofs, "proofs: expected those of the battles that the results draw"),
-    (lambda document: document["proofs"].pop(), "proofs: expected those"),
-    (lambda document: document["proofs"].append(document["proofs"][0] | {"battle": 99}), "proofs: expected those"),
+    (put("0" * 64, "results_hash"), "results_hash: expected .*, which follows from player and results, got '000"),
     (put("f" * 64, "stamp", "engine_hash"), "results_hash: expected"),
-    (other_proof, "proofs: expected those"),
-    (repeat_proof, "expected one proof of each battle, got a second one"),
+    (put("deterministic", "player", "action_mode"), "results_hash: expected"),
+    (put({"weights_sha256": "0" * 64}, "player", "identity"), "results_hash: expected"),
+    (put_proof(None), "battle 0: expected base64"),
+    (put_proof("", lost=True), "expected null, as it was lost"),
+    (lambda document: document["proofs"][SCENARIO]["novice"].pop(), "novice: expected a list of 6 values, one for"),
+    (lambda document: document["proofs"][SCENARIO]["novice"].append("AAAA"), "novice: expected a list of 6 values"),
+    (put({}, "proofs"), "proofs: expected an object with the keys"),
+    (put(None, "proofs", SCENARIO), "proofs.duel-open: expected an object with the keys"),
+    (lambda document: document["proofs"][SCENARIO].pop("novice"), "proofs.duel-open: expected an object with the"),
     (put(True, "version"), "version True of the format"),
     (put({"steps": True}, "player", "identity"), "identity.steps: expected a printable text"),
     (put(True, "method", "decisions"), "method.decisions"),
@@ -219,14 +224,12 @@ BAD = [
     (put([1], "player", "identity"), "identity: expected an object"),
     (put({"steps": 1.5}, "player", "identity"), "identity.steps: expected a printable text"),
     (put(3, "player", "action_mode"), "player.action_mode: expected a printable text"),
-    (put([1], "proofs"), "proofs.0: expected an object with the keys"),
-    (put("?", "proofs", 0, "actions"), "proofs.0.actions: expected base64"),
-    (put(5, "proofs", 0, "actions"), "proofs.0.actions: expected base64"),
-    (put("AAAA", "proofs", 0, "actions"), "the actions cannot be unpacked"),
-    (put(repack(b""), "proofs", 0, "actions"), "the actions are not those of"),
-    (put(repack(bytes(1 << 26)), "proofs", 0, "actions"), "the actions are not those of"),
+    (put([1], "proofs"), "proofs: expected an object with the keys"),
+    (put_proof("?"), "battle 0: expected base64"),
+    (put_proof(5), "battle 0: expected base64"),
+    (put_proof("\u00e4"), "battle 0: expected base64"),
     (lambda document: document.pop("stamp"), "the document: expected an object with the keys"),
-    (put(2, "version"), "version 2 of the format"),
+    (put(1, "version"), "version 1 of the format"),
     (put("echelon-replay", "format"), "expected a submission of echelon-env"),
 ]
 
@@ -256,7 +259,7 @@ def test_tampered_submissions_are_refused(edit, message, read):
         (b"[-Infinity]", "expected finite numbers, got -Infinity"),
         (b"[" + b"9" * 5000 + b"]", "expected JSON"),
         (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
-        (b" " * (files.MAX_BYTES + 1), "larger than the limit of 67108864 bytes"),
+        (b" " * (files.MAX_BYTES + 1), "larger than the limit of 134217728 bytes"),
     ],
 )
 def test_other_files_are_refused(data, message, tmp_path):
@@ -300,8 +303,25 @@ def test_no_edit_of_a_document_gives_another_submission(data, text, suite, submi
     except SubmissionError:
         return
     assert [match.battles for match in found.matches] == [match.battles for match in submission.matches]
-    assert found.proofs == submission.proofs
     assert found.results_hash == submission.results_hash
+    assert (found.action_mode, found.identity) == (submission.action_mode, submission.identity)
+    if found.proofs != submission.proofs:
+        with pytest.raises(SubmissionError, match="the actions"):
+            verify_submission(found)
+
+
+@pytest.mark.parametrize(
+    ("proof", "message"),
+    [
+        ("AAAA", "the actions cannot be unpacked"),
+        ("", "the actions are not those of"),
+        (repack(b""), "the actions are not those of"),
+        (repack(bytes(1 << 26)), "the actions are not those of"),
+    ],
+)
+def test_proofs_that_are_none_fail_to_verify(proof, message, read):
+    with pytest.raises(SubmissionError, match=f"proof of battle 0 of duel-open against trivial: {message}"):
+        verify_submission(read(put_proof(proof)))
 
 
 def changed_actions(submission, change):
@@ -334,37 +354,63 @@ LIES = [
     {"seconds": 59.0},
     {"outcome": 1, "reason": "time_limit", "seconds": 60.0, "scores": (9.0, 0.0), "survivors": (1, 1)},
     {"outcome": 0, "reason": "elimination", "seconds": 50.0, "scores": (0.0, 0.0), "survivors": (0, 0)},
-    {"outcome": -1, "reason": "elimination", "seconds": 50.0, "scores": (0.0, 0.0), "survivors": (0, 1)},
 ]
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_other_results_with_a_new_draw_fail(lie, submission, suite, tmp_path):
-    """Somebody who edits results draws again, and proves with the recordings that there are."""
+def test_other_results_fail(lie, submission, suite, tmp_path):
+    """Somebody who edits results computes their hash, and makes recordings of the stated length."""
     battles = {(match.second, battle.number): battle for match in submission.matches for battle in match.battles}
     key = next(key for key in submission.proofs if battles[key[1:]].reason == "elimination")
-    lying = changed_battle(submission, key, **lie)
+    lying = changed_battles(submission, [key], **lie)
     assert lying.results_hash != submission.results_hash
-    proofs = {key: submission.proofs[key] for key in drawn_battles(lying)}
-    if "seconds" in lie and key in proofs:  # recordings have the stated length
+    proofs = dict(submission.proofs)
+    if "seconds" in lie:
         decisions = round(lie["seconds"] / suite.config(SCENARIO).decision_seconds)
         proofs[key] = pack_actions(np.zeros((decisions, 1, ACTION_DIM), np.float32))
     write_submission(tmp_path / "lie.json", replace(lying, proofs=proofs))
+    (failure,) = verify_submission(read_submission(tmp_path / "lie.json", suite=suite))
+    assert f"battle {key.number} of" in failure
+
+
+def test_invented_wins_of_a_ground_submission_fail(submission, suite, tmp_path):
+    """A draw is passed by grinding, if its nonce is known: details of lost battles are not proved, but in the hash.
+
+    So a verification replays all battles, or draws with a nonce that the submitter does not know.
+    """
+    known, unknown = Draw(4, "known"), [Draw(4, str(number)) for number in range(60)]
+    lost = [
+        battle_key(match, battle) for match in submission.matches for battle in match.battles if battle.outcome == -1
+    ]
+    ground, *invented = lost
+    win = {"outcome": 1, "reason": "elimination", "seconds": 20.0, "scores": (1.0, 0.0), "survivors": (1, 0)}
+    lying = changed_battles(submission, invented, **win)
+    for number in range(1000):
+        lie = changed_battles(lying, [ground], scores=(number / 1e4, 0.0), reason="elimination", survivors=(0, 1))
+        if not set(invented) & set(drawn_battles(lie, known)):
+            break
+    length = round(20 / suite.config(SCENARIO).decision_seconds)
+    still = pack_actions(np.zeros((length, 1, ACTION_DIM), np.float32))
+    write_submission(
+        tmp_path / "lie.json", replace(lie, proofs={**submission.proofs, **dict.fromkeys(invented, still)})
+    )
     found = read_submission(tmp_path / "lie.json", suite=suite)
-    if lie.get("outcome") == -1:  # a defeat gives no points, and is not proved
-        assert key not in found.proofs
-    else:
-        (failure,) = verify_submission(found)
-        assert f"battle {key.number} of" in failure
+    assert verify_submission(found, known) == ()
+    failures = verify_submission(found)
+    assert {each.split(":")[0] for each in failures} == {f"battle {b} of {s} against {o}" for s, o, b in invented}
+    passed = [draw for draw in unknown if not set(invented) & set(drawn_battles(found, draw))]
+    chance = hypergeom.pmf(0, len(found.proofs), len(invented), known.battles)
+    assert abs(len(passed) - 60 * chance) < 4 * math.sqrt(60 * chance)
+    caught = next(draw for draw in unknown if draw not in passed)
+    assert set(verify_submission(found, caught)) < set(failures)
 
 
-def changed_battle(submission, key, **changes):
-    """The submission with another result of a battle, without proofs."""
+def changed_battles(submission, keys, **changes):
+    """The submission with another result of some battles, without proofs."""
     matches = []
     for match in submission.matches:
         battles = (
-            replace(battle, **changes) if (match.second, battle.number) == key[1:] else battle
-            for battle in match.battles
+            replace(battle, **changes) if battle_key(match, battle) in keys else battle for battle in match.battles
         )
         matches.append(replace(match, battles=tuple(battles)))
     return replace(submission, matches=tuple(matches), proofs={})
@@ -393,27 +439,39 @@ def large():
     return made_submission(suite, {SCENARIO: [[(1, 1)] * 8] * 3})
 
 
-def with_engine(submission, number):
-    """The submission with other rules, and so another draw."""
-    return replace(submission, stamp={**submission.stamp, "engine_hash": f"{number:064x}"})
+def test_the_draw_follows_from_nonce_and_results(large):
+    drawn = drawn_battles(large, Draw(32, "x"))
+    assert len(set(drawn)) == 32
+    assert drawn_battles(replace(large, method=Method("Other")), Draw(32, "x")) == drawn
+    assert set(drawn_battles(large, Draw(32, "y"))) != set(drawn)
+    assert set(drawn_battles(replace(large, identity={"steps": 1}), Draw(32, "x"))) != set(drawn)
+    assert drawn_battles(large, Draw(8, "x")) == drawn[:8]
+    assert set(drawn_battles(large, Draw(99, "x"))) == set(drawn_battles(large))
+    assert len(drawn_battles(large)) == 48
 
 
-def test_the_draw_follows_from_the_results(large):
-    drawn = drawn_battles(large)
-    assert len(drawn) == NUM_PROOFS
-    assert drawn_battles(replace(large, method=Method("Other"))) == drawn
-    assert set(drawn_battles(with_engine(large, 1))) != set(drawn)
+def test_each_scenario_has_its_draw():
+    suite = freeze_suite("two", [SCENARIO, "duel"], ["novice"], 4)
+    drawn = drawn_battles(made_submission(suite, {name: [[(1, 1)] * 4] for name in (SCENARIO, "duel")}), Draw(3, "x"))
+    assert Counter(key.scenario for key in drawn) == {SCENARIO: 3, "duel": 3}
+
+
+@pytest.mark.parametrize(("battles", "nonce"), [(0, "x"), (2.5, "x"), (1, ""), (1, "a b"), (1, "\n"), (1, "x" * 65)])
+def test_bad_draws_are_refused(battles, nonce):
+    with pytest.raises(ConfigError, match=r"^(battles|nonce): expected"):
+        Draw(battles, nonce)
 
 
 def test_lost_battles_are_not_drawn(suite):
     lost = made_submission(suite, {SCENARIO: [[(1, -1), (0, -1), (-1, -1)], *[[(-1, -1)] * MAPS] * 2]})
-    assert {(key.opponent, key.number) for key in drawn_battles(lost)} == {("trivial", 0), ("trivial", 2)}
+    for draw in (None, Draw(9, "x")):
+        assert {(key.opponent, key.number) for key in drawn_battles(lost, draw)} == {("trivial", 0), ("trivial", 2)}
 
 
 def test_all_battles_are_equally_likely_to_be_drawn(large):
     words = 300
-    counts = Counter(key for word in range(words) for key in drawn_battles(with_engine(large, word)))
-    assert len(counts) == 48 and sum(counts.values()) == words * NUM_PROOFS
+    counts = Counter(key for word in range(words) for key in drawn_battles(large, Draw(32, str(word))))
+    assert len(counts) == 48 and sum(counts.values()) == words * 32
     deviation = math.sqrt(words * 2 / 3 * 1 / 3)
     assert max(abs(count - words * 2 / 3) for count in counts.values()) < 4 * deviation
 
@@ -443,7 +501,7 @@ def test_bad_actions_of_a_player_are_recorded_as_they_are_played(suite):
     assert verify_submission(submission) == ()
 
 
-def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch(monkeypatch):
+def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch():
     batches = []
 
     class Batch(Charge):
@@ -458,11 +516,10 @@ def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch(monkeypatch
     idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
     player = made_player(Batch, "batch")
     outcomes = play_suite(player, idle)
-    monkeypatch.setattr(document, "NUM_PROOFS", 1)
     batches.clear()
     submission = make_submission(outcomes, player=player, suite=idle)
-    assert batches == [1, MAPS]  # alone the battle ended differently
-    assert len(submission.proofs) == 1
+    assert batches == [MAPS, MAPS]
+    assert len(submission.proofs) > 0
     assert verify_submission(submission) == ()
 
 

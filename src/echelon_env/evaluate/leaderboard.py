@@ -7,8 +7,7 @@ some submission has completed: its rows are the methods that have completed thes
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -26,12 +25,16 @@ from echelon_env.evaluate.statistics import (
     score_interval,
     stratified_bootstrap,
 )
-from echelon_env.evaluate.submission import Submission, SubmissionError
-from echelon_env.evaluate.submission.document import printable
+from echelon_env.evaluate.submission import Draw, Submission, SubmissionError, drawn_battles
+from echelon_env.evaluate.submission.document import BattleKey, battle_key, printable, proved_battles
+from echelon_env.evaluate.suite import Suite
 
 __all__ = ["format_leaderboard", "leaderboard_markdown", "make_leaderboard"]
 
-FORMAT, VERSION = "echelon-leaderboard", 1
+FORMAT, VERSION = "echelon-leaderboard", 2
+
+INVALID, FAILED, COPY, INCOMPLETE = "invalid", "failed", "copy", "incomplete"
+"""Why a file is not ranked."""
 
 MAX_COMMON = 0.5
 """Largest share of the battles that neither of two submissions has lost, in which all details may be equal."""
@@ -44,25 +47,34 @@ _BEHAVIOUR = ("engine_hash", "opponents_hash")
 Submissions = Mapping[str, Submission]
 """Submissions by the name of their file."""
 
+_Details = Mapping[BattleKey, tuple[Any, ...]]
+
 
 def make_leaderboard(
     submissions: Submissions,
     *,
     scenarios: Sequence[str] | None = None,
     failures: Mapping[str, Sequence[str]] | None = None,
+    draw: Draw | None = None,
+    invalid: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Make a document of plain values from submissions, for JSON and for `format_leaderboard`.
 
     Parameters
     ----------
     submissions
-        The submissions by the name of their file.
+        The submissions by the name of their file. Of two that are of the same policy, as far as that shows, the first
+        is ranked.
     scenarios
         The scenarios that count, names of the suites'. By default every set of scenarios that a submission has
         completed has a section.
     failures
         File -> the sentences of `verify_submission`. A submission with a sentence is not ranked. None if the
         submissions were not verified.
+    draw
+        The draw of `verify_submission`.
+    invalid
+        File -> the reason why it could not be read. These files are listed, too.
 
     Returns
     -------
@@ -72,36 +84,52 @@ def make_leaderboard(
     Raises
     ------
     SubmissionError
-        For two submissions of mostly the same battles, for two runs of a method with the same weights, and for a
-        scenario that is in none of the suites.
+        For a scenario that is in none of the suites.
     """
-    known = {each.name for submission in submissions.values() for each in submission.suite.scenarios}
-    for name in scenarios or ():
-        if name not in known:
-            raise SubmissionError(f"scenarios: expected some of {', '.join(sorted(known))}, got {name!r}")
+    if submissions:
+        check_scenarios(scenarios or (), [each.suite for each in submissions.values()])
     boards: dict[tuple[str, ...], dict[str, Submission]] = {}
     for file, submission in submissions.items():
         behaviour = (submission.stamp[key] for key in _BEHAVIOUR)
         boards.setdefault((submission.suite.name, submission.suite.hash, *behaviour), {})[file] = submission
-    documents = [_board(of_board, scenarios, failures) for of_board in boards.values()]
+    documents = [_board(of_board, scenarios, failures, draw) for of_board in boards.values()]
     return {
         "format": FORMAT,
         "version": VERSION,
         "stamp": stamp(),
         "confidence": CONFIDENCE,
+        "draw": None if draw is None else asdict(draw),
         "boards": sorted(documents, key=lambda board: not board["installed"]),
-    }
+        "not_ranked": [
+            {"file": file, "why": INVALID, "reason": reason} for file, reason in (invalid or {}).items()
+        ],
+    }  # fmt: skip
+
+
+def check_scenarios(scenarios: Sequence[str], suites: Iterable[Suite]) -> None:
+    """Raise SubmissionError for a scenario that is in none of the suites."""
+    known = {each.name for suite in suites for each in suite.scenarios}
+    for name in scenarios:
+        if name not in known:
+            raise SubmissionError(f"scenarios: expected some of {', '.join(sorted(known))}, got {name!r}")
 
 
 def _board(
-    submissions: Submissions, scenarios: Sequence[str] | None, failures: Mapping[str, Sequence[str]] | None
+    submissions: Submissions,
+    scenarios: Sequence[str] | None,
+    failures: Mapping[str, Sequence[str]] | None,
+    draw: Draw | None,
 ) -> dict[str, Any]:
     """The board of submissions with the same suite, rules and opponents."""
     first = next(iter(submissions.values()))
     suite, behaviour = first.suite, {key: first.stamp[key] for key in _BEHAVIOUR}
-    verified = {file: None if failures is None else not failures[file] for file in submissions}
-    left = {file: each for file, each in submissions.items() if verified[file] is not False}
-    _check_different(left)
+    described = {
+        file: _describe(file, each, None if failures is None else not failures[file], draw)
+        for file, each in submissions.items()
+    }
+    left = {file: each for file, each in submissions.items() if described[file]["verified"] is not False}
+    copies = _copies(left)
+    left = {file: each for file, each in left.items() if file not in copies}
     if scenarios is None:
         sets = {each.complete: None for each in left.values() if each.complete}
     else:
@@ -116,19 +144,36 @@ def _board(
         "stamp": {"package": first.stamp["package"], **behaviour},
         "installed": all(installed[key] == value for key, value in behaviour.items()),
         "sections": [section for section in sections if section["rows"]],
-        "submissions": [_describe(file, each, verified[file]) for file, each in submissions.items() if file in ranked],
+        "submissions": [each for file, each in described.items() if file in ranked],
         "not_ranked": [
             {
-                **_describe(file, each, verified[file]),
-                "failures": list((failures or {}).get(file, [])),
+                **each,
+                **_reason(submissions[file], (failures or {}).get(file, ()), copies.get(file)),
+                "failures": list((failures or {}).get(file, ())),
             }
-            for file, each in submissions.items()
+            for file, each in described.items()
             if file not in ranked
         ],
     }
 
 
-def _describe(file: str, submission: Submission, verified: bool | None) -> dict[str, Any]:
+def _reason(submission: Submission, failures: Sequence[str], copied: str | None) -> dict[str, str]:
+    """Why a submission is not ranked."""
+    if failures:
+        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
+        return {"why": FAILED, "reason": f"FAILED to verify: {failures[0]}{more}"}
+    if copied is not None:
+        return {"why": COPY, "reason": copied}
+    complete = ", ".join(submission.complete)
+    return {
+        "why": INCOMPLETE,
+        "reason": f"has completed {complete} only"
+        if complete
+        else "has completed no scenario: a scenario is ranked only with all of its battles",
+    }
+
+
+def _describe(file: str, submission: Submission, verified: bool | None, draw: Draw | None) -> dict[str, Any]:
     """What is said about a submission. `verified` is None if its proofs were not replayed."""
     return {
         "file": file,
@@ -136,42 +181,48 @@ def _describe(file: str, submission: Submission, verified: bool | None) -> dict[
         "action_mode": submission.action_mode,
         "identity": dict(submission.identity),
         "complete": list(submission.complete),
-        "proofs": len(submission.proofs),
+        "proofs": len(proved_battles(submission)),
+        "replayed": 0 if verified is None else len(drawn_battles(submission, draw)),
         "verified": verified,
         "results_hash": submission.results_hash,
     }
 
 
-def _check_different(submissions: Submissions) -> None:
-    """Raise SubmissionError for two submissions that are of the same policy, as far as that shows."""
-    details = {file: _details(submission) for file, submission in submissions.items()}
-    for (file, one), (other, two) in itertools.combinations(submissions.items(), 2):
-        names = f"{printable(file)} and {printable(other)}"
-        if one.results_hash == two.results_hash:
-            raise SubmissionError(f"{names}: expected different submissions, got the same results twice")
-        common = [details[file][key] == details[other][key] for key in details[file].keys() & details[other].keys()]
-        if sum(common) > max(MIN_COMMON - 1, MAX_COMMON * len(common)):
-            raise SubmissionError(
-                f"{names}: expected submissions of different policies, got {sum(common)} equal ones of the "
-                f"{len(common)} battles that neither has lost, at most {MAX_COMMON:.0%} may be equal"
-            )
-        weights = one.identity.get("weights_sha256")
-        if _method(one) == _method(two) and weights is not None and weights == two.identity.get("weights_sha256"):
-            raise SubmissionError(
-                f"{names}: expected different training runs of {one.method.name!r}, got the same weights"
-            )
+def _copies(submissions: Submissions) -> dict[str, str]:
+    """The submissions that are of the policy of an earlier one, as far as that shows, with a sentence about it."""
+    kept: dict[str, _Details] = {}
+    copies: dict[str, str] = {}
+    for file, submission in submissions.items():
+        details = _details(submission)
+        found = (_common(submission, submissions[other], details, kept[other]) for other in kept)
+        copy = next((f"{what} {printable(other)}" for other, what in zip(kept, found, strict=True) if what), None)
+        if copy is None:
+            kept[file] = details
+        else:
+            copies[file] = copy
+    return copies
 
 
-def _details(submission: Submission) -> dict[tuple[str, str, int], tuple[Any, ...]]:
-    """The details of the battles that were not lost, which are those that proofs are drawn from."""
-    return {
-        (match.scenario, match.second, battle.number): (
-            battle.outcome,
-            battle.reason,
-            battle.seconds,
-            battle.scores,
-            battle.survivors,
+def _common(one: Submission, two: Submission, details: _Details, others: _Details) -> str:
+    """What shows that two submissions are of the same policy, before the name of the other; empty if nothing does."""
+    if [match.battles for match in one.matches] == [match.battles for match in two.matches]:
+        return "has the same results as"
+    common = [details[key] == others[key] for key in details.keys() & others.keys()]
+    if sum(common) > max(MIN_COMMON - 1, MAX_COMMON * len(common)):
+        return (
+            f"is equal in {sum(common)} of the {len(common)} battles that neither has lost, at most {MAX_COMMON:.0%} "
+            "may be, to"
         )
+    weights = one.identity.get("weights_sha256")
+    if _method(one) == _method(two) and weights is not None and weights == two.identity.get("weights_sha256"):
+        return f"is no further training run of {one.method.name!r}, as it has the same weights as"
+    return ""
+
+
+def _details(submission: Submission) -> _Details:
+    """The details of the battles that were not lost, which are those that are proved."""
+    return {
+        battle_key(match, battle): (battle.outcome, battle.reason, battle.seconds, battle.scores, battle.survivors)
         for match in submission.matches
         for battle in match.battles
         if battle.outcome != LOSS

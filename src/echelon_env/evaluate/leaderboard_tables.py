@@ -41,7 +41,7 @@ def format_leaderboard(leaderboard: Mapping[str, Any]) -> str:
             sections.append("\n".join(_wrapped([_title(section)])))
             sections += [_as_text(table) for table in _tables(board, section)]
         sections += [_as_text(table) for table in _submissions(board)]
-    return "\n\n".join([*sections, "\n".join(_wrapped([_legend(leaderboard)]))])
+    return "\n\n".join([*sections, "\n".join(_wrapped(_legend(leaderboard)))])
 
 
 def leaderboard_markdown(leaderboard: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def leaderboard_markdown(leaderboard: Mapping[str, Any]) -> str:
         for section in board["sections"]:
             parts += [f"### {_escape(_title(section))}", *map(_as_markdown, _tables(board, section))]
         parts += map(_as_markdown, _submissions(board))
-    return "\n\n".join([*parts, _escape(_legend(leaderboard))]) + "\n"
+    return "\n\n".join([*parts, *map(_escape, _legend(leaderboard))]) + "\n"
 
 
 def _heading(board: Mapping[str, Any]) -> Iterator[str]:
@@ -67,23 +67,13 @@ def _heading(board: Mapping[str, Any]) -> Iterator[str]:
     if any(each["verified"] is None for each in (*board["submissions"], *board["not_ranked"])):
         yield "NOT VERIFIED: no proof was replayed, --verify does it"
     elif board["submissions"]:
-        proofs = sum(each["proofs"] for each in board["submissions"])
-        yield f"verified: {plural(proofs, 'battle')} replayed, all as stated"
-    for each in board["not_ranked"]:
-        yield f"not ranked: {_file_name(each['file'])}: {_reason(each)}"
+        replayed, proofs = (sum(each[key] for each in board["submissions"]) for key in ("replayed", "proofs"))
+        yield f"verified: {replayed:,} of {plural(proofs, 'battle')} won or drawn replayed, all as stated"
+    yield from map(_not_ranked, board["not_ranked"])
 
 
-def _reason(submission: Mapping[str, Any]) -> str:
-    """Why a submission is not ranked."""
-    if submission["failures"]:
-        first, *others = submission["failures"]
-        return f"FAILED to verify: {printable(first)}{f' and {len(others)} more' if others else ''}"
-    complete = ", ".join(submission["complete"])
-    return (
-        f"has completed {complete} only"
-        if complete
-        else "has completed no scenario: a scenario is ranked only with all of its battles"
-    )
+def _not_ranked(each: Mapping[str, Any]) -> str:
+    return f"not ranked: {_file_name(each['file'])}: {printable(each['reason'])}"
 
 
 def _title(section: Mapping[str, Any]) -> str:
@@ -148,10 +138,14 @@ def _submissions(board: Mapping[str, Any]) -> Iterator[_Table]:
     )
 
 
-def _legend(leaderboard: Mapping[str, Any]) -> str:
-    return (
-        f"[low, high] are intervals of {100 * leaderboard['confidence']:.0f} % over the maps, not over training runs."
-    )
+def _legend(leaderboard: Mapping[str, Any]) -> Iterator[str]:
+    """What holds for all boards."""
+    yield from map(_not_ranked, leaderboard["not_ranked"])
+    if leaderboard["draw"]:
+        battles, nonce = leaderboard["draw"]["battles"], leaderboard["draw"]["nonce"]
+        yield f"replayed: {plural(battles, 'battle')} of each scenario and file, drawn with the nonce {nonce}"
+    share = f"{100 * leaderboard['confidence']:.0f} %"
+    yield f"[low, high] are intervals of {share} over the maps, not over training runs."
 
 
 def _file_name(file: str) -> str:

@@ -1,11 +1,11 @@
-"""Submissions: the results of a method on a suite as one JSON file, which others check by replaying drawn battles.
+"""Submissions: the results of a method on a suite as one JSON file, which others check by replaying its battles.
 
 A submission has the result of every battle, from which all aggregates are computed again, and proofs: the recorded
-actions of some battles. Which battles are proved is drawn from a hash of the results.
+actions of all battles that were not lost. A verification replays all of them, or those that a `Draw` chooses.
 """
 
 from echelon_env.evaluate.submission.document import (
-    NUM_PROOFS,
+    Draw,
     Method,
     Submission,
     SubmissionError,
@@ -15,7 +15,7 @@ from echelon_env.evaluate.submission.files import read_submission, write_submiss
 from echelon_env.evaluate.submission.proofs import make_submission, verify_submission
 
 __all__ = [
-    "NUM_PROOFS",
+    "Draw",
     "Method",
     "Submission",
     "SubmissionError",

@@ -1,4 +1,4 @@
-"""What a submission holds, the hash of its results, and the draw of the battles that are proved."""
+"""What a submission holds, the hash of its results, and the draw of the battles that are replayed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.schema import ConfigError, check_fields, quantity
+from echelon_env.config.schema import ConfigError, check_fields, check_integer, quantity
 from echelon_env.evaluate.matches import LOSS, Battle, Identity, Match
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.stamps import document_hash
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import shorten
 
-NUM_PROOFS = 32
-"""Number of proved battles of a scenario, fewer if the method won or drew fewer."""
-
 MAX_NAME, MAX_TEXT = 60, 1000
 """Most characters of a method's name and of another text."""
 
 _BLANK = "\u115f\u1160\u3164\uffa0"  # letters that are shown as spaces
+
+_NONCE = re.compile("[!-~]{1,64}")  # printable ASCII without spaces, so that it can be copied
 
 _URL = re.compile(r"https?://[^\s()<>\[\]\"'`\\|]{1,300}")
 
@@ -39,6 +38,23 @@ class BattleKey(NamedTuple):
     scenario: str
     opponent: str
     number: int  # 2 * map + side, see `Battle`
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A random choice of the battles that are replayed. Raises SubmissionError for an invalid number or nonce."""
+
+    battles: int
+    """Number of battles of each scenario, all if fewer are proved."""
+    nonce: str
+    """What the submitter could not know: made or published after the submission."""
+
+    def __post_init__(self) -> None:
+        check_integer("battles", self.battles)
+        if not isinstance(self.nonce, str) or not _NONCE.fullmatch(self.nonce):
+            raise SubmissionError(
+                f"nonce: expected 1 to 64 letters, digits and signs of ASCII without spaces, got {self.nonce!r:.80}"
+            )
 
 
 @dataclass(frozen=True)
@@ -98,13 +114,16 @@ class Submission:
     """Scenario by scenario in the suite's order, and in each all of the suite's opponents in its order, on the same
     maps. The first player of each is the method."""
     proofs: Mapping[BattleKey, bytes] = field(default_factory=dict)
-    """Packed actions of the method's mechs in each of `drawn_battles`, see `pack_actions`."""
+    """Packed actions of the method's mechs in each of `proved_battles`, see `pack_actions`."""
 
     @cached_property
     def results_hash(self) -> str:
-        """SHA-256 of the suite, the hashes of engine and opponents, and the results of all battles."""
+        """SHA-256 of the player, the suite, the hashes of engine and opponents, and the results of all battles."""
         behaviour = {key: self.stamp[key] for key in ("engine_hash", "opponents_hash")}
-        return document_hash({"suite": self.suite.hash, **behaviour, "results": results_document(self)})
+        player = {"action_mode": self.action_mode, "identity": dict(self.identity)}
+        return document_hash({
+            "player": player, "suite": self.suite.hash, **behaviour, "results": results_document(self)
+        })  # fmt: skip
 
     @property
     def complete(self) -> tuple[str, ...]:
@@ -113,20 +132,31 @@ class Submission:
         return tuple(each.name for each in self.suite.scenarios if numbers.get(each.name) == 2 * len(each.seeds))
 
 
-def drawn_battles(submission: Submission) -> tuple[BattleKey, ...]:
-    """The battles that are proved: of each scenario up to `NUM_PROOFS` of those that the method did not lose.
+def proved_battles(submission: Submission) -> tuple[BattleKey, ...]:
+    """The battles that are proved: all that the method did not lose, as a lost battle gives no points."""
+    return tuple(
+        battle_key(match, battle) for match in submission.matches for battle in match.battles if battle.outcome != LOSS
+    )
 
-    Lost battles give no points, so there is nothing to prove. The order of a scenario's battles is that of the SHA-256
-    of the results' hash and the battle.
+
+def drawn_battles(submission: Submission, draw: Draw | None = None) -> tuple[BattleKey, ...]:
+    """The battles that are replayed: all of `proved_battles`, or in each scenario the number of the draw.
+
+    These are the first by the SHA-256 of the nonce, the results' hash and the battle.
     """
+    proved = proved_battles(submission)
+    if draw is None:
+        return proved
     order: dict[str, list[tuple[bytes, BattleKey]]] = {}
-    for match in submission.matches:
-        for battle in match.battles:
-            if battle.outcome != LOSS:
-                key = BattleKey(match.scenario, match.second, battle.number)
-                text = "\n".join([submission.results_hash, *map(str, key)])
-                order.setdefault(match.scenario, []).append((hashlib.sha256(text.encode()).digest(), key))
-    return tuple(key for ordered in order.values() for _, key in sorted(ordered)[:NUM_PROOFS])
+    for key in proved:
+        text = "\n".join([draw.nonce, submission.results_hash, *map(str, key)])
+        order.setdefault(key.scenario, []).append((hashlib.sha256(text.encode()).digest(), key))
+    return tuple(key for ordered in order.values() for _, key in sorted(ordered)[: draw.battles])
+
+
+def battle_key(match: Match, battle: Battle) -> BattleKey:
+    """The key of a battle of a match."""
+    return BattleKey(match.scenario, match.second, battle.number)
 
 
 def results_document(submission: Submission) -> dict[str, Any]:

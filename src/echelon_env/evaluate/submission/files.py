@@ -2,7 +2,7 @@
 
 ::
 
-    {"format": "echelon-submission", "version": 1,
+    {"format": "echelon-submission", "version": 2,
      "method": {"name": TEXT, "authors": TEXT, "url": TEXT, "decisions": N, "cpu_minutes": X, "hardware": TEXT,
                 "note": TEXT},
      "player": {"action_mode": TEXT, "identity": {KEY: TEXT or N}},
@@ -11,7 +11,7 @@
      "results_hash": SHA256,
      "results": {SCENARIO: {OPPONENT: {"outcome": [1, 0 or -1, ...], "reason": [TEXT, ...], "decisions": [N, ...],
                                        "scores": [[s, s], ...], "survivors": [[N, N], ...]}}},
-     "proofs": [{"scenario": SCENARIO, "opponent": OPPONENT, "battle": N, "actions": BASE64}, ...]}
+     "proofs": {SCENARIO: {OPPONENT: [BASE64, or null for a lost battle, ...]}}}
 
 The battles of a scenario are on the suite's maps in order, two on each: first the method is blue, then red. Scores and
 survivors are those of the method and of the opponent.
@@ -20,7 +20,6 @@ survivors are those of the method and of the opponent.
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import errno
 import json
@@ -34,29 +33,27 @@ from typing import Any
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, build
 from echelon_env.engine import state
-from echelon_env.evaluate.matches import SIDES, Battle, Match
+from echelon_env.evaluate.matches import LOSS, Battle, Match
 from echelon_env.evaluate.players import baseline
 from echelon_env.evaluate.submission.document import (
     BattleKey,
     Method,
     Submission,
     SubmissionError,
+    battle_key,
     check_player,
     check_text,
-    drawn_battles,
     printable,
     results_document,
-    with_configs,
 )
-from echelon_env.evaluate.submission.proofs import unpack_proofs
 from echelon_env.evaluate.suite import SUITES, Suite, load_suite
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
 from echelon_env.storage.reading import read_regular_file
 
-FORMAT, VERSION = "echelon-submission", 1
+FORMAT, VERSION = "echelon-submission", 2
 
-MAX_BYTES = 1 << 26
+MAX_BYTES = 1 << 27
 """Of a file."""
 
 MAX_VALUES = 1 << 20
@@ -90,12 +87,15 @@ def write_submission(path: str | os.PathLike[str], submission: Submission) -> No
     parts = [f"{json.dumps(key)}: {_dump(value)}" for key, value in _to_document(submission).items()]
     data = ("{" + ",\n ".join(parts) + "}\n").encode()  # a line for each key, to be looked at
     if len(data) > MAX_BYTES:
-        raise SubmissionError(f"the submission would have {len(data):,} bytes, expected at most {MAX_BYTES:,}")
+        raise SubmissionError(
+            f"the submission would have {len(data):,} bytes, expected at most {MAX_BYTES:,}; submit its scenarios one "
+            "by one"
+        )
     write_bytes(path, data)
 
 
 def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None) -> Submission:
-    """Read a submission and check all of it but the replays, see `verify_submission`.
+    """Read a submission and check all of it but the proofs, see `verify_submission`.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None)
     Raises
     ------
     SubmissionError
-        With the path and the reason, for a file that is too large or not valid, of another suite, or that does not
-        prove the battles that its results draw.
+        With the path and the reason, for a file that is too large or not valid, of another suite, or without a proof
+        of a battle that it has not lost.
     OSError
         If the file cannot be read.
     """
@@ -137,16 +137,18 @@ def _to_document(submission: Submission) -> dict[str, Any]:
         "stamp": dict(submission.stamp),
         "results_hash": submission.results_hash,
         "results": results_document(submission),
-        "proofs": [
-            {
-                "scenario": key.scenario,
-                "opponent": key.opponent,
-                "battle": key.number,
-                "actions": base64.b64encode(data).decode(),
-            }
-            for key, data in submission.proofs.items()
-        ],
+        "proofs": _proofs_document(submission),
     }
+
+
+def _proofs_document(submission: Submission) -> dict[str, dict[str, list[str | None]]]:
+    document: dict[str, dict[str, list[str | None]]] = {}
+    for match in submission.matches:
+        proofs = (submission.proofs.get(battle_key(match, battle)) for battle in match.battles)
+        document.setdefault(match.scenario, {})[match.second] = [
+            None if proof is None else base64.b64encode(proof).decode() for proof in proofs
+        ]
+    return document
 
 
 def _parse(data: bytes) -> Any:
@@ -191,17 +193,10 @@ def _from_document(document: Any, suite: Suite | None) -> Submission:
     submission = dataclasses.replace(submission, matches=_read_results(document["results"], submission))
     if document["results_hash"] != submission.results_hash:
         raise SubmissionError(
-            f"results_hash: expected {submission.results_hash}, which follows from the results, got "
+            f"results_hash: expected {submission.results_hash}, which follows from player and results, got "
             f"{document['results_hash']!r:.80}"
         )
-    proofs = _read_proofs(document["proofs"])
-    if tuple(proofs) != drawn_battles(submission):
-        raise SubmissionError("proofs: expected those of the battles that the results draw")
-    submission = dataclasses.replace(submission, proofs=proofs)
-    for match, config in with_configs(submission):
-        for side in SIDES:
-            unpack_proofs(submission, match, side, config)
-    return submission
+    return dataclasses.replace(submission, proofs=_read_proofs(document["proofs"], submission))
 
 
 def _read_suite(document: Any, suite: Suite | None) -> Suite:
@@ -329,23 +324,24 @@ def _contradiction(row: tuple[int, str, int, list[float], list[int]], config: Ba
     return ""
 
 
-def _read_proofs(document: Any) -> dict[BattleKey, bytes]:
-    """The proofs in the order of the file. Their actions are unpacked when they are verified."""
-    if not isinstance(document, list):
-        raise SubmissionError("proofs: expected a list")
+def _read_proofs(document: Any, submission: Submission) -> dict[BattleKey, bytes]:
+    """The proofs of a submission that has none yet. Their actions are unpacked when they are verified."""
+    _check_keys("proofs", document, tuple({match.scenario: None for match in submission.matches}))
     proofs: dict[BattleKey, bytes] = {}
-    for number, each in enumerate(document):
-        _check_keys(f"proofs.{number}", each, (*BattleKey._fields[:2], "battle", "actions"))
-        scenario, opponent, battle, actions = each["scenario"], each["opponent"], each["battle"], each["actions"]
-        if not isinstance(scenario, str) or not isinstance(opponent, str) or type(battle) is not int:
-            raise SubmissionError(f"proofs.{number}: expected the names of scenario and opponent and a battle's number")
-        key = BattleKey(scenario, opponent, battle)
-        if key in proofs:
-            raise SubmissionError(f"proofs.{number}: expected one proof of each battle, got a second one")
-        try:
-            proofs[key] = base64.b64decode(actions, validate=True)
-        except (TypeError, ValueError, binascii.Error):
-            raise SubmissionError(f"proofs.{number}.actions: expected base64") from None
+    for match in submission.matches:
+        _check_keys(f"proofs.{match.scenario}", document[match.scenario], submission.suite.opponents)
+        where, values = f"proofs.{match.scenario}.{match.second}", document[match.scenario][match.second]
+        if not isinstance(values, list) or len(values) != len(match.battles):
+            raise SubmissionError(f"{where}: expected a list of {len(match.battles)} values, one for each battle")
+        for battle, value in zip(match.battles, values, strict=True):
+            if battle.outcome == LOSS:
+                if value is not None:
+                    raise SubmissionError(f"{where}: battle {battle.number}: expected null, as it was lost")
+                continue
+            try:
+                proofs[battle_key(match, battle)] = base64.b64decode(value, validate=True)
+            except (TypeError, ValueError):
+                raise SubmissionError(f"{where}: battle {battle.number}: expected base64") from None
     return proofs
 
 

@@ -1,10 +1,10 @@
-"""Making submissions from played matches, and verifying them: drawn battles are recorded and replayed."""
+"""Making submissions from played matches, and verifying them: battles are recorded and replayed."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.matches import (
@@ -29,13 +29,16 @@ from echelon_env.evaluate.submission.actions import (
 )
 from echelon_env.evaluate.submission.document import (
     BattleKey,
+    Draw,
     Method,
     Submission,
     SubmissionError,
+    battle_key,
     check_player,
     decisions,
     default_method,
     drawn_battles,
+    proved_battles,
     with_configs,
 )
 from echelon_env.evaluate.suite import Suite
@@ -52,7 +55,7 @@ def make_submission(
     method: Method | None = None,
     num_threads: int = 1,
 ) -> Submission:
-    """Make a submission from a player's matches on a suite. Plays the drawn battles again, and records them.
+    """Make a submission from a player's matches on a suite. Plays the battles again, and records those not lost.
 
     Parameters
     ----------
@@ -88,58 +91,65 @@ def make_submission(
         stamp(),
         tuple(bare),
     )
-    proofs: dict[BattleKey, bytes] = {}
-    drawn = drawn_battles(submission)
-    for match, config in with_configs(submission):
-        opponent = baseline(match.second)
-        for side in SIDES:
-            for key, actions in _record(
-                player, opponent, config, match, _chosen(match, drawn, side), side, num_threads
-            ):
-                proofs[key] = pack_actions(actions)
-    return dataclasses.replace(submission, proofs={key: proofs[key] for key in drawn})
+    proofs = {
+        key: pack_actions(actions)
+        for match, config in with_configs(submission)
+        for side in SIDES
+        for key, actions in _record(player, config, match, side, num_threads)
+    }
+    return dataclasses.replace(submission, proofs={key: proofs[key] for key in proved_battles(submission)})
 
 
-def verify_submission(submission: Submission, *, num_threads: int = 1) -> tuple[str, ...]:
-    """Replay the proved battles: the recorded actions against the suite's opponents, on the suite's maps.
+def verify_submission(submission: Submission, draw: Draw | None = None, *, num_threads: int = 1) -> tuple[str, ...]:
+    """Replay battles: the recorded actions against the suite's opponents, on the suite's maps.
 
-    Returns a sentence for each battle that has not the stated outcome, reason, number of decisions, scores and
-    survivors; none if the submission is verified. The submission is one of `make_submission` or `read_submission`,
-    which checks that the right battles are proved.
+    Parameters
+    ----------
+    submission
+        A submission of `make_submission` or `read_submission`.
+    draw
+        The choice of the battles; by default all that were not lost are replayed.
+    num_threads
+        Number of threads that share the battles and the opponents' mechs, at least 1.
 
-    Raises SubmissionError if the submission was played with other rules or opponents than the installed ones, and
-    SuiteError if the suite's scenarios differ from the installed ones.
+    Returns
+    -------
+    A sentence for each battle that has not the stated outcome, reason, number of decisions, scores and survivors; none
+    if the submission is verified.
+
+    Raises
+    ------
+    SubmissionError
+        If the submission was played with other rules or opponents than the installed ones, or a proof is none.
+    SuiteError
+        If the suite's scenarios differ from the installed ones.
     """
     _check_behaviour(submission)
-    failures = []
+    drawn, failures = frozenset(drawn_battles(submission, draw)), []
     for match, config in with_configs(submission):
         for side in SIDES:
-            battles = _chosen(match, submission.proofs, side)
-            if not battles:
-                continue
-            recording = unpack_proofs(submission, match, side, config)
-            found = _play(playback(recording), baseline(match.second), config, [*recording], side, num_threads)
-            for battle, replayed in zip(battles, found, strict=True):
-                if not _is_same(battle, replayed):
-                    failures.append(
-                        f"battle {battle.number} of {match.scenario} against {match.second}: stated "
-                        f"{_describe(battle, config)}, replayed {_describe(replayed, config)}"
-                    )
+            chosen = [battle for battle in match.battles[side::2] if battle_key(match, battle) in drawn]
+            for battles in _batches(chosen):
+                recording = {battle.seed: _unpack(submission, match, battle, config) for battle in battles}
+                found = _play(playback(recording), baseline(match.second), config, battles, side, num_threads)
+                failures += [
+                    f"battle {battle.number} of {match.scenario} against {match.second}: stated "
+                    f"{_describe(battle, config)}, replayed {_describe(replayed, config)}"
+                    for battle, replayed in zip(battles, found, strict=True)
+                    if not _is_same(battle, replayed)
+                ]
     return tuple(failures)
 
 
-def unpack_proofs(submission: Submission, match: Match, side: int, config: BattleConfig) -> dict[int, Floats]:
-    """The recorded actions in the proved battles of a match from one side, by seed. Raises SubmissionError."""
-    recording = {}
-    for battle in _chosen(match, submission.proofs, side):
-        shape = decisions(battle, config), len(config.rosters[side]), ACTION_DIM
-        try:
-            recording[battle.seed] = unpack_actions(submission.proofs[_key(match, battle)], shape)
-        except SubmissionError as error:
-            raise SubmissionError(
-                f"proof of battle {battle.number} of {match.scenario} against {match.second}: {error}"
-            ) from None
-    return recording
+def _unpack(submission: Submission, match: Match, battle: Battle, config: BattleConfig) -> Floats:
+    """The recorded actions of a battle. Raises SubmissionError."""
+    shape = decisions(battle, config), len(config.rosters[battle.side]), ACTION_DIM
+    try:
+        return unpack_actions(submission.proofs.get(battle_key(match, battle), b""), shape)
+    except SubmissionError as error:
+        raise SubmissionError(
+            f"proof of battle {battle.number} of {match.scenario} against {match.second}: {error}"
+        ) from None
 
 
 def _check_behaviour(submission: Submission) -> None:
@@ -176,59 +186,47 @@ def _ordered(matches: Sequence[Match], player: Player, suite: Suite) -> Iterator
         yield match
 
 
-def _key(match: Match, battle: Battle) -> BattleKey:
-    return BattleKey(match.scenario, match.second, battle.number)
-
-
-def _chosen(match: Match, keys: Collection[BattleKey], side: int) -> list[Battle]:
-    """The battles of a match from one side that have one of the keys."""
-    return [battle for battle in match.battles if battle.side == side and _key(match, battle) in keys]
+def _batches(battles: Sequence[Battle]) -> Iterator[Sequence[Battle]]:
+    return (battles[start : start + BATCH_SIZE] for start in range(0, len(battles), BATCH_SIZE))
 
 
 def _record(
-    player: Player,
-    opponent: Player,
-    config: BattleConfig,
-    match: Match,
-    battles: Sequence[Battle],
-    side: int,
-    num_threads: int,
+    player: Player, config: BattleConfig, match: Match, side: int, num_threads: int
 ) -> Iterator[tuple[BattleKey, Floats]]:
-    """The actions of a player in battles of a match from one side.
+    """The actions of a player in the battles of a match from one side that it did not lose.
 
-    A network's actions may depend a little on the other battles of its batch. So a battle that ends differently is
-    played once more in the batch that it was in, as `play_match` plays it by default.
+    A network's actions may depend a little on the other battles of its batch. So the battles are played in the batches
+    of `play_match`.
     """
-    left = {battle.seed: battle for battle in battles}
-    all_seeds = [battle.seed for battle in match.battles[::2]]
-    batches = [all_seeds[start : start + BATCH_SIZE] for start in range(0, len(all_seeds), BATCH_SIZE)]
-    for seeds in [[*left], *batches]:
-        if not left.keys() & set(seeds):
+    recorders: list[Recorder] = []
+
+    def make(config: BattleConfig, noise: BattleNoise) -> Recorder:
+        recorders.append(Recorder(noise, player.make(config, noise)))
+        return recorders[-1]
+
+    recorded, opponent = dataclasses.replace(player, name=RECORDED, make=make), baseline(match.second)
+    for battles in _batches(match.battles[side::2]):
+        if all(battle.outcome == LOSS for battle in battles):
             continue
-        recorders: list[Recorder] = []
-
-        def make(config: BattleConfig, noise: BattleNoise, into: list[Recorder] = recorders) -> Recorder:
-            into.append(Recorder(noise, player.make(config, noise)))
-            return into[0]
-
-        found = _play(dataclasses.replace(player, name=RECORDED, make=make), opponent, config, seeds, side, num_threads)
-        for place, replayed in enumerate(found):
-            battle = left.get(replayed.seed)
-            if battle is not None and _is_same(battle, replayed):
-                del left[replayed.seed]
-                yield _key(match, battle), recorders[0].actions(place, decisions(battle, config))
-    if left:
-        number = min(battle.number for battle in left.values())
-        raise SubmissionError(
-            f"battle {number} of {match.scenario} against {match.second} ends differently when it is played again: the "
-            f"actions of {player.name!r} must depend on the battle's seed and observations only"
-        )
+        found = _play(recorded, opponent, config, battles, side, num_threads)
+        recorder = recorders.pop()
+        for place, (battle, replayed) in enumerate(zip(battles, found, strict=True)):
+            if battle.outcome == LOSS:
+                continue
+            if not _is_same(battle, replayed):
+                raise SubmissionError(
+                    f"battle {battle.number} of {match.scenario} against {match.second} ends differently when it is "
+                    f"played again: the actions of {player.name!r} must depend on the battle's seed and observations "
+                    "only"
+                )
+            yield battle_key(match, battle), recorder.actions(place, decisions(battle, config))
 
 
 def _play(
-    first: Player, second: Player, config: BattleConfig, seeds: Sequence[int], side: int, num_threads: int
+    first: Player, second: Player, config: BattleConfig, battles: Sequence[Battle], side: int, num_threads: int
 ) -> list[Battle]:
-    """The results of battles from one side; their numbers are not those of a match."""
+    """The results of battles from one side when they are played again; their numbers are not those of a match."""
+    seeds = [battle.seed for battle in battles]
     with contextlib.closing(play(first, second, config, seeds, side=side, num_threads=num_threads)) as moments:
         for arena in moments:
             if arena.battle_over.all():
