@@ -10,6 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
+from scipy.stats import hypergeom
+
 import echelon_env
 from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
@@ -280,6 +282,16 @@ rules above (of a volley: none of its weapons can fire), so a simpler choice doe
 int8 array, for `gymnasium.spaces.Discrete.sample`; for a team it is a tuple of one for each mech.
 """
 
+NOT_LOST, FALSE, DRAWN = 1000, (1, 10, 50, 100, 239), (32, 100, 300)
+"""Battles of a scenario that a submission has not lost, false ones of these, and numbers of `--battles`."""
+
+
+def _chance(false: int, drawn: int) -> str:
+    """The probability that a draw has no false battle."""
+    chance = hypergeom.pmf(0, NOT_LOST, false, drawn)
+    return f"{100 * chance:.1f} %" if chance >= 0.0005 else "< 0.1 %" if chance else "0"
+
+
 TABLES = {
     "mechs": _transposed(DEFAULT_CATALOG.mech_classes),
     "weapons": _transposed(DEFAULT_CATALOG.weapons),
@@ -302,6 +314,10 @@ TABLES = {
     "checks": markdown(("name", "property"), ((f"`{name}`", holds) for name, holds in CHECKS.items())),
     "events": markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
+    ),
+    "draws": markdown(
+        (f"false of {NOT_LOST:,}", *(f"{drawn} drawn" for drawn in DRAWN), "all"),
+        ((str(false), *(_chance(false, drawn) for drawn in (*DRAWN, NOT_LOST))) for false in FALSE),
     ),
 }
 
@@ -429,12 +445,13 @@ def _with_tables(page: Path) -> str:
 
 
 GAME = _with_tables(Path(__file__).parent / "game.md")
+EVALUATION = _with_tables(Path(__file__).parent / "evaluation.md")
 MAPS = _with_tables(Path(__file__).parent / "maps.md")
 TESTING = _with_tables(Path(__file__).parent / "testing.md")
 
 PAGES = {
     "observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS, "testing.md": TESTING,
-    "api.md": api(),
+    "evaluation.md": EVALUATION, "api.md": api(),
 }  # fmt: skip
 
 

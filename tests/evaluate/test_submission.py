@@ -3,7 +3,6 @@ import json
 import math
 import os
 import zlib
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import Player, baseline, freeze_suite, play_match
 from echelon_env.evaluate.submission import (
     Draw,
@@ -28,7 +26,7 @@ from echelon_env.evaluate.submission import (
 from echelon_env.evaluate.submission.actions import pack_actions, unpack_actions
 from echelon_env.evaluate.submission.document import battle_key
 from echelon_env.layout.actions import ACTION_DIM, Action
-from evaluate.submissions import Charge, made_player, made_submission
+from evaluate.submissions import Charge, made_player
 
 SCENARIO, OPPONENTS, MAPS = "duel-open", ("trivial", "novice", "competent"), 3
 
@@ -430,50 +428,6 @@ def test_other_rules_are_named(submission):
         other = replace(submission, stamp={**submission.stamp, key: "ab" * 32})
         with pytest.raises(SubmissionError, match=f"played with other {what}: {key} abababababab"):
             verify_submission(other)
-
-
-@pytest.fixture(scope="module")
-def large():
-    """A submission with 48 battles, all won."""
-    suite = freeze_suite("large", [SCENARIO], OPPONENTS, 8)
-    return made_submission(suite, {SCENARIO: [[(1, 1)] * 8] * 3})
-
-
-def test_the_draw_follows_from_nonce_and_results(large):
-    drawn = drawn_battles(large, Draw(32, "x"))
-    assert len(set(drawn)) == 32
-    assert drawn_battles(replace(large, method=Method("Other")), Draw(32, "x")) == drawn
-    assert set(drawn_battles(large, Draw(32, "y"))) != set(drawn)
-    assert set(drawn_battles(replace(large, identity={"steps": 1}), Draw(32, "x"))) != set(drawn)
-    assert drawn_battles(large, Draw(8, "x")) == drawn[:8]
-    assert set(drawn_battles(large, Draw(99, "x"))) == set(drawn_battles(large))
-    assert len(drawn_battles(large)) == 48
-
-
-def test_each_scenario_has_its_draw():
-    suite = freeze_suite("two", [SCENARIO, "duel"], ["novice"], 4)
-    drawn = drawn_battles(made_submission(suite, {name: [[(1, 1)] * 4] for name in (SCENARIO, "duel")}), Draw(3, "x"))
-    assert Counter(key.scenario for key in drawn) == {SCENARIO: 3, "duel": 3}
-
-
-@pytest.mark.parametrize(("battles", "nonce"), [(0, "x"), (2.5, "x"), (1, ""), (1, "a b"), (1, "\n"), (1, "x" * 65)])
-def test_bad_draws_are_refused(battles, nonce):
-    with pytest.raises(ConfigError, match=r"^(battles|nonce): expected"):
-        Draw(battles, nonce)
-
-
-def test_lost_battles_are_not_drawn(suite):
-    lost = made_submission(suite, {SCENARIO: [[(1, -1), (0, -1), (-1, -1)], *[[(-1, -1)] * MAPS] * 2]})
-    for draw in (None, Draw(9, "x")):
-        assert {(key.opponent, key.number) for key in drawn_battles(lost, draw)} == {("trivial", 0), ("trivial", 2)}
-
-
-def test_all_battles_are_equally_likely_to_be_drawn(large):
-    words = 300
-    counts = Counter(key for word in range(words) for key in drawn_battles(large, Draw(32, str(word))))
-    assert len(counts) == 48 and sum(counts.values()) == words * 32
-    deviation = math.sqrt(words * 2 / 3 * 1 / 3)
-    assert max(abs(count - words * 2 / 3) for count in counts.values()) < 4 * deviation
 
 
 @given(shape=st.tuples(st.integers(1, 6), st.integers(1, 3), st.just(ACTION_DIM)), seed=st.integers(0, 99))
