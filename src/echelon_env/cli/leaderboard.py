@@ -117,7 +117,7 @@ def _read_draw(args: argparse.Namespace) -> Draw | None:
         return None
     try:
         return Draw(args.battles, secrets.token_hex(16) if args.nonce is None else args.nonce)
-    except SubmissionError as error:
+    except ConfigError as error:
         raise ConfigError(f"--{error}") from None  # it begins with the field
 
 

@@ -42,7 +42,7 @@ class BattleKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """A random choice of the battles that are replayed. Raises SubmissionError for an invalid number or nonce."""
+    """A random choice of the battles that are replayed. Raises ConfigError for an invalid number or nonce."""
 
     battles: int
     """Number of battles of each scenario, all if fewer are proved."""
@@ -52,7 +52,7 @@ class Draw:
     def __post_init__(self) -> None:
         check_integer("battles", self.battles)
         if not isinstance(self.nonce, str) or not _NONCE.fullmatch(self.nonce):
-            raise SubmissionError(
+            raise ConfigError(
                 f"nonce: expected 1 to 64 letters, digits and signs of ASCII without spaces, got {self.nonce!r:.80}"
             )
 
