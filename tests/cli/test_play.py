@@ -1,5 +1,6 @@
 """`echelon play` and its server."""
 
+import contextlib
 import http.client
 import re
 import signal
@@ -22,14 +23,32 @@ def game():
     return Game("duel-open", opponent="novice")
 
 
-@pytest.fixture
-def server(game):
+@contextlib.contextmanager
+def running(game):
     with PlayServer(game) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def server(game):
+    with running(game) as server:
+        yield server
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
+
+
+def open_page(server):
+    """A connection that lasts as long as its page."""
+    page = connect(server)
+    page.sendall(f"GET /{server.token}/alive HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
+    assert page.recv(1_000)
+    return page
 
 
 def ask(server, path, method="GET", **headers):
@@ -80,7 +99,7 @@ def test_who_is_answered(server, path, headers, status):
 
     head = "".join(f"{name}: {fill(value)}\r\n" for name, value in headers.items())
     host = "" if "Host" in headers else f"Host: 127.0.0.1:{server.server_port}\r\n"
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+    with connect(server) as connection:
         connection.sendall(f"GET {fill(path)} HTTP/1.0\r\n{host}{head}\r\n".encode())
         assert int(connection.recv(100).split()[1]) == status
 
@@ -90,49 +109,50 @@ def test_other_methods_are_refused(server):
         assert ask(server, f"/{server.token}/", method)[0].status == 501
 
 
-def test_a_flood_of_connections_is_cut_and_passes(server):
-    idle = [socket.create_connection(("127.0.0.1", server.server_port), timeout=60) for _ in range(MAX_CONNECTIONS + 8)]
-    time.sleep(0.5)  # all have been accepted, or closed
-    closed = 0
-    for connection in idle:
-        connection.settimeout(0.2)
-        try:
-            closed += connection.recv(1) == b""
-        except TimeoutError:
-            pass
-        except ConnectionResetError:
-            closed += 1
-    assert closed == 8
-    for connection in idle:
-        connection.close()
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            assert ask(server, f"/{server.token}/battles/1")[0].status == 200
-            break
-        except (ConnectionError, http.client.HTTPException):
-            time.sleep(0.1)  # the closed connections are counted out soon
-    else:
-        pytest.fail("the server does not answer any more")
+STRANGERS = {
+    "idle": b"",
+    "half a request": b"GET /",
+    "half of the headers": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    "half a body": b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc",
+    "kept alive": b"GET / HTTP/1.1\r\nConnection: keep-alive\r\n\r\n",
+}
 
 
-def test_slow_requests_are_cut(game, monkeypatch):
-    monkeypatch.setattr(play_server, "REQUEST_SECONDS", 0.5)
-    with PlayServer(game) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
-            connection.sendall(b"GET /")
-            for _ in range(600):
-                try:
-                    connection.sendall(b"x")  # soon after the last byte
-                except ConnectionError:
-                    break
-                time.sleep(0.1)
-            else:
-                pytest.fail("the connection is still open")
-        server.shutdown()
-        thread.join()
+@pytest.mark.parametrize("sent", STRANGERS.values(), ids=STRANGERS)
+def test_strangers_do_not_keep_the_page_out(server, sent):
+    with contextlib.ExitStack() as opened:
+        page = opened.enter_context(open_page(server))
+        strangers = [opened.enter_context(connect(server)) for _ in range(200)]
+        for stranger in strangers:
+            with contextlib.suppress(ConnectionError):  # it has been ended
+                stranger.sendall(sent)
+        assert ask(server, f"/{server.token}/")[0].status == 200
+        for stranger in strangers[:-MAX_CONNECTIONS]:
+            with contextlib.suppress(ConnectionResetError):
+                while stranger.recv(1_000):
+                    pass  # the answer to a request without the token
+        assert page.recv(1_000) and not server.ending.is_set()
+
+
+def test_pages_are_not_ended_for_others(game, monkeypatch):
+    monkeypatch.setattr(play_server, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(play_server, "BEAT", 0.05)
+    with running(game) as server:
+        pages = [open_page(server) for _ in range(2)]
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            ask(server, f"/{server.token}/")
+        assert all(page.recv(1_000) for page in pages)
+        for page in pages:
+            page.close()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                assert ask(server, f"/{server.token}/")[0].status == 200
+                break
+            except (ConnectionError, http.client.HTTPException):
+                time.sleep(0.05)  # the closed pages are counted out soon
+        else:
+            pytest.fail("the server does not answer any more")
 
 
 def test_without_webassembly_nothing_is_served(monkeypatch, capsys):
@@ -169,12 +189,7 @@ def test_the_server_ends_with_its_last_page(game, monkeypatch):
     with PlayServer(game) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        pages = []
-        for _ in range(2):
-            page = socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
-            page.sendall(f"GET /{server.token}/alive HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
-            assert page.recv(1_000)
-            pages.append(page)
+        pages = [open_page(server) for _ in range(2)]
         pages[0].close()
         thread.join(1.5)
         assert thread.is_alive()

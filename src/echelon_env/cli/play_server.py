@@ -22,8 +22,6 @@ GRACE = 10.0
 """s until the server ends after its last page was closed; a page that is loaded again needs less."""
 BEAT = 1.0
 """s between the bytes that show whether a page is still open."""
-REQUEST_SECONDS = 10.0
-"""s in which a connection's request has to come."""
 _TOKEN_BYTES = 16
 _NUMBER = re.compile(r"battles/(\d{1,7})")
 
@@ -32,13 +30,15 @@ class PlayServer(ThreadingHTTPServer):
     """Serves a game on 127.0.0.1. `serve_forever` returns when the last page is closed.
 
     It answers only requests that name this server as their host and this server or nothing as their origin, and whose
-    path begins with the token. At most `MAX_CONNECTIONS` are served at once; the others are closed. Battles are made
-    one at a time.
+    path begins with the token. At most `MAX_CONNECTIONS` are open at once. A further one takes the place of the oldest
+    one without such a request, so strangers who are idle or slow do not keep the page out. Battles are made one at a
+    time.
 
     Raises OSError if the port is taken, and as `Game.page`.
     """
 
     daemon_threads = True
+    request_queue_size = 256  # a connection that finds the queue full tries again a second later
 
     def __init__(self, game: Game, port: int = 0) -> None:
         self.ending = threading.Event()
@@ -51,6 +51,7 @@ class PlayServer(ThreadingHTTPServer):
         self._game = game
         self._making = threading.Lock()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._strangers: dict[socket.socket, None] = {}  # connections without a valid request, the oldest first
         self._pages, self._counting = 0, threading.Lock()
 
     @functools.lru_cache(maxsize=8)  # noqa: B019 - a process has one server
@@ -69,10 +70,14 @@ class PlayServer(ThreadingHTTPServer):
         return None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread, or close it if there are too many."""
+        """Serve a connection in a thread. If there are too many, end the oldest stranger's one or else this one."""
         if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+            if not self._end_oldest_stranger():
+                self.shutdown_request(request)
+                return
+            self._free.acquire()
+        with self._counting:
+            self._strangers[request] = None
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -80,7 +85,23 @@ class PlayServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.keep(request)
             self._free.release()
+
+    def keep(self, request: socket.socket) -> None:
+        """From now on a connection does not make room for others."""
+        with self._counting:
+            self._strangers.pop(request, None)
+
+    def _end_oldest_stranger(self) -> bool:
+        with self._counting:
+            oldest = next(iter(self._strangers), None)
+            if oldest is None:
+                return False
+            del self._strangers[oldest]
+        with contextlib.suppress(OSError):  # it has just ended
+            oldest.shutdown(socket.SHUT_RDWR)
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report an error, unless the connection has ended, which a browser may do at any time."""
@@ -115,25 +136,8 @@ class PlayServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: PlayServer
 
-    def setup(self) -> None:
-        """Begin with a connection. It is closed if its request does not come in time, byte by byte or not at all."""
-        super().setup()
-        self._deadline = threading.Timer(REQUEST_SECONDS, self._give_up)
-        self._deadline.daemon = True
-        self._deadline.start()
-
-    def finish(self) -> None:
-        """End with a connection."""
-        self._deadline.cancel()
-        super().finish()
-
-    def _give_up(self) -> None:
-        with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
-
     def do_GET(self) -> None:
         """Answer a request."""
-        self._deadline.cancel()
         hosts = [f"{name}:{self.server.server_port}" for name in (HOST, "localhost")]
         host, origin = self.headers.get("Host"), self.headers.get("Origin")
         prefix = f"/{self.server.token}/"
@@ -142,7 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
         if host not in hosts or origin not in (None, f"http://{host}") or not known:
             expected = f"Expected the address that was printed, with the port {self.server.server_port}.\n"
             self._send(HTTPStatus.FORBIDDEN, expected.encode(), "text/plain")
-        elif path == "alive":
+            return
+        self.server.keep(self.connection)
+        if path == "alive":
             self._stay()
         elif found := self.server.contents(path):
             self._send(HTTPStatus.OK, *found)
