@@ -139,6 +139,7 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
         "builder": builder(*STAGES),
         "built_with": {name: version(name) for name in ("numba", "llvmlite", "numpy", "ziglang")},
     }
+    manifest["manifest_sha256"] = _library.manifest_digest(manifest)
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / target.library, data)
     write_whole(out / _library.MODULE, wasm)
@@ -161,11 +162,11 @@ def link_module(objects: list[Path], module: Path) -> None:
 def is_current(target: Target) -> bool:
     """Whether the library in the source tree is for a target, and no file that it was built from has changed since."""
     try:
-        manifest = json.loads((FOLDER / _library.MANIFEST).read_text())
+        manifest = _library.read_manifest(FOLDER)
         files = (manifest["library"], "sha256"), (_library.MODULE, "module_sha256")
         whole = all(_library.file_digest(FOLDER / name) == manifest[key] for name, key in files)
         return whole and manifest["target"] == target.name and _unchanged(manifest, *STAGES)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except _library.LibraryError:
         return False
 
 

@@ -1,5 +1,6 @@
 import copy
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -30,8 +31,10 @@ def package(tmp_path):
 
 
 def edit_manifest(package, **changes):
+    """Write another manifest, which was built so."""
     path = package / _library.FOLDER / _library.MANIFEST
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    manifest = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(manifest | {"manifest_sha256": _library.manifest_digest(manifest)}))
 
 
 def library_file(package):
@@ -103,10 +106,64 @@ def test_an_old_processor_is_named(package):
         _library.load(package)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"target": _library.machine()}), "{"])
+DEEP = 100_000 * "[" + 100_000 * "]"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"target": _library.machine()}), "{", "null", DEEP])
 def test_a_damaged_manifest_is_named(package, text):
     (package / _library.FOLDER / _library.MANIFEST).write_text(text)
     with pytest.raises(_library.LibraryError, match=r"manifest\.json cannot be read"):
+        _library.load(package)
+
+
+def entries_with(**changes):
+    def damage(manifest):
+        manifest["entries"]["echelon_env.engine.tick.step_range"] |= changes
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda manifest: manifest.update(levels={}),
+        lambda manifest: manifest.update(levels={"x86-64-v9": 0}),
+        lambda manifest: manifest.update(entries={}),
+        entries_with(symbol="echelon_begin_battle"),
+        entries_with(symbol="no_such_symbol"),
+        entries_with(arguments={}),
+        entries_with(arguments={"tables": {"dtype": "<f8", "axes": 2}}),
+        entries_with(arguments={"tables": "int64"}),
+    ],
+)
+def test_a_manifest_that_was_edited_is_damaged(package, damage):
+    path = package / _library.FOLDER / _library.MANIFEST
+    manifest = json.loads(path.read_text())
+    damage(manifest)
+    path.write_text(json.dumps(manifest))
+    for read in (_library.load, _library.read_module):
+        with pytest.raises(_library.LibraryError, match=r"manifest\.json is damaged"):
+            read(package)
+
+
+def put(kind, path):
+    path.unlink()
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        getattr(os, kind)(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this system has no such files")
+@pytest.mark.parametrize("kind", ["mkfifo", "mkdir", "device"])
+def test_no_special_file_is_read(package, kind):
+    manifest = package / _library.FOLDER / _library.MANIFEST
+    library = library_file(package)
+    put(kind, library)
+    with pytest.raises(_library.LibraryError, match=f"{library.name} is damaged"):
+        _library.load(package)
+    put(kind, manifest)
+    with pytest.raises(_library.LibraryError, match=r"manifest\.json cannot be read .* is not a regular file"):
         _library.load(package)
 
 

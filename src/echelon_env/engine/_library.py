@@ -11,10 +11,11 @@ import hashlib
 import json
 import operator
 import platform
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,9 +23,6 @@ FOLDER = "machine_code"
 MANIFEST = "manifest.json"
 MODULE = "echelon.wasm"
 """The same functions for browsers."""
-
-
-Result = TypeVar("Result")
 
 
 class LibraryError(Exception):
@@ -199,38 +197,44 @@ class Library:
 def load(package: Path) -> Library:
     """The library in a package's folder.
 
-    Raises `LibraryError` if there is none, if it is for another machine, if its file is not the one that was built, or
-    if a source file of the kernels has changed since.
+    Raises `LibraryError` if there is none, if it is for another machine, if a file is not the one that was built, or if
+    a source file of the kernels has changed since.
     """
-    return _with_manifest(package, _load)
-
-
-def read_module(package: Path) -> bytes:
-    """The WebAssembly module in a package's folder. Raises `LibraryError` as `load`, but it is for any machine."""
-    return _with_manifest(package, _read_module)
-
-
-def _with_manifest(package: Path, use: Callable[[Path, Path, dict[str, Any]], Result]) -> Result:
     folder = package / FOLDER
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text())
-        return use(package, folder, manifest)
-    except FileNotFoundError:
-        raise LibraryError(f"no library is installed for {machine()}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LibraryError(f"{folder / MANIFEST} cannot be read ({error!r})") from None
-
-
-def _load(package: Path, folder: Path, manifest: dict[str, Any]) -> Library:
+    manifest = read_manifest(folder)
     if manifest["target"] != machine():
         raise LibraryError(f"the library is for {manifest['target']}, this machine is {machine()}")
     _check(package, manifest, folder / manifest["library"], manifest["sha256"])
     return Library(folder, manifest)
 
 
-def _read_module(package: Path, folder: Path, manifest: dict[str, Any]) -> bytes:
+def read_module(package: Path) -> bytes:
+    """The WebAssembly module in a package's folder. Raises `LibraryError` as `load`, but it is for any machine."""
+    folder = package / FOLDER
+    manifest = read_manifest(folder)
     _check(package, manifest, folder / MODULE, manifest["module_sha256"])
     return (folder / MODULE).read_bytes()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in a folder. Raises `LibraryError` if there is none, and if it is not the one that was built."""
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(_read(path))
+        damaged = manifest["manifest_sha256"] != manifest_digest(manifest)
+    except FileNotFoundError:
+        raise LibraryError(f"no library is installed for {machine()}") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise LibraryError(f"{path} cannot be read ({error!r})") from None
+    if damaged:
+        raise LibraryError(f"{path} is damaged")
+    return manifest
+
+
+def manifest_digest(manifest: dict[str, Any]) -> str:
+    """The SHA-256 of all entries of a manifest but that of this digest. Wrong arguments would be wrong addresses."""
+    entries = {name: value for name, value in manifest.items() if name != "manifest_sha256"}
+    return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
 
 
 def _check(package: Path, manifest: dict[str, Any], built: Path, digest: str) -> None:
@@ -253,7 +257,14 @@ def machine() -> str:
 def file_digest(path: Path) -> str | None:
     """The SHA-256 of a file's contents, whatever the line ends of a source file; None if it cannot be read."""
     try:
-        data = path.read_bytes()
+        data = _read(path)
     except OSError:
         return None
     return hashlib.sha256(data.replace(b"\r\n", b"\n") if path.suffix == ".py" else data).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    """The contents of a regular file. Reading a pipe would wait, and a device may have no end. Raises OSError."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path} is not a regular file")
+    return path.read_bytes()
