@@ -41,8 +41,8 @@ def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, nam
     assert (tmp_path / "battle.html").stat().st_size < 1_000_000
     page = Page(browser, (tmp_path / "battle.html").as_uri())
     assert page.verified == "equal"
-    expected = f"{replay.decisions} of {replay.decisions} decisions equal (engine {replay.stamp['engine_hash'][:12]})"
-    assert page("document.getElementById('verified').textContent") == expected
+    stated = f"as the file states: players, engine {replay.stamp['engine_hash'][:12]}"
+    assert page.text("verified") == f"{replay.decisions} of {replay.decisions} decisions equal ({stated})"
     assert page.said == []
 
 
@@ -66,6 +66,11 @@ def test_a_flipped_action_is_found_at_its_decision(browser, tmp_path):
     assert "differs from the recording at decision 8" in page("document.getElementById('verified').textContent")
 
 
+def test_a_battle_that_was_over_has_the_digest_of_its_voxels(browser, tmp_path):
+    write_page(tmp_path / "battle.html", dataclasses.replace(recorded(), voxels_digest=None))
+    assert Page(browser, (tmp_path / "battle.html").as_uri()).verified == str(recorded().decisions)
+
+
 def test_a_replay_of_another_engine_names_both(browser, tmp_path):
     ours, theirs = recorded().stamp["engine_hash"][:12], "0123456789ab"
     stamp = {**recorded().stamp, "engine_hash": theirs + 52 * "0"}
@@ -74,7 +79,7 @@ def test_a_replay_of_another_engine_names_both(browser, tmp_path):
     for name, replay in (("same", {}), ("other", {"digests": digests})):
         write_page(tmp_path / f"{name}.html", dataclasses.replace(recorded(), stamp=stamp, **replay))
         page = Page(browser, (tmp_path / f"{name}.html").as_uri())
-        assert f"(engine {ours}, recorded by {theirs})" in page.text("verified")
+        assert f"(as the file states: players, engine {ours}, recorded by {theirs})" in page.text("verified")
         assert page.verified == ("equal" if name == "same" else "5")
 
 
@@ -208,6 +213,19 @@ def edited_header(**changes):
         ("replay", edited_header(version=7), "The replay has version 7 of the format, this page reads 1."),
         ("replay", edited_header(format="<b>x</b>"), "This is not a replay of Echelon."),
         ("replay", edited_header(decisions=3), "The replay is truncated or altered."),
+        *(
+            ("replay", edited_header(**{name: value}), "The header of the replay was altered")
+            for name, value in {
+                "config": {},
+                "seed": 4,
+                "map_seed": 4,
+                "map_hash": 64 * "0",
+                "players": ["right", "left"],
+                "voxels_digest": None,
+                "stamp": {},
+                "winner": "right",
+            }.items()
+        ),
         ("replay", lambda _: base64.b64encode(gzip.compress(bytes(70_000_000))).decode(), "larger than"),
         ("world", lambda text: text[:400], "The world is damaged or truncated."),
         ("engine", lambda _: base64.b64encode(gzip.compress(b"no module")).decode(), "The engine is damaged"),

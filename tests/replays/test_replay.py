@@ -66,7 +66,8 @@ def test_other_seeds_and_digests_are_found():
     digests[4, 0] ^= 1
     assert dataclasses.replace(replay, digests=digests).first_difference() == 4
     assert dataclasses.replace(replay, seed=replay.seed + 1).first_difference() == 0
-    assert dataclasses.replace(replay, voxels_digest="0" * 64).first_difference() == replay.decisions
+    for wrong in ("0" * 64, None):  # None would be right for a battle that is not over
+        assert dataclasses.replace(replay, voxels_digest=wrong).first_difference() == replay.decisions
     with pytest.raises(ReplayError, match="the map of seed 4 has the content hash"):
         dataclasses.replace(replay, map_seed=4).first_difference()
 

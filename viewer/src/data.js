@@ -1,5 +1,7 @@
 // The parts of a page: base64 texts of gzip streams. Whatever is wrong with them becomes a sentence (PageError).
 
+import { sha256 } from "./sha256.js";
+
 export class PageError extends Error {}
 
 const MAX_PART_BYTES = 1 << 26;
@@ -80,9 +82,10 @@ export function split(data, what) {
  * Read a replay's file.
  * @param {Uint8Array} data unpacked
  * @param {number} rowBytes bytes of the actions of one decision
+ * @param {string} expected SHA-256 of the header of the battle that the page simulates
  * @returns {Replay}
  */
-export function readReplay(data, rowBytes) {
+export function readReplay(data, rowBytes, expected) {
   const [header, body] = split(data, "replay");
   if (header?.format !== "echelon-replay") throw new PageError("This is not a replay of Echelon.");
   if (header.version !== 1) throw new PageError(`The replay has version ${Number(header.version)} of the format, this page reads 1.`);
@@ -92,6 +95,9 @@ export function readReplay(data, rowBytes) {
   }
   const end = decisions * rowBytes;
   if (body.length !== end + (decisions + 1) * DIGEST_BYTES) throw new PageError("The replay is truncated or altered.");
+  if (sha256([data.subarray(0, data.length - body.length - 1)]) !== expected) {
+    throw new PageError("The header of the replay was altered: it is not that of the battle in this page.");
+  }
   const digests = [];
   for (let at = end; at < body.length; at += DIGEST_BYTES) {
     digests.push([...body.subarray(at, at + DIGEST_BYTES)].map((byte) => byte.toString(16).padStart(2, "0")).join(""));

@@ -25,7 +25,7 @@ async function start() {
 /** @param {WebAssembly.Module} module @param {any} world @param {Uint8Array} memory */
 async function showReplay(module, world, memory) {
   const rowBytes = world.arrays.actions.shape[0] * world.arrays.actions.shape[1] * 4;
-  const replay = readReplay(await part("replay"), rowBytes);
+  const replay = readReplay(await part("replay"), rowBytes, world.header);
   const viewer = new Viewer(new Simulation(module, world, memory, replay, true));
   Object.assign(globalThis, { echelon: viewer }); // for the console
   viewer.run();

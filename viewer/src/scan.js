@@ -73,10 +73,8 @@ export async function scanBattle(simulation, report) {
       paused = performance.now();
     }
   }
-  const { voxels_digest: voxels } = replay.header;
-  if (scan.different === null && voxels !== null && simulation.voxelsDigest() !== voxels) {
-    scan.different = simulation.decisions;
-  }
+  const voxels = read().over ? simulation.voxelsDigest() : null;
+  if (scan.different === null && replay.header.voxels_digest !== voxels) scan.different = simulation.decisions;
   scan.done = true;
   report(scan);
   return scan;

@@ -250,14 +250,14 @@ export class Viewer {
     const { decisions } = this.simulation;
     const { stamp } = this.simulation.replay.header;
     const [ours, theirs] = [this.world.engine, stamp?.engine_hash].map((hash) => String(hash ?? "?").slice(0, 12));
-    const engine = ours === theirs ? `engine ${ours}` : `engine ${ours}, recorded by ${theirs}`;
+    const stated = `as the file states: players, engine ${ours}${ours === theirs ? "" : `, recorded by ${theirs}`}`;
     if (scan.done) this.showPanels();
     const badge = byId("verified");
     if (scan.different !== null) {
-      badge.textContent = `differs from the recording at decision ${scan.different} (${engine})`;
+      badge.textContent = `differs from the recording at decision ${scan.different} (${stated})`;
       badge.className = "bad";
     } else {
-      badge.textContent = `${scan.checked} of ${decisions} decisions equal (${engine})`;
+      badge.textContent = `${scan.checked} of ${decisions} decisions equal (${stated})`;
       badge.className = scan.done ? "good" : "";
     }
   }

@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { fromBase64, gunzip, PageError, readReplay, split } from "../src/data.js";
+import { sha256 } from "../src/sha256.js";
 
 const encode = (header, body) => new Uint8Array(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), Buffer.from(body)]));
 const HEADER = { format: "echelon-replay", version: 1, decisions: 1, players: ["a", "b"] };
 
+const digestOf = (header) => sha256([new TextEncoder().encode(JSON.stringify(header))]);
+
 test("a replay's actions and digests", () => {
-  const { actions, digests } = readReplay(encode(HEADER, new Uint8Array(8 + 64).fill(3)), 8);
+  const { actions, digests } = readReplay(encode(HEADER, new Uint8Array(8 + 64).fill(3)), 8, digestOf(HEADER));
   assert.equal(actions.length, 8);
   assert.deepEqual(digests, ["03".repeat(32), "03".repeat(32)]);
 });
@@ -19,9 +22,10 @@ for (const [name, data, message] of [
   ["without players", encode({ ...HEADER, players: "ab" }, new Uint8Array(72)), /header of the replay is damaged/],
   ["with a fraction of a decision", encode({ ...HEADER, decisions: 0.5 }, new Uint8Array(72)), /header of the replay is damaged/],
   ["without a header", new Uint8Array(90), /has no header/],
+  ["with other players", encode({ ...HEADER, players: ["b", "a"] }, new Uint8Array(72)), /header of the replay was altered/],
 ]) {
   test(`a replay ${name} is refused`, () => {
-    assert.throws(() => readReplay(data, 8), (error) => error instanceof PageError && message.test(error.message));
+    assert.throws(() => readReplay(data, 8, digestOf(HEADER)), (error) => error instanceof PageError && message.test(error.message));
   });
 }
 

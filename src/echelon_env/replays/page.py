@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import html
 import io
 import itertools
@@ -48,9 +49,10 @@ def make_page(replay: Replay) -> str:
 
 
 def _make_page(replay: Replay, picture: bytes) -> str:
-    engine = next(replay.play())
-    title, world = f"{' v '.join(replay.players)} - Echelon replay", World(engine).pack()
-    return fill_page(title, world, replay=pack(replay), picture=picture)
+    data = pack(replay)
+    header = gzip.decompress(data).partition(b"\n")[0]  # of which the memory is, so that the page can tell another one
+    world = World(next(replay.play())).pack(header=hashlib.sha256(header).hexdigest())
+    return fill_page(f"{' v '.join(replay.players)} - Echelon replay", world, replay=data, picture=picture)
 
 
 def _picture(replay: Replay) -> bytes:

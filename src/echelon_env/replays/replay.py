@@ -98,7 +98,8 @@ class Replay:
         """Whether an engine that `play` yields has the recorded state after `decision` decisions."""
         if state_digest(engine, 0) != self.digests[decision].tobytes():
             return False
-        return decision < self.decisions or self.voxels_digest in (None, voxels_digest(engine, 0))
+        over = bool(engine.state.battles["over"][0])
+        return decision < self.decisions or self.voxels_digest == (voxels_digest(engine, 0) if over else None)
 
 
 def state_digest(engine: BattleEngine, battle: int) -> bytes:
