@@ -266,5 +266,5 @@ def file_digest(path: Path) -> str | None:
 def _read(path: Path) -> bytes:
     """The contents of a regular file. Reading a pipe would wait, and a device may have no end. Raises OSError."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(f"{path} is not a regular file")
+        raise OSError("not a regular file")
     return path.read_bytes()
