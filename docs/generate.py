@@ -330,6 +330,8 @@ PUBLIC_MODULES = (
     "echelon_env.spaces",
     "echelon_env.opponents",
     "echelon_env.wrappers",
+    "echelon_env.wrappers.single",
+    "echelon_env.wrappers.vector",
     "echelon_env.interop",
     "echelon_env.evaluate",
     "echelon_env.evaluate.battle_observer",

@@ -232,6 +232,25 @@ def test_dicts_are_normalised_by_key_and_masks_are_unchanged():
     assert env.moments["blue_0"]["near"]["self_mask"] is None and env.moments["blue_0"]["near"]["level"] is None
 
 
+def test_entries_with_a_zero_in_the_mask_do_not_count_and_stay_zeros():
+    env = NormalizeObservations(battles.make("persist", observation="dict"))
+    rows = []
+    for raw, result in zip(
+        battles.replay(battles.make("persist", observation="dict"), "persist"),
+        battles.replay(env, "persist"),
+        strict=True,
+    ):
+        for agent, observation in result[0].items():
+            mask = observation["contacts_mask"] == 1
+            assert (observation["contacts"][~mask] == 0).all() and env.observation_space(agent).contains(observation)
+            if result[-1][agent]["alive"] and agent in env.agents:
+                rows += list(raw[0][agent]["contacts"][mask])
+    moments = env.moments["blue_0"]["contacts"]
+    assert moments.count == len(rows) > 0
+    np.testing.assert_allclose(moments.mean, np.mean(rows, axis=0, dtype=np.float64), atol=1e-9)
+    np.testing.assert_allclose(moments.var, np.var(rows, axis=0, dtype=np.float64), atol=1e-9)
+
+
 class TwoKinds(ScriptedEnv):
     """Reds observe only the first number."""
 

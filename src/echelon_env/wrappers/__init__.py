@@ -1,4 +1,7 @@
-"""Wrappers for any PettingZoo parallel environment. Gymnasium and PettingZoo have no such wrappers."""
+"""Wrappers for any PettingZoo parallel environment. Gymnasium and PettingZoo have no such wrappers.
+
+`wrappers.single` and `wrappers.vector` have the two that normalize for Gymnasium's environments.
+"""
 
 from echelon_env.wrappers.append import AgentOneHot, TimeAwareObservation
 from echelon_env.wrappers.black_death import BlackDeath

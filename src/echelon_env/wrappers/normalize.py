@@ -1,68 +1,34 @@
-"""Normalization of observations and rewards by running statistics of living agents."""
+"""Normalization of observations and rewards by running statistics of living agents, for PettingZoo."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Space
+from gymnasium.spaces import Space
 
-from echelon_env.wrappers.base import (
-    ObservationWrapper,
-    ParallelWrapper,
-    ResetResult,
-    StepResult,
-    is_alive,
-    kind_of,
+from echelon_env.wrappers.base import ObservationWrapper, ParallelWrapper, ResetResult, StepResult, is_alive
+from echelon_env.wrappers.moments import RunningMoments
+from echelon_env.wrappers.statistics import (
+    ObservationStatistics,
+    ReturnStatistics,
+    Tree,
+    moments_of,
+    named_moments,
+    row_of,
+    stack,
 )
-from echelon_env.wrappers.moments import FilePath, RunningMoments, read_moments, write_moments
-
-Tree = RunningMoments | dict[str, "Tree"] | None
-"""The statistics of a space: moments for a Box, a dict by key for a Dict, None for parts that are not normalized."""
 
 
-class _Statistics:
-    """Statistics that can be frozen, saved and loaded."""
-
-    _frozen = False
-
-    @property
-    def frozen(self) -> bool:
-        """Whether updates of the statistics are stopped."""
-        return self._frozen
-
-    def freeze(self) -> None:
-        """Stop updating the statistics, for example in an evaluation."""
-        self._frozen = True
-
-    def unfreeze(self) -> None:
-        """Continue to update the statistics."""
-        self._frozen = False
-
-    def save(self, path: FilePath) -> None:
-        """Write the statistics to a JSON file, atomically. Raises OSError."""
-        write_moments(path, type(self).__name__, self._named_moments())
-
-    def load(self, path: FilePath) -> None:
-        """Replace the statistics by those of a file that `save` wrote for the same agents and spaces.
-
-        Raises OSError. Raises ValueError for any other file. Nothing changes then.
-        """
-        read_moments(path, type(self).__name__, self._named_moments())
-
-    @abstractmethod
-    def _named_moments(self) -> dict[str, RunningMoments]:
-        """All statistics by their names in the file."""
-
-
-class NormalizeObservations(_Statistics, ObservationWrapper):
+class NormalizeObservations(ObservationStatistics, ObservationWrapper):
     """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
 
     The counterpart of `gymnasium.wrappers.NormalizeObservation` for many agents that can die. Agents with equal
     observation spaces share their statistics (`moments`). Float Boxes are normalized, also within a Dict, with separate
-    statistics for each key. Keys that end in ``_mask``, Boxes of other dtypes and other spaces stay unchanged.
+    statistics for each key. Keys that end in ``_mask``, Boxes of other dtypes and other spaces stay unchanged. If a
+    Dict has a mask ``key_mask`` for the first axes of ``key``, these entries share their statistics; those with a zero
+    in the mask do not count, and become zeros.
 
     Statistics are updated before an observation is normalized. An observation counts if its agent is still in `agents`
     and its info does not have ``alive`` = False. So final observations, after which the agent does not act, do not
@@ -91,11 +57,11 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
     """
 
     def __init__(self, env: Any, *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        self._epsilon, self._clip = _check_scaling(epsilon, clip)
+        ObservationStatistics.__init__(self, epsilon, clip)
         self.moments: dict[Any, Tree] = {}
         """The statistics by agent: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
         self._groups: list[list[Any]] = []  # agents that share statistics
-        super().__init__(env)
+        ObservationWrapper.__init__(self, env)
 
     def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
         for group in self._groups:
@@ -104,39 +70,30 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
                 self.moments[agent] = self.moments[group[0]]
                 return self.observation_spaces[group[0]]
         self._groups.append([agent])
-        tree = _moments_of(space)
-        if not list(_named(tree)):
-            expected = "a Box of floats, or a Dict with such a Box"
-            raise ValueError(f"observation space of {agent!r}: expected {expected}, got {kind_of(space)}")
-        self.moments[agent] = tree
-        return _normalized_space(tree, space, np.inf if self._clip is None else self._clip)
+        self.moments[agent] = moments_of(space, f"observation space of {agent!r}")
+        return self._normalized_space(space, self.moments[agent])
 
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
-        if not self._frozen:
-            living = [agent for agent in self.env.agents if agent in observations and is_alive(infos, agent)]
-            for group in self._groups:
-                _update(self.moments[group[0]], [observations[agent] for agent in group if agent in living])
-        return {
-            agent: self._normalized(self.moments[agent], observation, is_alive(infos, agent))
-            for agent, observation in observations.items()
-        }
-
-    def _normalized(self, tree: Tree, value: Any, alive: bool) -> Any:
-        if isinstance(tree, dict):
-            return {key: self._normalized(tree[key], part, alive) for key, part in value.items()}
-        if tree is None:
-            return value
-        value = np.asarray(value)
-        result = tree.standardize(value, self._epsilon, self._clip).astype(value.dtype)
-        return result if alive else np.where(value == 0, value, result)
+        changed = dict(observations)
+        for group in self._groups:
+            tree, agents = self.moments[group[0]], [agent for agent in group if agent in observations]
+            if not agents:
+                continue
+            alive = np.array([is_alive(infos, agent) for agent in agents])
+            acts = np.array([agent in self.env.agents for agent in agents])
+            batch = self._normalized(tree, stack(tree, [observations[agent] for agent in agents]), acts & alive, alive)
+            changed |= {agent: row_of(tree, batch, index) for index, agent in enumerate(agents)}
+        return changed
 
     def _named_moments(self) -> dict[str, RunningMoments]:
         return {
-            name: moments for group in self._groups for name, moments in _named(self.moments[group[0]], str(group[0]))
+            name: moments
+            for group in self._groups
+            for name, moments in named_moments(self.moments[group[0]], str(group[0]))
         }
 
 
-class NormalizeRewards(_Statistics, ParallelWrapper):
+class NormalizeRewards(ReturnStatistics, ParallelWrapper):
     """Divides rewards by the running standard deviation of the agents' discounted returns, and clips them.
 
     The counterpart of `gymnasium.wrappers.NormalizeReward` for many agents that can die. The mean is not subtracted.
@@ -168,13 +125,8 @@ class NormalizeRewards(_Statistics, ParallelWrapper):
     """
 
     def __init__(self, env: Any, *, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        super().__init__(env)
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"gamma: expected a number from 0 to 1, got {gamma!r}")
-        self._gamma = gamma
-        self._epsilon, self._clip = _check_scaling(epsilon, clip)
-        self.moments = RunningMoments()
-        """The statistic of the discounted returns."""
+        ReturnStatistics.__init__(self, gamma, epsilon, clip)
+        ParallelWrapper.__init__(self, env)
         self._returns: dict[Any, float] = {}
         self._alive: dict[Any, bool] = {}
 
@@ -189,54 +141,8 @@ class NormalizeRewards(_Statistics, ParallelWrapper):
         """Take a step with one action for every agent in `agents`."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         returns = {agent: self._gamma * self._returns.get(agent, 0.0) + float(rewards[agent]) for agent in rewards}
-        if not self._frozen:
-            self.moments.update([returns[agent] for agent in returns if self._alive.get(agent, True)])
-        scale = float(np.sqrt(self.moments.var + self._epsilon))
-        limit = np.inf if self._clip is None else self._clip
-        rewards = {agent: float(np.clip(reward / scale, -limit, limit)) for agent, reward in rewards.items()}
+        counted = [self._alive.get(agent, True) for agent in rewards]
+        scaled = self._scaled(list(rewards.values()), list(returns.values()), counted)
         self._returns = returns
         self._alive = {agent: is_alive(infos, agent) for agent in self.env.agents}
-        return observations, rewards, terminations, truncations, infos
-
-    def _named_moments(self) -> dict[str, RunningMoments]:
-        return {"returns": self.moments}
-
-
-def _check_scaling(epsilon: float, clip: float | None) -> tuple[float, float | None]:
-    if not 0 < epsilon < np.inf:
-        raise ValueError(f"epsilon: expected a finite number above 0, got {epsilon!r}")
-    if clip is not None and not 0 < clip < np.inf:
-        raise ValueError(f"clip: expected a finite number above 0 or None, got {clip!r}")
-    return epsilon, clip
-
-
-def _moments_of(space: Space[Any], key: str = "") -> Tree:
-    if isinstance(space, Dict):
-        return {key: _moments_of(part, key) for key, part in space.spaces.items()}
-    if isinstance(space, Box) and np.issubdtype(space.dtype, np.floating) and not key.endswith("_mask"):
-        return RunningMoments(space.shape)
-    return None
-
-
-def _normalized_space(tree: Tree, space: Space[Any], limit: float) -> Space[Any]:
-    if isinstance(tree, dict) and isinstance(space, Dict):
-        return Dict([(key, _normalized_space(tree[key], part, limit)) for key, part in space.spaces.items()])
-    if isinstance(tree, RunningMoments) and isinstance(space, Box):
-        return Box(-limit, limit, space.shape, space.dtype.type)
-    return space
-
-
-def _update(tree: Tree, values: Sequence[Any]) -> None:
-    if isinstance(tree, dict):
-        for key, part in tree.items():
-            _update(part, [value[key] for value in values])
-    elif tree is not None and values:
-        tree.update(np.stack(values))
-
-
-def _named(tree: Tree, name: str = "") -> Iterator[tuple[str, RunningMoments]]:
-    if isinstance(tree, dict):
-        for key, part in tree.items():
-            yield from _named(part, f"{name}/{key}")
-    elif tree is not None:
-        yield name, tree
+        return observations, dict(zip(rewards, scaled.tolist(), strict=True)), terminations, truncations, infos

@@ -1,0 +1,137 @@
+"""Normalization of observations and rewards for Gymnasium's environments of one agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from echelon_env.wrappers.moments import RunningMoments
+from echelon_env.wrappers.statistics import (
+    ObservationStatistics,
+    ReturnStatistics,
+    moments_of,
+    named_moments,
+    row_of,
+    stack,
+)
+
+__all__ = ["NormalizeObservations", "NormalizeRewards"]
+
+Step = tuple[Any, float, bool, bool, dict[str, Any]]
+
+
+class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
+
+    `gymnasium.wrappers.NormalizeObservation` for Dict spaces, too, and with `save`, `load` and `freeze`. The parts of a
+    space are treated as by `echelon_env.wrappers.NormalizeObservations`. An observation counts if the agent acts on it:
+    its episode is not over, and its info does not have ``alive`` = False. Files are those of
+    `wrappers.vector.NormalizeObservations`, too.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium environment.
+    epsilon
+        Added to variances, above 0.
+    clip
+        Maximum absolute value of the result, or None for no limit.
+
+    Raises
+    ------
+    TypeError
+        If `env` is not a `gymnasium.Env`.
+    ValueError
+        For an observation space without a float Box, and for invalid arguments. In `reset` and `step` for a non-finite
+        observation.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
+        ObservationStatistics.__init__(self, epsilon, clip)
+        gymnasium.Wrapper.__init__(self, env)
+        self.moments = moments_of(env.observation_space, "observation space")
+        """The statistics: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
+        self.observation_space = self._normalized_space(env.observation_space, self.moments)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; the arguments are passed to the environment."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._change(observation, info, True), info
+
+    def step(self, action: Any) -> Step:
+        """Take a step."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        acts = not (terminated or truncated)
+        return self._change(observation, info, acts), float(reward), terminated, truncated, info
+
+    def _change(self, observation: Any, info: dict[str, Any], acts: bool) -> Any:
+        alive = np.array([_is_alive(info)])
+        return row_of(
+            self.moments, self._normalized(self.moments, stack(self.moments, [observation]), alive & acts, alive), 0
+        )
+
+    def _named_moments(self) -> dict[str, RunningMoments]:
+        return dict(named_moments(self.moments, "observation"))
+
+
+class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Divides rewards by the running standard deviation of the agent's discounted return, and clips them.
+
+    `gymnasium.wrappers.NormalizeReward` with `save`, `load` and `freeze`. The mean is not subtracted. The return starts
+    with the episode. It counts if the agent was alive when it acted, see `echelon_env.wrappers.NormalizeRewards`. Files
+    are those of `wrappers.vector.NormalizeRewards`, too.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium environment.
+    gamma
+        Discount, from 0 to 1.
+    epsilon
+        Added to the variance, above 0.
+    clip
+        Maximum absolute value of the result, or None for no limit.
+
+    Raises
+    ------
+    TypeError
+        If `env` is not a `gymnasium.Env`.
+    ValueError
+        For invalid arguments. In `step` for a non-finite reward.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        *,
+        gamma: float = 0.99,
+        epsilon: float = 1e-8,
+        clip: float | None = 10.0,
+    ) -> None:
+        RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
+        ReturnStatistics.__init__(self, gamma, epsilon, clip)
+        gymnasium.Wrapper.__init__(self, env)
+        self._return = 0.0
+        self._alive = True
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; the arguments are passed to the environment."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._return, self._alive = 0.0, _is_alive(info)
+        return observation, info
+
+    def step(self, action: Any) -> Step:
+        """Take a step."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._return = self._gamma * self._return + float(reward)
+        scaled = self._scaled([float(reward)], [self._return], [self._alive])
+        self._alive = _is_alive(info)
+        return observation, float(scaled[0]), terminated, truncated, info
+
+
+def _is_alive(info: dict[str, Any]) -> bool:
+    return bool(info.get("alive", True))

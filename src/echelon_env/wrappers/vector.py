@@ -1,0 +1,176 @@
+"""Normalization of observations and rewards for Gymnasium's vector environments, in every autoreset mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from echelon_env.wrappers.moments import RunningMoments
+from echelon_env.wrappers.statistics import (
+    ObservationStatistics,
+    ReturnStatistics,
+    moments_of,
+    named_moments,
+    row_of,
+    stack,
+)
+
+__all__ = ["NormalizeObservations", "NormalizeRewards"]
+
+Flags = NDArray[np.bool_]
+Step = tuple[Any, NDArray[Any], Flags, Flags, dict[str, Any]]
+
+
+class NormalizeObservations(ObservationStatistics, VectorWrapper[Any, Any, Any, Any, Any], RecordConstructorArgs):
+    """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
+
+    `gymnasium.wrappers.vector.NormalizeObservation` for Dict spaces, every autoreset mode and partial resets, too, and
+    with `save`, `load` and `freeze`. The parts of a space are treated as by
+    `echelon_env.wrappers.NormalizeObservations`. All sub-environments share the statistics. They are updated by all
+    rows that count before a row is normalized. An observation counts once, if the agent acts on it: its episode is not
+    over, and its info does not have ``alive`` = False. So the statistics do not depend on the autoreset mode.
+    ``infos["final_obs"]`` is normalized and does not count. Files are those of `wrappers.single.NormalizeObservations`,
+    too.
+
+    Parameters
+    ----------
+    env
+        A vector environment. Without ``autoreset_mode`` in its metadata the mode is `NEXT_STEP`, as in Gymnasium.
+    epsilon
+        Added to variances, above 0.
+    clip
+        Maximum absolute value of the result, or None for no limit.
+
+    Raises
+    ------
+    TypeError
+        If `env` is not a `gymnasium.vector.VectorEnv`.
+    ValueError
+        For an observation space without a float Box, and for invalid arguments. In `reset` and `step` for a non-finite
+        observation.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
+        ObservationStatistics.__init__(self, epsilon, clip)
+        VectorWrapper.__init__(self, env)
+        self.moments = moments_of(env.single_observation_space, "observation space")
+        """The statistics: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
+        self.single_observation_space = self._normalized_space(env.single_observation_space, self.moments)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._resets_at_once = _mode_of(env) == AutoresetMode.SAME_STEP
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start episodes; the arguments are passed to the environment."""
+        started = _started(options, self.num_envs)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        alive = _alive(infos, np.ones(self.num_envs, np.bool_))
+        return self._normalized(self.moments, observations, started & alive, alive), infos
+
+    def step(self, actions: Any) -> Step:
+        """Take a step in every sub-environment."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        alive = _alive(infos, np.ones(self.num_envs, np.bool_))
+        acts = self._resets_at_once | ~(terminations | truncations)
+        observations = self._normalized(self.moments, observations, acts & alive, alive)
+        if "final_obs" in infos:
+            infos = infos | {"final_obs": self._finals(infos)}
+        return observations, rewards, terminations, truncations, infos
+
+    def _finals(self, infos: Mapping[str, Any]) -> NDArray[Any]:
+        """The normalized final observations: an object array (B,), None where there is none."""
+        finals = np.full(self.num_envs, None, object)
+        alive = _alive(infos.get("final_info", {}), np.ones(self.num_envs, np.bool_))
+        for index in np.flatnonzero(infos["_final_obs"]).tolist():
+            batch = stack(self.moments, [infos["final_obs"][index]])
+            finals[index] = row_of(self.moments, self._scaled(self.moments, batch, alive[[index]]), 0)
+        return finals
+
+    def _named_moments(self) -> dict[str, RunningMoments]:
+        return dict(named_moments(self.moments, "observation"))
+
+
+class NormalizeRewards(ReturnStatistics, VectorWrapper[Any, Any, Any, Any, Any], RecordConstructorArgs):
+    """Divides rewards by the running standard deviation of the agents' discounted returns, and clips them.
+
+    `gymnasium.wrappers.vector.NormalizeReward` with `save`, `load` and `freeze`. The mean is not subtracted. Every
+    sub-environment has its own return, which starts with its episode; all returns update one statistic. A return counts
+    if the agent was alive when it acted, see `echelon_env.wrappers.NormalizeRewards`. The step that only resets a
+    sub-environment (`NEXT_STEP`) does not count. Files are those of `wrappers.single.NormalizeRewards`, too.
+
+    Parameters
+    ----------
+    env
+        A vector environment. Without ``autoreset_mode`` in its metadata the mode is `NEXT_STEP`, as in Gymnasium.
+    gamma
+        Discount, from 0 to 1.
+    epsilon
+        Added to the variance, above 0.
+    clip
+        Maximum absolute value of the result, or None for no limit.
+
+    Raises
+    ------
+    TypeError
+        If `env` is not a `gymnasium.vector.VectorEnv`.
+    ValueError
+        For invalid arguments. In `step` for a non-finite reward.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        *,
+        gamma: float = 0.99,
+        epsilon: float = 1e-8,
+        clip: float | None = 10.0,
+    ) -> None:
+        RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
+        ReturnStatistics.__init__(self, gamma, epsilon, clip)
+        VectorWrapper.__init__(self, env)
+        self._resets_at_once = _mode_of(env) == AutoresetMode.SAME_STEP
+        self._returns = np.zeros(self.num_envs)
+        self._over = np.zeros(self.num_envs, np.bool_)  # the next step is none of an episode
+        self._alive = np.ones(self.num_envs, np.bool_)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start episodes; the arguments are passed to the environment."""
+        started = _started(options, self.num_envs)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._returns[started], self._over[started] = 0, False
+        self._alive = _alive(infos, self._alive | started)
+        return observations, infos
+
+    def step(self, actions: Any) -> Step:
+        """Take a step in every sub-environment."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        self._returns = self._gamma * self._returns + rewards
+        scaled = self._scaled(rewards, self._returns, self._alive & ~self._over)
+        done = terminations | truncations
+        self._returns[done] = 0
+        self._over = done & (not self._resets_at_once)
+        self._alive = _alive(infos, np.ones(self.num_envs, np.bool_))
+        return observations, scaled, terminations, truncations, infos
+
+
+def _mode_of(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    return AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+
+
+def _started(options: Mapping[str, Any] | None, count: int) -> Flags:
+    """The sub-environments (B,) that a reset starts. A copy: Gymnasium's environments take the mask out of options."""
+    mask = (options or {}).get("reset_mask")
+    return np.ones(count, np.bool_) if mask is None else np.array(mask, np.bool_)
+
+
+def _alive(infos: Mapping[str, Any], otherwise: Flags) -> Flags:
+    """Which agents (B,) are alive by their infos; `otherwise` (B,) for those without the key ``alive``."""
+    if "alive" not in infos:
+        return otherwise
+    return np.where(infos.get("_alive", True), infos["alive"], otherwise).astype(np.bool_)
