@@ -41,6 +41,13 @@ def sb3(session: nox.Session) -> None:
 
 
 @nox.session
+def rl_zoo3(session: nox.Session) -> None:
+    """RL Zoo's commands: train, enjoy and record_video; enjoy imports `requests`, which it does not depend on."""
+    install(session, ".[train]", "rl_zoo3", "requests", "moviepy")
+    run_tests(session, "test_rl_zoo3.py")
+
+
+@nox.session
 def torchrl(session: nox.Session) -> None:
     """TorchRL: `TorchRLEnv`, PettingZooWrapper and GymWrapper."""
     install(session, ".", "torch", "torchrl")
@@ -63,7 +70,7 @@ def tianshou(session: nox.Session) -> None:
 
 @nox.session
 def agilerl(session: nox.Session) -> None:
-    """AgileRL's IPPO, in the newest version that admits our PettingZoo; later ones need their LLM extra, too."""
+    """AgileRL's algorithms, in the newest version that admits our PettingZoo; later ones need their LLM extra, too."""
     install(session, ".", "torch", "agilerl==2.7.1")
     run_tests(session, "test_agilerl.py", "-W", "ignore")
 
