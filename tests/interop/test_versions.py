@@ -12,6 +12,7 @@ from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parall
 
 import echelon_env
 from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.wrappers import single, vector
 
 FORMATS = [
     {"observation": observation, "action": action, "mask_in_observation": masked}
@@ -56,7 +57,7 @@ def test_pettingzoos_test_of_max_cycles():
 @pytest.mark.parametrize("control", ["pilot", "team"])
 def test_a_battle_in_gymnasium(control):
     env = gymnasium.make("echelon/Skirmish-v0", control=control, render_mode="rgb_array", **SHORT)
-    env = gymnasium.wrappers.RecordEpisodeStatistics(env)
+    env = single.NormalizeObservations(gymnasium.wrappers.RecordEpisodeStatistics(env))
     env.reset(seed=0)
     done = False
     while not done:
@@ -73,6 +74,7 @@ def test_battles_in_gymnasiums_vector_environment(mode):
     envs = gymnasium.make_vec(
         "echelon/DuelOpen-v0", 3, vectorization_mode="vector_entry_point", autoreset_mode=mode, **SHORT
     )
+    envs = vector.NormalizeRewards(vector.NormalizeObservations(envs))
     envs.reset(seed=0)
     ends = 0
     for _ in range(30):

@@ -279,8 +279,8 @@ def test_gymnasium_accepts_them(name):
         ("NormalizeObservations", {"epsilon": 0}, ValueError, "epsilon: expected a finite number above 0, got 0"),
         ("NormalizeObservations", {"clip": -1}, ValueError, "clip: expected a finite number above 0 or None, got -1"),
         ("NormalizeRewards", {"gamma": 1.1}, ValueError, "gamma: expected a number from 0 to 1, got 1.1"),
-        ("NormalizeObservations", {"env": 3}, TypeError, "Expected env to be"),
-        ("NormalizeRewards", {"env": 3}, TypeError, "Expected env to be"),
+        ("NormalizeObservations", {"env": 3}, TypeError, r"env: expected a gymnasium\.\w+.*, got int"),
+        ("NormalizeRewards", {"env": 3}, TypeError, r"env: expected a gymnasium\.\w+.*, got int"),
     ],
 )
 def test_bad_arguments(module, name, arguments, error, message):

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from echelon_env.wrappers.base import check_kind
 from echelon_env.wrappers.moments import RunningMoments
 from echelon_env.wrappers.statistics import (
     ObservationStatistics,
@@ -50,6 +51,7 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        check_kind(env, gymnasium.Env, "gymnasium.Env")
         RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
         ObservationStatistics.__init__(self, epsilon, clip)
         gymnasium.Wrapper.__init__(self, env)
@@ -112,6 +114,7 @@ class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], 
         epsilon: float = 1e-8,
         clip: float | None = 10.0,
     ) -> None:
+        check_kind(env, gymnasium.Env, "gymnasium.Env")
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
         ReturnStatistics.__init__(self, gamma, epsilon, clip)
         gymnasium.Wrapper.__init__(self, env)

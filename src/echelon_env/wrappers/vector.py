@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from echelon_env.wrappers.base import check_kind
 from echelon_env.wrappers.moments import RunningMoments
 from echelon_env.wrappers.statistics import (
     ObservationStatistics,
@@ -27,7 +28,7 @@ Flags = NDArray[np.bool_]
 Step = tuple[Any, NDArray[Any], Flags, Flags, dict[str, Any]]
 
 
-class NormalizeObservations(ObservationStatistics, VectorWrapper[Any, Any, Any, Any, Any], RecordConstructorArgs):
+class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstructorArgs):
     """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
 
     `gymnasium.wrappers.vector.NormalizeObservation` for Dict spaces, every autoreset mode and partial resets, too, and
@@ -57,6 +58,7 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper[Any, Any, Any, 
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
         RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
         ObservationStatistics.__init__(self, epsilon, clip)
         VectorWrapper.__init__(self, env)
@@ -96,7 +98,7 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper[Any, Any, Any, 
         return dict(named_moments(self.moments, "observation"))
 
 
-class NormalizeRewards(ReturnStatistics, VectorWrapper[Any, Any, Any, Any, Any], RecordConstructorArgs):
+class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
     """Divides rewards by the running standard deviation of the agents' discounted returns, and clips them.
 
     `gymnasium.wrappers.vector.NormalizeReward` with `save`, `load` and `freeze`. The mean is not subtracted. Every
@@ -131,6 +133,7 @@ class NormalizeRewards(ReturnStatistics, VectorWrapper[Any, Any, Any, Any, Any],
         epsilon: float = 1e-8,
         clip: float | None = 10.0,
     ) -> None:
+        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
         ReturnStatistics.__init__(self, gamma, epsilon, clip)
         VectorWrapper.__init__(self, env)
