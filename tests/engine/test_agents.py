@@ -120,6 +120,26 @@ def test_episodes_are_followed_and_start_again():
     assert not agents.results.rewards[1].any()
 
 
+def test_a_limit_of_cycles_truncates_who_is_there_and_is_not_terminated():
+    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
+    engine.reset(SEEDS)
+    agents.report(engine.state, engine.out, 3, counts=False)
+    leaves = {1: (0, 1), 3: (0, 2)}  # decision -> battle and mech
+    for decision in range(1, 4):
+        fight(engine, noise)
+        if decision in leaves:
+            engine.out.terminated[leaves[decision]] = True
+        report = agents.report(engine.state, engine.out, 3, counts=True)
+        terminated = [*map(tuple, np.argwhere(agents.results.terminated).tolist())]
+        assert terminated == ([leaves[decision]] if decision in leaves else [])
+        expected = np.full((BATTLES, MECHS), decision == 3)
+        expected[0, 1:3] = False
+        np.testing.assert_array_equal(agents.results.truncated, expected)
+        assert agents.ends == {1: 1, 2: 0, 3: BATTLES * MECHS - 1}[decision]
+    assert report["statistics"][0, :4, L].tolist() == [3, 1, 3, 3]
+    assert agents.results.done.all()
+
+
 def test_reports_are_new_arrays_and_copies_are_independent():
     engine = BattleEngine(CONFIG, BATTLES)
     engine.reset(SEEDS)

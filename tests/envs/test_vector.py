@@ -4,7 +4,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from echelon_env import BattleVectorEnv, ConfigError
-from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.engine.state import BODY
+from echelon_env.layout.actions import ACTION_DIM, Action
 
 
 def make(mode, num_envs=3, **overrides):
@@ -21,6 +22,19 @@ def test_gymnasium_wrappers_work_on_it():
         ended += int(np.sum(infos.get("_episode", 0)))
     assert ended == 6
     envs.close()
+
+
+def test_max_cycles_do_not_truncate_a_pilot_that_dies_in_the_last_one():
+    envs = BattleVectorEnv("skirmish", 3, max_cycles=2)
+    envs.reset(seed=0)
+    shots = np.zeros(envs.action_space.shape, np.float32)  # damage is applied in ticks with events
+    shots[:, Action.PRIMARY : Action.SPECIAL + 1] = 1.0
+    for cycle in range(2):
+        if cycle == 1:
+            envs._battles.engine.state.pending[1, envs._battles.battles.rows[1, 0], BODY] = 1e9
+        _, _, terminated, truncated, _ = envs.step(shots)
+        assert terminated.tolist() == [False, cycle == 1, False]
+        assert truncated.tolist() == [cycle == 1, False, cycle == 1]
 
 
 def test_seeds_of_later_battles_may_exceed_63_bits():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from echelon_env import BattleEnv, make_config, opponents
+from echelon_env import BattleEngine, BattleEnv, make_config, opponents
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, named_player, play_match
 from echelon_env.evaluate.networks import checkpoint_player
@@ -246,3 +246,26 @@ def test_a_checkpoint_is_an_opponent_in_environments_and_evaluations(finished_ru
     assert (named_player(name).name, named_player(name).action_mode) == (name, "sampled")
     match = play_match(named_player(name), baseline("idle"), make_config("duel", max_steps=8), SEEDS[:1], scenario="x")
     assert len(match.battles) == 2
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda run: load_checkpoint(run).policy.set_battle(DUEL),
+        lambda run: checkpoint_player(run).policy(DUEL),
+        lambda run: opponents.make(f"policy:{run}", 0, DUEL),
+        lambda run: opponents.make("champion", 0, DUEL),
+    ],
+    ids=["load_checkpoint", "checkpoint_player", "policy:PATH", "champion"],
+)
+def test_loading_a_policy_builds_no_engine(finished_run, monkeypatch, load):
+    """A league loads policies all the time, and an engine has the memory of its battles."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("an engine is built")
+
+    monkeypatch.setattr(BattleEngine, "__init__", refuse)
+    policy = load(finished_run)
+    if policy is not None:  # these load at their first decision
+        policy.reset(np.ones(2, np.bool_))
+        policy.act(awake(2))

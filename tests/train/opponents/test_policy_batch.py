@@ -164,6 +164,15 @@ def test_a_policy_that_changes_while_it_plays_no_battle_is_copied_again():
             assert batch._stacked._weights[bias[0]][slot].equal(first.action_net.bias)
 
 
+def test_decisions_are_made_in_inference_mode():
+    batch = PolicyBatch(VARIANTS[0], 4, 1, torch.device("cpu"))
+    batch.arrange(policies_of(VARIANTS[0])[:1] * 4)
+    noted, stock = [], batch._compute
+    batch._compute = lambda *given: noted.append(torch.is_inference_mode_enabled()) or stock(*given)
+    batch.act(np.zeros((4, OBSERVATION_DIM), np.float32), np.zeros((4, 27), np.float32))
+    assert noted == [True]
+
+
 def test_weights_are_copied_only_for_policies_that_come(monkeypatch):
     """Though the battles of the policies before them take another number of slots."""
     network, loaded = VARIANTS[0], []

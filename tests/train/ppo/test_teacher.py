@@ -1,5 +1,7 @@
 """The teacher: labels, battles that it plays, and its state."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.opponents.weighted import WeightedOpponents
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.ppo import collector
 from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import Teacher
 from echelon_train.runs.building import build_model, make_env, make_teacher
@@ -77,7 +80,7 @@ def test_a_scripted_teacher_has_the_threads_of_the_battles():
 # Labels
 
 
-def imitation(share: Schedule, teacher: str = "expert"):
+def imitation(share: Schedule, teacher: str = "expert", **battle):
     ppo = PPOConfig(
         n_steps=32,
         batch_size=32,
@@ -86,7 +89,7 @@ def imitation(share: Schedule, teacher: str = "expert"):
         kickstart_coef=Schedule.constant(1.0),
         learner_share=share,
     )
-    config = small_run(battle=small_battle("skirmish", max_steps=12), teacher=teacher, ppo=ppo, battles=3)
+    config = small_run(battle=small_battle("skirmish", max_steps=12, **battle), teacher=teacher, ppo=ppo, battles=3)
     return config, build_model(config, make_env(config), "cpu")
 
 
@@ -131,6 +134,28 @@ def test_the_teacher_plays_the_rest_of_the_battles(share):
     assert all(len(each) <= 1 for each in players.values()), "one of them plays a battle"
     found = [each.pop() for each in players.values() if each]
     assert np.mean(found) == (1.0 - share if share in (0.0, 1.0) else pytest.approx(0.5, abs=0.4))
+
+
+def test_a_rollout_converts_each_observation_action_label_and_value_once(monkeypatch):
+    """And those after its last step, whose values are bootstrapped; here no battle is truncated."""
+    _, model = imitation(Schedule.constant(1.0), time_limit="terminate")
+    counts = Counter()
+
+    def counted(owner, name):
+        stock = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: counts.update([name]) or stock(*given))
+
+    for owner, name in (
+        (collector, "tensors_of"),
+        (collector, "raw_actions"),
+        (type(model.policy), "environment_actions"),
+        (type(model.policy.return_normalizer), "denormalize"),
+    ):
+        counted(owner, name)
+    collect(model)
+    steps = model.n_steps
+    once = {"raw_actions": steps, "environment_actions": steps}
+    assert counts == once | {"tensors_of": steps + 1, "denormalize": steps + 1}
 
 
 def test_a_rollout_without_the_kickstart_loss_is_not_labelled():

@@ -11,6 +11,7 @@ from echelon_env.networks.config import NetworkConfig
 from echelon_env.opponents.handicap import HandicapEffects
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.runs.callbacks import OpponentsCallback
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, at_step, differences, resumable_run
@@ -85,6 +86,27 @@ def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path
     assert_resumes(config, 50, tmp_path, monkeypatch)
     first = read_metrics(tmp_path / "whole")[0]
     assert first["time/total_timesteps"] == 4 * config.ppo.n_steps
+
+
+@pytest.mark.parametrize(
+    "changes", [{"opponent": "self@fire_rate=0.5"}, {"opponent": "self", "side": "red"}], ids=["handicapped", "one side"]
+)
+def test_the_learner_as_its_own_opponent_is_copied_again_before_every_rollout(tmp_path, monkeypatch, changes):
+    """The weights that play are those of the learner at the start of the rollout, and change with it."""
+    playing, stock = [], OpponentsCallback._on_rollout_start
+
+    def on_rollout_start(callback):
+        stock(callback)
+        (batch,) = callback._pool._batches.values()
+        (bias,) = (each for name, each in batch._stacked._weights.items() if name.endswith("action_net.bias"))
+        own = callback.model.policy.action_net.bias.detach()
+        assert all(each.equal(own) for each in bias)
+        playing.append(own.clone())
+
+    monkeypatch.setattr(OpponentsCallback, "_on_rollout_start", on_rollout_start)
+    train(small_run(**changes), tmp_path / "run", console=QUIET)
+    first, second = playing
+    assert not first.equal(second)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.store.promotion import promote
 from echelon_train.league.store.registry import League
 from echelon_train.supervisor import ratings
 from echelon_train.supervisor.plan import LeaguePlan
@@ -47,6 +48,16 @@ def test_the_weakest_policies_retire(policies):
     retire_weakest(policies, LeaguePlan(active=1, start="start"), lines.append)
     assert names(policies) == {"novice", "start", "main-3", "league-exploiter-2"}, "the start and the newest stay"
     assert [each.name for each in newest_snapshots(policies.members())] == ["main-3", "league-exploiter-2"]
+
+
+def test_the_champion_is_never_offered_for_retirement(policies, monkeypatch):
+    """Not even the weakest: the league would refuse it, and no other policy would retire in its place."""
+    offered, stock = [], League.retire
+    monkeypatch.setattr(League, "retire", lambda league, name: offered.append(name) or stock(league, name))
+    promote(policies, "main-1", play=None)
+    retire_weakest(policies, LeaguePlan(active=1, until_rd=300.0), lambda line: None)
+    assert offered == ["start", "main-2", "league-exploiter-1"]
+    assert names(policies) == {"novice", "main-1", "main-3", "league-exploiter-2"}
 
 
 def test_policies_without_a_known_rating_do_not_retire(policies, tmp_path):
