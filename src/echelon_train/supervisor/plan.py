@@ -56,6 +56,9 @@ class LeaguePlan:
     )
     maps: int = quantity(10, "maps", 1, 1000, help="maps of a match, each from both sides")
     until_rd: float = quantity(75.0, "points", 46, 350, help="rating deviation below which no matches are played")
+    k: float = quantity(
+        1.0, "deviations", 0, 100, help="deviations between a rating and its conservative score, as in promote"
+    )
     active: int = quantity(24, "policies", 1, 10_000, help="policies above which the weakest are retired")
     probe_steps: int = quantity(
         1_000_000, "decisions", 0, 10**15, help="decisions of an exploitability probe of the champion; 0: no probes"

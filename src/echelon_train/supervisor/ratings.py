@@ -132,11 +132,11 @@ class Ratings:
 
     def _promote(self, settled: Collection[str]) -> None:
         """Promote the best policy if its conservative score is above the champion's."""
-        candidate = promotion_candidate(self._league, self._plan.until_rd, settled)
+        candidate = promotion_candidate(self._league, self._plan, settled)
         if candidate is None:
             return
         self.status = f"{candidate} plays for the title"
-        decision = promote(self._league, candidate, play=self._validate)
+        decision = promote(self._league, candidate, play=self._validate, k=self._plan.k)
         if decision.promotion is not None:
             self._report(f"{decision.reason}")
 
@@ -156,21 +156,20 @@ class _StoppedError(Exception):
     """The supervisor ends."""
 
 
-def promotion_candidate(league: League, known: float, settled: Collection[str] = ()) -> str | None:
+def promotion_candidate(league: League, plan: LeaguePlan, settled: Collection[str] = ()) -> str | None:
     """The active policy with the highest conservative score, if that is above the champion's; None if there is none.
 
-    Ratings with a deviation above `known`, in points, do not count yet, but for those of the members `settled`, which
+    Ratings with a deviation above `LeaguePlan.until_rd` do not count yet, but for those of the members `settled`, which
     further matches would not help.
     """
     members = league.members()  # before the ratings, which have all of them then
     ratings, champion = league.ratings(), league.champion()
-    scores = {
-        each.name: conservative_score(ratings[each.name]) for each in _known_policies(members, ratings, known, settled)
-    }
+    known = _known_policies(members, ratings, plan.until_rd, settled)
+    scores = {each.name: conservative_score(ratings[each.name], plan.k) for each in known}
     best = max(scores, key=lambda name: scores[name], default=None)
     if best is None or champion is None:
         return best
-    return best if scores[best] > conservative_score(ratings[champion.name]) else None
+    return best if scores[best] > conservative_score(ratings[champion.name], plan.k) else None
 
 
 def retire_weakest(

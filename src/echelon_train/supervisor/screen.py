@@ -59,8 +59,9 @@ def line(status: Status) -> str:
     """A status in one line."""
     parts = [format_clock(status.seconds)]
     for task in status.learners:
-        steps = "" if task.progress.steps is None else f" {format_count(task.progress.steps)}"
-        parts.append(f"{task.name}{steps}" + ("" if task.state == "running" else f" ({task.state})"))
+        decisions, _, score, snapshot = _progress(task, status.snapshot_every)
+        known = f" {decisions}, score {score}, snapshot {snapshot}" if task.progress != Progress() else ""
+        parts.append(f"{task.name}{known}" + ("" if task.state == "running" else f" ({task.state})"))
     parts.append(f"{status.matches} matches, {status.ratings}")
     if status.champion is not None:
         parts.append(f"champion {status.champion}")
@@ -96,27 +97,28 @@ def _learners(status: Status) -> Table:
     for justify in ("left", "right", "right", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_row(*(Text(name, "dim") for name in ("learner", "decisions", "per s", "score", "snapshot in", "state")))
+    table.add_row(*(Text(name, "dim") for name in ("learner", "decisions", "per s", "score", "snapshot", "state")))
     for task in status.learners:
-        progress = task.progress
-        table.add_row(
-            task.name,
-            "-" if progress.steps is None else format_count(progress.steps),
-            "-" if progress.speed is None or task.state != "running" else f"{progress.speed:,.0f}",
-            "-" if progress.score is None else f"{100 * progress.score:.0f} %",
-            _until_snapshot(progress, status.snapshot_every),
-            _state(task),
-        )
+        table.add_row(task.name, *_progress(task, status.snapshot_every), _state(task))
     if status.probe is not None:
         table.add_row(status.probe.name, "", "", "", "", Text(f"probe: {status.probe.state} {status.probe.note}"))
     return table
 
 
-def _until_snapshot(progress: Progress, snapshot_every: int) -> str:
-    if progress.since_snapshot is None:
-        return "-"
-    left = snapshot_every - progress.since_snapshot
-    return f"≥ {format_count(left)}" if left > 0 else "when it wins"
+def _progress(task: TaskStatus, snapshot_every: int) -> tuple[str, str, str, str]:
+    """Decisions, decisions per second, score, and what is left until the next snapshot, at least."""
+    progress, speed = task.progress, task.progress.speed if task.state == "running" else None
+    left = "-"
+    if progress.since_snapshot is not None:
+        decisions = snapshot_every - progress.since_snapshot
+        clock = f" ({format_clock(decisions / speed)})" if speed else ""
+        left = f"in ≥ {format_count(decisions)}{clock}" if decisions > 0 else "when it wins"
+    return (
+        "-" if progress.steps is None else format_count(progress.steps),
+        "-" if speed is None else f"{speed:,.0f}",
+        "-" if progress.score is None else f"{100 * progress.score:.0f} %",
+        left,
+    )
 
 
 def _state(task: TaskStatus) -> Text:

@@ -104,7 +104,7 @@ class Supervisor:
         self._probe: ProbeTask | None = None
         self._probe_at = time.monotonic() + self._seconds_to_probe()
         config = plan.run_config()
-        self._snapshot_every = config.league.snapshot_every
+        self._snapshot_every, self._steps = config.league.snapshot_every, config.steps
         self._ratings = Ratings(league, plan, config, executor, self.report)
         self._start = time.monotonic()
 
@@ -123,6 +123,7 @@ class Supervisor:
             write_plan(self._league.path, self._plan)
             try:
                 self.report("the league run begins")
+                self._report_first_snapshot()
                 self._ratings.start()
                 while not self._is_over():
                     self._update()
@@ -169,6 +170,17 @@ class Supervisor:
             standings=self._standings,
             champion=self._champion,
             events=[*self._events],
+        )
+
+    def _report_first_snapshot(self) -> None:
+        """Say when the first snapshot of a learner comes, unless the league has one."""
+        learners = {task.name for task in self._learners}
+        if any(each.name.rpartition("-")[0] in learners for each in self._league.members()):
+            return
+        never = f", which is more than their {self._steps:,}" if self._snapshot_every > self._steps else ""
+        self.report(
+            f"learners add their first snapshots after {self._snapshot_every:,} decisions{never}; for another number "
+            "start a new league with --set league.snapshot_every=N"
         )
 
     def _seconds_to_probe(self) -> float:

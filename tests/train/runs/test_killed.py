@@ -124,7 +124,8 @@ from echelon_train.config.train import battle_config
 from echelon_train.policy import build_policy
 
 CALLS = {"open", "fdopen", "write", "flush", "fsync", "close", "rename", "replace", "unlink", "mkdir", "rmdir", "chmod"}
-run, network, battle = Path(sys.argv[1]), NetworkConfig(width=8, head=8, set_width=4, map_channels=2), battle_config("duel")
+run, battle = Path(sys.argv[1]), battle_config("duel")
+network = NetworkConfig(width=8, head=8, set_width=4, map_channels=2)
 policy = build_policy(network)
 module.package_versions, module.git_commit = dict, lambda: None  # which read many files
 

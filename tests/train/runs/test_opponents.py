@@ -89,7 +89,9 @@ def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path
 
 
 @pytest.mark.parametrize(
-    "changes", [{"opponent": "self@fire_rate=0.5"}, {"opponent": "self", "side": "red"}], ids=["handicapped", "one side"]
+    "changes",
+    [{"opponent": "self@fire_rate=0.5"}, {"opponent": "self", "side": "red"}],
+    ids=["handicapped", "one side"],
 )
 def test_the_learner_as_its_own_opponent_is_copied_again_before_every_rollout(tmp_path, monkeypatch, changes):
     """The weights that play are those of the learner at the start of the rollout, and change with it."""

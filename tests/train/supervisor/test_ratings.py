@@ -1,5 +1,6 @@
 """Rating matches, promotions and retirement in a league run."""
 
+import dataclasses
 import threading
 import time
 from types import SimpleNamespace
@@ -16,6 +17,9 @@ from echelon_train.supervisor.plan import LeaguePlan
 from echelon_train.supervisor.ratings import Ratings, newest_snapshots, promotion_candidate, retire_weakest
 from train.league.leagues import played, saved
 from train.small import small_battle, small_run
+
+KNOWN = LeaguePlan(until_rd=350.0)
+Refused = SimpleNamespace(promotion=None)
 
 
 @pytest.fixture
@@ -71,10 +75,25 @@ def test_policies_without_a_known_rating_do_not_retire(policies, tmp_path):
 
 
 def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_path):
-    assert promotion_candidate(policies, 350.0) == "league-exploiter-2"
-    assert promotion_candidate(policies, 1.0) is None, "no rating is that certain"
-    assert promotion_candidate(policies, 1.0, ("main-1",)) == "main-1", "which more matches would not make certain"
-    assert promotion_candidate(League.create(tmp_path / "empty"), 350.0) is None
+    assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
+    stricter = SimpleNamespace(until_rd=1.0, k=1.0)  # than a plan can be
+    assert promotion_candidate(policies, stricter) is None, "no rating is that certain"
+    assert promotion_candidate(policies, stricter, ("main-1",)) == "main-1", "which more matches would not make certain"
+    assert promotion_candidate(League.create(tmp_path / "empty"), KNOWN) is None
+
+
+def test_the_plan_says_how_many_deviations_are_subtracted(policies, monkeypatch):
+    """With many of them the certain rating is preferred; they reach the promotion itself."""
+    assert promotion_candidate(policies, dataclasses.replace(KNOWN, k=0.0)) == "league-exploiter-2"
+    known = policies.ratings()
+    uncertain = {name: dataclasses.replace(each, deviation=340.0) for name, each in known.items() if name != "main-3"}
+    monkeypatch.setattr(League, "ratings", lambda league: known | uncertain)
+    plan = dataclasses.replace(KNOWN, k=3.0)
+    assert promotion_candidate(policies, plan) == "main-3"
+    asked = []
+    monkeypatch.setattr(ratings, "promote", lambda league, name, **given: asked.append((name, given["k"])) or Refused)
+    Ratings(policies, plan, small_run(), None, print)._promote(())
+    assert asked == [("main-3", 3.0)]
 
 
 def run(league, seconds, until, executor=None, until_rd=150.0):
@@ -144,7 +163,7 @@ def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeyp
         return found
 
     monkeypatch.setattr(League, "ratings", ratings)
-    assert promotion_candidate(policies, 350.0) == "league-exploiter-2"
+    assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
     retire_weakest(policies, LeaguePlan(active=6, until_rd=300.0), lambda line: None)
 
 

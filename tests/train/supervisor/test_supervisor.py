@@ -16,7 +16,7 @@ from echelon_train.supervisor import supervisor as module
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
 from echelon_train.supervisor.screen import WIDTH, line, render, screen
-from echelon_train.supervisor.supervisor import Supervisor
+from echelon_train.supervisor.supervisor import Supervisor, TaskStatus
 from train.league.leagues import saved
 from train.supervisor.test_tasks import FakeLauncher
 
@@ -74,6 +74,24 @@ def test_it_starts_learners_and_ends_with_them(alone, fast):
     assert read_plan(alone.path) == PLAN
     log = (runs_folder(alone.path) / "run.log").read_text()
     assert "the league run begins" in log and "main is done" in log and log.endswith("the league run ends\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "member", "said"),
+    [
+        ({"steps": 2_000_000}, None, "first snapshots after 1,000,000 decisions; for another number"),
+        ({"steps": 4_000}, None, "first snapshots after 1,000,000 decisions, which is more than their 4,000"),
+        ({"settings": ("league.snapshot_every=500",)}, "otter", "first snapshots after 500 decisions;"),
+        ({}, "main-1", None),
+    ],
+)
+def test_it_says_at_its_start_when_the_first_snapshot_comes(alone, fast, tmp_path, changes, member, said):
+    if member:
+        alone.add_checkpoint(saved(tmp_path / member, 1), "main", member)
+    supervisor(alone, FakeLauncher(), dataclasses.replace(PLAN, **changes), minutes=1e-6).run(lambda status: None)
+    lines = (runs_folder(alone.path) / "run.log").read_text().splitlines()
+    assert ([] if said is None else [said]) == [said for line in lines if "first snapshots" in line]
+    assert said is None or said in lines[1]
 
 
 def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_path):
@@ -251,6 +269,25 @@ def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
     ):
         assert expected in text
     assert "main (waiting)" in line(found.status())
+
+
+@pytest.mark.parametrize(
+    ("progress", "state", "shown"),
+    [
+        (Progress(), "waiting", "main (waiting)"),
+        (Progress(51_700, 488.0, 0.09, 40_000), "running", "main 51.7k, score 9 %, snapshot in ≥ 960k (32:47)"),
+        (Progress(51_700, 488.0, 0.09, 40_000), "failed", "main 51.7k, score 9 %, snapshot in ≥ 960k (failed)"),
+        (Progress(3_000_000, 488.0, 0.5, 1_000_000), "running", "main 3M, score 50 %, snapshot when it wins"),
+    ],
+)
+def test_a_learners_score_and_next_snapshot_are_on_the_screen_and_in_lines(alone, progress, state, shown):
+    """A log file has lines only."""
+    status = supervisor(alone, FakeLauncher()).status()
+    status = dataclasses.replace(status, learners=[TaskStatus("main", state, "", progress)])
+    assert line(status).split("; ")[1] == shown
+    row = next(each for each in texts(status) if each.startswith("main "))
+    if progress.score is not None:
+        assert f"{100 * progress.score:.0f} %" in row and row.split()[-1] == state
 
 
 def test_without_a_terminal_events_come_as_lines(alone, fast):

@@ -30,6 +30,9 @@ cores share them by niceness: main agents and matches have 0, exploiters and
 probes 5, a third.
 """
 
+PLAN_OPTIONS = {each.name: each for each in dataclasses.fields(LeaguePlan) if each.name not in ("settings", "start")}
+"""Fields of a league's plan that are options of ``run`` of their own."""
+
 _USUAL_BATTLE = "that of the last match, else what the newest policy was trained on, or skirmish"
 
 
@@ -72,9 +75,7 @@ def _add_run(commands: _Commands) -> None:
     run.epilog = _RUN_EPILOG
     add = run.add_argument
     add("--init", metavar="POLICY", help="run, checkpoint or LEAGUE/MEMBER that new learners start from; it joins")
-    for field in dataclasses.fields(LeaguePlan):
-        if field.name in ("settings", "start"):
-            continue
+    for field in PLAN_OPTIONS.values():
         default = f"{field.default:,}" if isinstance(field.default, int) else f"{field.default}"
         numeric = not isinstance(field.default, str)
         add(

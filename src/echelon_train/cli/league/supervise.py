@@ -17,6 +17,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.config.skill import LEVELS
 from echelon_env.storage.atomic import new_folder
 from echelon_train.checkpoints.provenance import machine_cores
+from echelon_train.cli.league.arguments import PLAN_OPTIONS
 from echelon_train.cli.league.output import print_result
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
@@ -97,8 +98,7 @@ def _signals_call(stop: Callable[[], None]) -> Iterator[None]:
 
 def _plan(args: argparse.Namespace) -> LeaguePlan:
     """The plan of the league's last run, with the options that are given."""
-    names = "main main_exploiter league_exploiter config steps seed maps until_rd active probe_steps probe_minutes"
-    changes = {name: getattr(args, name) for name in names.split()}
+    changes = {name: getattr(args, name) for name in PLAN_OPTIONS}
     changes["settings"] = tuple(args.set) if args.set else None
     if args.config is not None and Path(args.config).suffix == ".toml":
         changes["config"] = str(Path(args.config).resolve())
