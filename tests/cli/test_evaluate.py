@@ -17,7 +17,7 @@ from echelon_env.cli.arguments import change_battle
 from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_seed, load_suite, play_match, report
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
 from echelon_env.evaluate.statistics_file import read_statistics
-from echelon_env.evaluate.tables import format_share, shorten
+from echelon_env.evaluate.tables import INTERVALS, format_share, shorten
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays import read_replay
 
@@ -204,13 +204,14 @@ def test_one_player_plays_the_opponent(tiny, capsys):
     assert lines[1] == f"in {shorten(tiny, 77)}"
     assert lines[2] == "on 2 maps"
     assert "95%" in lines[3]
-    assert [line.split()[0] for line in lines[4:]] == ["win", "draw", "loss", "score"]
+    assert [line.split()[0] for line in lines[4:-1]] == ["win", "draw", "loss", "score"]
+    assert lines[-1] == INTERVALS
     report = printed_json(arguments, capsys)
     (match,) = report["matches"]
     assert (match["first"], match["second"], match["scenario"]) == ("random", "trivial", tiny)
     assert report["scenarios"][tiny]["seeds"] == [evaluation_seed(3, 0), evaluation_seed(3, 1)]
     assert report["scenarios"][tiny]["config"]["max_steps"] == 12
-    for line in lines[4:]:
+    for line in lines[4:-1]:
         name, share = line.split(maxsplit=1)
         assert share == format_share(match[name])
 
@@ -236,7 +237,7 @@ def test_one_player_plays_several_opponents(tiny, capsys):
     assert [(match["first"], match["second"]) for match in report["matches"]] == [("idle", each) for each in opponents]
     lines = printed(arguments, capsys).splitlines()
     assert [line.split()[1] for line in lines if line.startswith("v ")] == opponents
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines)) <= 80 and lines.count(INTERVALS) == 1
     assert not any("row against column" in line for line in lines), "the rows of opponents have the scores"
 
 

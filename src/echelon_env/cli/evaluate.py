@@ -23,6 +23,7 @@ from echelon_env.evaluate.seeds import evaluation_seed, read_seeds
 from echelon_env.evaluate.statistics_file import EvaluationTotals, StatisticsFile, write_statistics
 from echelon_env.evaluate.suite import Suite, load_suite
 from echelon_env.evaluate.tables import (
+    INTERVALS,
     SHARES,
     WIDTH,
     describe_maps,
@@ -159,6 +160,7 @@ def format_match(report: Mapping[str, Any], seeds: str) -> str:
             describe_maps(player["maps"], player["maps_trained_on"], player["trained_maps"]),
             f"{'':<7}{'%':>5} {report['confidence']:.0%} interval",
             *rows,
+            INTERVALS,
             *format_bad_actions(report),
         ]
     )

@@ -13,6 +13,9 @@ _MATRIX_COLUMN = 10  # width of a matrix column, including a gap of 1
 SHARES = ("win", "draw", "loss", "score")
 """Keys of a match's intervals, in the order of display."""
 
+INTERVALS = "intervals: of win, draw and loss over battles, of scores over independent maps"
+"""Why the interval of a score differs from that of a win rate: the two battles of a map are not independent."""
+
 ENOUGH_MAPS = 1000
 """Minimum number of training maps for results on other maps to be meaningful as results on unseen maps."""
 
@@ -117,6 +120,7 @@ def _header(report: Mapping[str, Any]) -> list[str]:
         *lines,
         *format_bad_actions(report),
         f"every map is played from both sides; [low, high] are intervals of {100 * report['confidence']:.0f} %",
+        INTERVALS,
     ]
 
 

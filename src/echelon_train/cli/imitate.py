@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from echelon_train.cli import train
 from echelon_train.config.files import load_run_config, run_config_names
 from echelon_train.errors import TrainError
 
+if TYPE_CHECKING:
+    from echelon_train.runs.run import TrainResult
+
 EXPECTED_ERRORS = (TrainError,)
 RENAMED_OPTIONS = train.RENAMED_OPTIONS
 
 _CONFIG = "imitate"
+
+ENOUGH = 0.25
+"""Share of the run config's decisions below which a run warns."""
 
 _EPILOG = """\
 The learner plays a growing share of the battles (DAgger), while the teacher
@@ -46,6 +54,23 @@ def run(args: argparse.Namespace) -> int:
     train.check_league(config, overrides)
     name = Path(overrides.get("scenario", "skirmish")).stem
     following = name if name in run_config_names() else f"skirmish --scenario {overrides['scenario']}"
-    return train.train_and_report(
-        config, args.out, f"{_CONFIG}-{name}", args.wandb, f"Start from it: echelon train {following} --init {{}}"
+    short = _too_short(config.steps)
+    if short:
+        print(short, file=sys.stderr)
+
+    def more(result: TrainResult, out: Path) -> list[str]:
+        ended_early = _too_short(result.steps) if result.done and not short else ""  # by a limit of time or games
+        return [f"Start from it: echelon train {following} --init {out}", *filter(None, [ended_early])]
+
+    return train.train_and_report(config, args.out, f"{_CONFIG}-{name}", args.wandb, more)
+
+
+def _too_short(steps: int) -> str:
+    """A warning if a run of so many decisions is a fraction of what the settings are for; else empty."""
+    expected = load_run_config(_CONFIG).steps
+    if steps >= ENOUGH * expected:
+        return ""
+    return (
+        f"Warning: {steps:,} decisions are {steps / expected:.0%} of the {expected:,} that the settings of "
+        f"{_CONFIG} are for: the learner plays alone before it has learnt much, and stays weak"
     )

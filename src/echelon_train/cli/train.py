@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,17 +160,23 @@ def check_league(config: TrainConfig, overrides: Mapping[str, str]) -> None:
         raise ConfigError("league.path: expected the folder of a league, see --league: this run has settings of one")
 
 
-def train_and_report(config: TrainConfig, out: Path | None, name: str, wandb: str | None, hint: str = "") -> int:
+def train_and_report(
+    config: TrainConfig,
+    out: Path | None,
+    name: str,
+    wandb: str | None,
+    more: Callable[[TrainResult, Path], list[str]] = lambda result, out: [],
+) -> int:
     """Train in the folder `out`, or in a free one called `name`, and print where the result is.
 
-    `hint` is one more line, with the folder in place of ``{}``. Returns 130 after Ctrl-C.
+    `more` are further lines about the result in a folder. Returns 130 after Ctrl-C.
     """
     from echelon_train.runs.training import train
 
     out = out or free_path(RUNS / name)
-    code = _report(train(config, out, wandb=wandb), out)
-    if hint:
-        print(hint.format(out))
+    result = train(config, out, wandb=wandb)
+    code = _report(result, out)
+    print(*(f"{line}\n" for line in more(result, out)), sep="", end="")
     return code
 
 

@@ -23,7 +23,7 @@ from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
 from echelon_train.ppo.observations import Staging, share_states, store, tensors_of, tree_map, with_teams
-from echelon_train.ppo.teacher import Teacher
+from echelon_train.ppo.teacher import BY_TEACHER, Teacher
 
 
 class Truncation(NamedTuple):
@@ -138,6 +138,9 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             num_active = env.num_envs if active is None else int(active.sum())
             self.num_timesteps += num_active
+            ended = np.flatnonzero(dones)
+            for row in ended if teacher is not None else ():
+                infos[row][BY_TEACHER] = bool(teacher.plays[row])
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
@@ -149,7 +152,6 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             buffer.episode_starts[n_steps] = starts > 0
             buffer.dones[n_steps] = torch.as_tensor(dones)
             self._last_obs, self._last_episode_starts, self._last_lstm_states = new_obs, dones, lstm_states
-            ended = np.flatnonzero(dones)
             if len(ended):
                 self._update_info_buffer([infos[row] for row in ended], dones[ended])
                 truncations += self._truncations(n_steps, ended, infos)

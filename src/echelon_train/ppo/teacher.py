@@ -14,6 +14,9 @@ from echelon_env.storage.arrays import Arrays, check_arrays, named, part_of, wit
 
 Floats = NDArray[np.float32]
 
+BY_TEACHER = "by_teacher"
+"""Key of the infos at the end of an episode, in runs with a teacher: whether it has played the battle."""
+
 _DRAWS = 1
 """Part of the seeds of the draws, which are independent of those of the opponents from the same seed."""
 

@@ -48,3 +48,25 @@ def test_impossible_teachers_are_refused(teacher, message, runs, capsys):  # noq
     assert main(["imitate", "--teacher", teacher]) == 2
     assert message in capsys.readouterr().err
     assert not runs
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        (["duel", "--steps", "1_000_000", "--seed", "130"], "", ""),  # interrupted: it may go on
+        (["--steps", "1_000"], "Warning: 1,000 decisions are 0% of the 2,500,000", ""),
+        (["--max-minutes", "1"], "", "Warning: 1,234 decisions are 0% of the 2,500,000"),
+    ],
+)
+def test_a_budget_that_is_a_fraction_of_what_the_settings_are_for_gets_a_warning(
+    runs,  # noqa: F811
+    options,
+    before,
+    after,
+    capsys,
+):
+    """At its start where the number of decisions is known, else at the end."""
+    main(["imitate", *options])
+    printed = capsys.readouterr()
+    for text, warning in ((printed.err, before), (printed.out, after)):
+        assert warning in text and text.count("Warning") == bool(warning)

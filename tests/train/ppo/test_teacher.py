@@ -16,7 +16,7 @@ from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo import collector
 from echelon_train.ppo.policy_teacher import PolicyTeacher
-from echelon_train.ppo.teacher import Teacher
+from echelon_train.ppo.teacher import BY_TEACHER, Teacher
 from echelon_train.runs.building import build_model, make_env, make_teacher
 from train.policy.hybrid import living_observations
 from train.ppo.random_env import collect
@@ -134,6 +134,26 @@ def test_the_teacher_plays_the_rest_of_the_battles(share):
     assert all(len(each) <= 1 for each in players.values()), "one of them plays a battle"
     found = [each.pop() for each in players.values() if each]
     assert np.mean(found) == (1.0 - share if share in (0.0, 1.0) else pytest.approx(0.5, abs=0.4))
+
+
+def test_battles_that_end_are_marked_with_their_player():
+    _, model = imitation(Schedule.constant(0.5))
+    seen, stock = [], model.env.step
+
+    def step(actions):
+        results = stock(actions)
+        seen.append((model.teacher.plays.tolist(), results[3]))
+        return results
+
+    model.env.step = step
+    collect(model)
+    ended = [
+        (played, info[BY_TEACHER])
+        for plays, infos in seen
+        for played, info in zip(plays, infos, strict=True)
+        if "outcome" in info
+    ]
+    assert set(ended) == {(True, True), (False, False)}
 
 
 def test_a_rollout_converts_each_observation_action_label_and_value_once(monkeypatch):

@@ -196,6 +196,8 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             values = self._values[shown.metric]
             if shown.short and values:
                 parts.append(f"{shown.short} {shown.text(values[-1])}")
+        if self._statistics.learner_win_rate is not None:
+            parts.append(f"win without teacher {_percent(self._statistics.learner_win_rate)}")
         if len(self._opponents) > 1:
             parts.append(self._by_opponent())
         return "  ".join(parts)
@@ -203,9 +205,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
     def _by_opponent(self) -> str:
         """Win rates by opponent: ``v expert 45 %, novice 97 %``; of paths only the ends are shown."""
         names = {name: name if len(name) <= _NAME else f"…{name[1 - _NAME :]}" for name in self._opponents}
-        return "v " + ", ".join(
-            f"{names[name]} {rate:.0%}".replace("%", " %") for name, rate in self._opponents.items()
-        )
+        return "v " + ", ".join(f"{names[name]} {_percent(rate)}" for name, rate in self._opponents.items())
 
     def _panel(self) -> RenderableType:
         rate, left = self._rate(), self._seconds_left()
@@ -225,6 +225,9 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         parts: list[RenderableType] = [facts, Text(), self._table()]
         if len(self._opponents) > 1:
             parts.append(Text(f"win rate {self._by_opponent()}", "dim"))
+        if self._statistics.learner_win_rate is not None:
+            rate_alone = _percent(self._statistics.learner_win_rate)
+            parts.append(Text(f"win rate without the teacher's battles {rate_alone}", "dim"))
         games = self._games() or None
         return Panel(
             Group(*parts), title=title, title_align="left", subtitle=games, subtitle_align="right", border_style="dim"
@@ -255,6 +258,10 @@ def can_redraw(console: Console) -> bool:
     Jupyter passes on that it shows colours, which rich takes for a terminal.
     """
     return console.is_terminal and not console.is_dumb_terminal and _JUPYTER not in os.environ
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
 
 
 def _sparkline(values: Sequence[float]) -> str:

@@ -28,7 +28,7 @@ class Run:
         time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
         monkeypatch.setattr(module, "time", time)
         monkeypatch.setattr(clocks, "time", time)
-        self.statistics = SimpleNamespace(win_rate=None, mean_return=None, num_battles=battles)
+        self.statistics = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None, num_battles=battles)
         self.clock = ClockCallback(TOTAL, max_minutes, max_cpu_minutes, max_battles, self.statistics)
         self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
         self.logger = Logger(None, [])
@@ -103,6 +103,14 @@ def test_several_opponents_have_a_win_rate_each(watched):
     assert any(shown in line for line in panel(watched))
     assert {len(line) for line in panel(watched)} == {80}
     assert watched.callback._line().endswith(shown)
+
+
+def test_with_a_teacher_the_learners_own_win_rate_stands_beside_that_of_both(watched):
+    watched.statistics.win_rate, watched.statistics.learner_win_rate = 0.85, 0.12
+    watched.rollout()
+    assert "win rate without the teacher's battles 12 %" in "\n".join(panel(watched))
+    line = watched.callback._line()
+    assert "win 85 %" in line and "win without teacher 12 %" in line
 
 
 def test_before_there_is_anything_to_show(watched):

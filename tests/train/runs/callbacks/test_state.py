@@ -12,6 +12,7 @@ from echelon_env import ConfigError
 from echelon_env.config.curriculum import make_curriculum
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.ppo.teacher import BY_TEACHER
 from echelon_train.runs.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
 
 CURRICULUM = training_curriculum(
@@ -34,6 +35,7 @@ class Model:
 
     def __init__(self, *callbacks):
         self.env, self.num_timesteps, self.records, self.stopping = Env(), 0, {}, False
+        self.teacher = None
         self.logger = SimpleNamespace(record=lambda key, value, **_: self.records.update({key: value}))
         self.callbacks = callbacks
         for callback in callbacks:
@@ -42,11 +44,13 @@ class Model:
     def get_env(self):
         return self.env
 
-    def play(self, outcomes):
+    def play(self, outcomes, by_teacher=()):
+        """Battles with these outcomes, some of which are the teacher's, by number."""
         for callback in self.callbacks:
             callback.on_rollout_start()
         for step, outcome in enumerate(outcomes, start=1):
             infos = [{"outcome": outcome, "episode": {"r": 0.1 * step * outcome, "l": step}}]
+            infos[0][BY_TEACHER] = step in by_teacher
             for callback in self.callbacks:
                 callback.update_locals({"infos": infos})
                 callback.on_step()
@@ -87,6 +91,7 @@ def test_statistics_are_restored():
         ({"returns": [0.1, float("nan"), 0.0]}, "returns: expected up to 3 finite numbers"),
         ({"lengths": [1, 0, 1]}, "lengths: expected up to 3 integers of at least 1"),
         ({"lengths": "abc"}, "lengths: expected up to 3 integers"),
+        ({"own_outcomes": [1, 2]}, "own_outcomes: expected up to 3 outcomes of -1, 0 or 1, got"),
         ({"outcomes": [1]}, "as many outcomes as returns and lengths"),
     ],
 )
@@ -97,6 +102,20 @@ def test_invalid_statistics_change_nothing(change, message):
     with pytest.raises(ConfigError, match=message):
         statistics.load_state_dict({**before, **change})
     assert statistics.state_dict() == before
+
+
+def test_the_teachers_battles_are_not_the_learners():
+    """Neither in its own win rate nor for the stages of a curriculum."""
+    statistics, curriculum = BattleStatistics(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
+    model = Model(statistics, curriculum)
+    assert "battle/learner_win_rate" not in model.play([1])
+    model.teacher = object()
+    records = model.play([1, 1, 1, -1], by_teacher=(1, 2, 3))
+    assert records["battle/win_rate"] == 0.8 and records["battle/learner_win_rate"] == 0.5
+    assert records["curriculum/battles"] == 2 and statistics.num_battles == 5
+    again = BattleStatistics()
+    again.load_state_dict(through_json(statistics.state_dict()))
+    assert again.state_dict() == statistics.state_dict()
 
 
 def followed(config=STAGED):
