@@ -25,6 +25,7 @@ from echelon_train import BattleVecEnv, PastPolicies, SelfPlayCallback, battle_c
 
 BATTLE = battle_config("duel")
 BATTLES = 32
+FILE = "training.pt"
 NETWORK = {"net_arch": [128, 64], "log_std_init": -1.0}  # actions are in [-1, 1]
 LSTM = {"lstm_hidden_size": 64, "shared_lstm": True, "enable_critic_lstm": False}
 ALGORITHMS = {"ppo": (PPO, "MlpPolicy", NETWORK), "recurrent": (RecurrentPPO, "MlpLstmPolicy", NETWORK | LSTM)}
@@ -53,7 +54,7 @@ class EvaluateAndSave(BaseCallback):
         self._evaluate_and_save(1)
 
     def _evaluate_and_save(self, every):
-        """After `every` further steps write everything; last the model, which says that a training can continue."""
+        """After `every` further steps write everything; last the training, which can continue from there."""
         if self.rows and self.num_timesteps < self.rows[-1][0] + every:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -63,9 +64,31 @@ class EvaluateAndSave(BaseCallback):
         header = "steps,battles,won"
         np.savetxt(self.folder / "evaluations.csv", self.rows, "%d", delimiter=",", header=header)
         save_curve(self.folder / "win_rate.png", self.rows)
-        self.training_env.save(str(self.folder / "rewards.pkl"))
-        self.model.save(self.folder / "model.tmp.zip")
-        (self.folder / "model.tmp.zip").replace(self.folder / "model.zip")
+        save(self.folder, self.model, self.training_env)
+
+
+def save(folder, model, env):
+    """Write the training into one file, whole or not at all."""
+    rewards = env.ret_rms
+    state = {
+        "parameters": model.get_parameters(),
+        "steps": model.num_timesteps,
+        "rewards": {"mean": float(rewards.mean), "var": float(rewards.var), "count": float(rewards.count)},
+    }
+    torch.save(state, folder / "training.tmp.pt")
+    (folder / "training.tmp.pt").replace(folder / FILE)
+
+
+def restore(folder, model, env):
+    """Continue a training. `weights_only` reads tensors and numbers: a file from elsewhere cannot execute code.
+
+    A model.zip of stable-baselines3 and a saved `VecNormalize` can, as pickles do: load your own only.
+    """
+    state = torch.load(folder / FILE, weights_only=True)
+    model.set_parameters(state["parameters"])
+    model.num_timesteps = state["steps"]
+    for name, value in state["rewards"].items():
+        setattr(env.ret_rms, name, np.float64(value))
 
 
 def save_curve(path, rows):
@@ -114,12 +137,10 @@ def main():
     torch.set_num_threads(1)  # its matrices are small, and threads wait for each other
     algorithm, policy, network = ALGORITHMS[args.algorithm]
     opponents = PastPolicies(BATTLE)
-    env, file = make_env(opponents), args.folder / "model.zip"
-    if file.exists():
-        env = VecNormalize.load(str(args.folder / "rewards.pkl"), env.venv)
-        model = algorithm.load(file, env=env)
-    else:
-        model = algorithm(policy, env, seed=0, verbose=1, policy_kwargs=network, **SETTINGS)
+    env = make_env(opponents)
+    model = algorithm(policy, env, seed=0, verbose=1, policy_kwargs=network, **SETTINGS)
+    if (args.folder / FILE).exists():
+        restore(args.folder, model, env)
     callback = SelfPlayCallback(opponents, every=args.every, folder=args.folder / "opponents", verbose=1)
     steps = max(0, args.steps - model.num_timesteps)
     evaluate = EvaluateAndSave(args.folder, args.every, args.battles)

@@ -68,14 +68,14 @@ class Entry:
         """The opponents that it has played, in the suite's order."""
         return [*self.rows[0]["outcomes"][self.scenario]]
 
-    def wins(self, opponent: str) -> Interval:
-        """The share of battles won, the mean of the runs, with an interval over the maps."""
-        return score_interval({self.scenario: self._by_map(opponent, {"W": 1.0, "D": 0.0, "L": 0.0}).mean(axis=0)})
+    def score(self, opponent: str) -> Interval:
+        """The mean score against an opponent, the mean of the runs, with an interval over the maps."""
+        return score_interval({self.scenario: self._by_map(opponent).mean(axis=0)})
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """(runs, maps): the score of every map, the mean over the opponents."""
-        return np.mean([self._by_map(opponent, _SCORES) for opponent in self.opponents], axis=0)
+        return np.mean([self._by_map(opponent) for opponent in self.opponents], axis=0)
 
     @property
     def mean(self) -> Interval:
@@ -104,9 +104,9 @@ class Entry:
         decisions, minutes = np.mean([(row["decisions"], row["cpu_minutes"]) for row in self.rows], axis=0)
         return float(decisions), float(minutes)
 
-    def _by_map(self, opponent: str, values: Mapping[str, float]) -> NDArray[np.float64]:
-        """(runs, maps): the mean of a map's two battles."""
-        played = [[values[each] for each in row["outcomes"][self.scenario][opponent]] for row in self.rows]
+    def _by_map(self, opponent: str) -> NDArray[np.float64]:
+        """(runs, maps): the mean score of a map's two battles."""
+        played = [[_SCORES[each] for each in row["outcomes"][self.scenario][opponent]] for row in self.rows]
         return np.array(played).reshape(len(self.rows), -1, 2).mean(axis=2)
 
 
@@ -130,14 +130,14 @@ def table(found: Sequence[Entry]) -> str:
     head = ["method", "runs", *(f"v {name}" for name in opponents), "mean score", "IQM", "IQM of each run"]
     lines = [[*head, "decisions", "minutes"], ["---"] * (len(head) + 2)]
     for entry in found:
-        wins = [_share(entry.wins(name)) if name in entry.opponents else "-" for name in opponents]
+        scores = [_share(entry.score(name)) if name in entry.opponents else "-" for name in opponents]
         cost = "-", "-"
         if entry.cost is not None:
             decisions, minutes = entry.cost
             cost = f"{decisions / 1e6:.1f} M", f"{minutes:.0f}"
         of_runs = ", ".join(f"{100 * each:.1f}" for each in entry.iqm_of_runs) if len(entry.rows) > 1 else "-"
         runs = str(len(entry.rows)) if entry.trained else "-"
-        lines.append([entry.title, runs, *wins, _share(entry.mean), _share(entry.iqm), of_runs, *cost])
+        lines.append([entry.title, runs, *scores, _share(entry.mean), _share(entry.iqm), of_runs, *cost])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -158,16 +158,16 @@ def missing(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def cross_table(found: Sequence[Entry]) -> str:
-    """Battles that each policy (rows) won of those against each other one (columns), in per cent."""
+    """Mean scores of each policy (rows) against each other one (columns), in per cent."""
     if not found:
         return "Not measured yet."
     head = ["", *(f"`{entry.method}`" for entry in found), "mean score"]
     lines = [head, ["---"] * len(head)]
     for entry in found:
-        wins = (
-            f"{100 * entry.wins(other.method).estimate:g}" if other.method in entry.opponents else "" for other in found
+        scores = (
+            f"{100 * entry.score(other.method).estimate:g}" if other.method in entry.opponents else "" for other in found
         )
-        lines.append([f"`{entry.method}`", *wins, _share(entry.mean)])
+        lines.append([f"`{entry.method}`", *scores, _share(entry.mean)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -179,10 +179,10 @@ def readme(rows: Sequence[Mapping[str, Any]]) -> str:
         for own in (True, False):
             entry = next((entry for entry in found if (entry.method in OWN) == own), None)
             if entry is not None:
-                wins = " | ".join(f"{_share(entry.wins(name))} %" for name in ("novice", "veteran", "expert"))
+                scores = " | ".join(f"{_share(entry.score(name))} %" for name in ("novice", "veteran", "expert"))
                 runs = f"{len(entry.rows)} run{'s' * (len(entry.rows) > 1)}"
                 first = f"`{scenario}`, {BUDGETS[scenario].minutes:g} min, {runs}"
-                lines.append(f"| {first} | {entry.title} | {wins} |")
+                lines.append(f"| {first} | {entry.title} | {scores} |")
     return "\n".join(lines)
 
 

@@ -118,7 +118,7 @@ def rows_of(method: str, seeds, wins: float, scenario: str = "duel") -> list[dic
                 "scenario": scenario, "method": method, "seed": seed, "suite": plan.SUITE, "decisions": 2_000_000,
                 "cpu_minutes": 15.0, "outcomes": {
                     scenario: {
-                        name: "".join(rng.choice(["W", "L"], 40, p=[wins, 1 - wins]))
+                        name: "".join(rng.choice(["W", "D", "L"], 40, p=[wins, 0.1 * (1 - wins), 0.9 * (1 - wins)]))
                         for name in ("novice", "veteran", "expert")
                     }
                 },
@@ -133,10 +133,10 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
     found = page.entries(rows, "duel")
     assert [entry.method for entry in found] == ["imitation-ppo", "expert", "ppo"]
     best = found[0]
-    wins = best.wins("novice")
-    assert wins.low < wins.estimate < wins.high
+    score = best.score("novice")
+    assert score.low < score.estimate < score.high
     outcomes = "".join(row["outcomes"]["duel"]["novice"] for row in best.rows)
-    assert wins.estimate == pytest.approx(outcomes.count("W") / len(outcomes))
+    assert score.estimate == pytest.approx((outcomes.count("W") + 0.5 * outcomes.count("D")) / len(outcomes))
     assert len(best.iqm_of_runs) == 3
     lines = page.table(found).splitlines()
     assert lines[0].startswith("| method | runs | v novice | v veteran | v expert | mean score | IQM |")
@@ -149,6 +149,15 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
     assert "`duel`, echelon imitate, then" not in lacking
     assert page.readme(rows).splitlines()[2].startswith("| `duel`, 15 min, 3 runs | echelon imitate, then")
     assert len(page.draw(rows).axes) == 1
+
+
+def test_the_scores_against_the_opponents_have_the_mean_score_as_their_mean():
+    """Also of a player with draws, as `trivial` has against itself."""
+    for entry in page.entries(judge.current(results.read(results.FILE)), "skirmish"):
+        scores = [entry.score(name).estimate for name in entry.opponents]
+        assert np.mean(scores) == pytest.approx(entry.mean.estimate), entry.title
+    by_method = {entry.method: entry for entry in page.entries(judge.current(results.read(results.FILE)), "skirmish")}
+    assert by_method["trivial"].score("trivial").estimate == 0.5, "a scripted level plays itself from both sides"
 
 
 def test_the_published_page_is_that_of_the_published_rows():

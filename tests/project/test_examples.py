@@ -45,6 +45,35 @@ def test_example_runs(name, tmp_path):
     assert run(name, SHORT[name], tmp_path)
 
 
+class Trap:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.write_text, (self.path, "executed")
+
+
+@pytest.mark.long
+def test_self_play_continues_a_training_from_a_file_that_executes_nothing(tmp_path):
+    example = runpy.run_path(str(EXAMPLES / "self_play.py"))
+    env = example["make_env"]("novice")
+    ours, theirs = (PPO("MlpPolicy", env, seed=seed, device="cpu") for seed in range(2))
+    ours.num_timesteps, env.ret_rms.var = 640, np.float64(7.0)
+    example["save"](tmp_path, ours, env)
+    env.ret_rms.var = np.float64(1.0)
+    example["restore"](tmp_path, theirs, env)
+    assert (theirs.num_timesteps, env.ret_rms.var) == (640, 7.0)
+    for name, tensor in ours.policy.state_dict().items():
+        assert tensor.equal(theirs.policy.state_dict()[name]), name
+    torch.save({"parameters": {}, "steps": Trap(tmp_path / "trap"), "rewards": {}}, tmp_path / example["FILE"])
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        example["restore"](tmp_path, theirs, env)
+    assert not (tmp_path / "trap").exists()
+    env.close()
+
+
 @pytest.mark.slow
 def test_cleanrl_ppo_learns(tmp_path):
     output = run("cleanrl_ppo.py", ["--steps=200000"], tmp_path)
