@@ -165,7 +165,8 @@ def cross_table(found: Sequence[Entry]) -> str:
     lines = [head, ["---"] * len(head)]
     for entry in found:
         scores = (
-            f"{100 * entry.score(other.method).estimate:g}" if other.method in entry.opponents else "" for other in found
+            f"{100 * entry.score(other.method).estimate:g}" if other.method in entry.opponents else ""
+            for other in found
         )
         lines.append([f"`{entry.method}`", *scores, _share(entry.mean)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

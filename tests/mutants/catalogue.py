@@ -84,6 +84,10 @@ RULES = (
            "tests/spaces/test_masks.py"),
     _engine("agents: a mean over one mech less", "agents", "np.float32(size)", "np.float32(size - 1)",
             "engine/test_agents"),
+    _engine("agents: cycles truncate who has left", "agents", "and episode.present and not", "and not",
+            "engine/test_agents"),
+    _engine("agents: cycles truncate who is terminated", "agents", " and not results.terminated[b, a]:", ":",
+            "envs/test_vector"),
     _engine("agents: the first decision does not count", "agents", "battle.step_count > 0", "battle.step_count > 1",
             "engine/test_agents"),
     Mutant("autoreset: the same battle again", "echelon_env/envs/autoreset.py",
@@ -117,6 +121,14 @@ LEARNING = (
              "random() >= share", "ppo/test_teacher"),
     _trainer("imitation: the teacher's state is lost", "ppo/training_state", "if model.teacher is not None:",
              "if False:", "ppo/test_training_state"),
+    _trainer("imitation: the teacher's battles are the learner's", "ppo/collector", "bool(teacher.plays[row])", "False",
+             "ppo/test_teacher"),
+    _trainer("PPO: values are denormalised twice", "ppo/collector", "else normalizer.denormalize(predictions)",
+             "else normalizer.denormalize(normalizer.denormalize(predictions))", "ppo/test_teacher"),
+    _trainer("PPO: observations are converted twice", "ppo/collector",
+             "            with torch.no_grad():\n                actions, values",
+             "            observations = self._on_device(self._last_obs)\n"
+             "            with torch.no_grad():\n                actions, values", "ppo/test_teacher"),
     _trainer("PPO: the actor learns from all samples", "ppo/losses", "batch.actor_mask.nonzero()",
              "torch.ones_like(batch.actor_mask).nonzero()", "ppo/test_losses"),
     _trainer("PPO: advantages keep their mean", "ppo/normalize", "(advantages - mean[groups])", "advantages",
@@ -129,7 +141,23 @@ LEARNING = (
              "checkpoints/test_checkpoint"),
 )  # fmt: skip
 
+OPPONENTS = (
+    _trainer("opponents: decisions keep what gradients need", "opponents/policy_batch",
+             "with torch.inference_mode(), torch_threads(1):", "with torch_threads(1):", "opponents/test_policy_batch"),
+    _trainer("opponents: the learner stays as it was", "runs/callbacks/opponents",
+             "        self.refresh(self.model.policy)", "        pass", "runs/test_opponents"),
+    Mutant("policy: an engine for its limits", "echelon_env/networks/possible.py",
+           "    tables = build_tables(config)\n    rules",
+           "    from echelon_env.engine.core import BattleEngine\n"
+           "    tables = BattleEngine(config) and build_tables(config)\n    rules",
+           "tests/train/checkpoints/test_players.py"),
+)  # fmt: skip
+
 LEAGUE = (
+    _trainer("retirement: the champion is offered", "supervisor/ratings",
+             '{plan.start, champion.name if champion else ""}', "{plan.start}", "supervisor/test_ratings"),
+    _trainer("promotion: always one deviation", "supervisor/ratings", "play=self._validate, k=self._plan.k",
+             "play=self._validate", "supervisor/test_ratings"),
     _trainer("Glicko-2: uncertain opponents count in full", "league/ratings/glicko2", "1 + 3 * (", "1 + 0 * (",
              "league/ratings/test_glicko2"),
     _trainer("Glicko-2: the deviation never falls", "league/ratings/glicko2", "(1 + deviation**2 * information)", "1",
@@ -151,4 +179,4 @@ LEAGUE = (
              "league/ratings/test_nash_averaging"),
 )  # fmt: skip
 
-MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *LEAGUE)
+MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE)

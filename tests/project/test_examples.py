@@ -1,11 +1,16 @@
 """The examples run from top to bottom, without warnings and with output."""
 
 import os
+import pickle
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from stable_baselines3 import PPO
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
