@@ -139,8 +139,9 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             num_active = env.num_envs if active is None else int(active.sum())
             self.num_timesteps += num_active
             ended = np.flatnonzero(dones)
-            for row in ended if teacher is not None else ():
-                infos[row][BY_TEACHER] = bool(teacher.plays[row])
+            if teacher is not None:
+                for row in ended:
+                    infos[row][BY_TEACHER] = bool(teacher.plays[row])
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
