@@ -71,6 +71,6 @@ def _too_short(steps: int) -> str:
     if steps >= ENOUGH * expected:
         return ""
     return (
-        f"Warning: {steps:,} decisions are {steps / expected:.0%} of the {expected:,} that the settings of "
+        f"Warning: {steps:,} decisions are {100 * steps / expected:.2g} % of the {expected:,} that the settings of "
         f"{_CONFIG} are for: the learner plays alone before it has learnt much, and stays weak"
     )

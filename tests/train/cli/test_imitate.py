@@ -54,8 +54,8 @@ def test_impossible_teachers_are_refused(teacher, message, runs, capsys):  # noq
     ("options", "before", "after"),
     [
         (["duel", "--steps", "1_000_000", "--seed", "130"], "", ""),  # interrupted: it may go on
-        (["--steps", "1_000"], "Warning: 1,000 decisions are 0% of the 2,500,000", ""),
-        (["--max-minutes", "1"], "", "Warning: 1,234 decisions are 0% of the 2,500,000"),
+        (["--steps", "1_000"], "Warning: 1,000 decisions are 0.04 % of the 2,500,000", ""),
+        (["--max-minutes", "1"], "", "Warning: 1,234 decisions are 0.049 % of the 2,500,000"),
     ],
 )
 def test_a_budget_that_is_a_fraction_of_what_the_settings_are_for_gets_a_warning(
