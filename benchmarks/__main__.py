@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +26,7 @@ from benchmarks.startup import startup
 from benchmarks.tables import Table, as_text
 from benchmarks.timing import Effort, tell
 from benchmarks.training import training
-from echelon_env.storage.atomic import free_path, write_bytes
+from echelon_env.storage.atomic import check_new_folder, free_path, write_bytes
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
     "apis": apis, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,
@@ -102,7 +100,7 @@ def _measure(options: argparse.Namespace) -> None:
     folder = options.out or free_path(Path("runs/benchmark"))
     print(" | ".join(f"{key} {value}" for key, value in described.items()), flush=True)
     found: dict[str, dict[str, Table]] = {}
-    _make_folder(folder)
+    check_new_folder(folder)
     try:
         for name in options.sections or (QUICK if options.quick else SECTIONS):
             start = time.perf_counter()
@@ -114,22 +112,12 @@ def _measure(options: argparse.Namespace) -> None:
     finally:
         if found:
             _write(folder, Results(described, effort.rounds, found))
-        else:
-            folder.rmdir()
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder, before anything is measured. Raises OSError, naming it, if it cannot be or holds something."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def _write(folder: Path, results: Results) -> None:
     """Print the goals; write the results and, if it shows any of them, the picture."""
     _show(table_of_goals(results))
+    folder.mkdir(parents=True, exist_ok=True)
     results.write(folder / "results.json")
     if PANELS.keys() & results.sections.keys():
         write_bytes(folder / "results.png", picture(results))

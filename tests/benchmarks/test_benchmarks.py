@@ -334,9 +334,9 @@ class TestCommand:
         assert capsys.readouterr().err.splitlines()[-1] == said
 
     def test_a_folder_that_cannot_be_written_to_is_named(self, monkeypatch, tmp_path, capsys, section):
-        monkeypatch.setattr(command.os, "access", lambda *_: False)  # whoever runs the tests may write everywhere
+        monkeypatch.setattr("os.access", lambda *_: False)  # whoever runs the tests may write everywhere
         assert command.main(["--sections", "resets", "--out", str(tmp_path / "out")]) == 2
-        assert f"Permission denied: '{tmp_path / 'out'}'" in capsys.readouterr().err
+        assert f"is not writable, nothing can be written into it: '{tmp_path}'" in capsys.readouterr().err
 
     @pytest.mark.parametrize("mode", ["--check", "--update-baseline"])
     @pytest.mark.parametrize("flag", [["--quick"], ["--sections", "apis"], ["--out", "x"], ["--peers", "x"]])

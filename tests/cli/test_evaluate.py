@@ -137,6 +137,26 @@ def test_a_report_is_never_overwritten(command, capsys, tmp_path):
     assert "is not an empty folder" in fail([*command, "--out", str(tmp_path / "precious")], capsys)
 
 
+def test_results_go_into_empty_folders_that_exist(tiny, tmp_path, capsys, monkeypatch):
+    """The working directory, a link, and one below them."""
+    for name in ("here", "linked", "films"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "linked")
+    monkeypatch.chdir(tmp_path / "here")
+    inode = Path(".").stat().st_ino
+    arguments = ["evaluate", "trivial", "--opponent", "idle", "--scenario", tiny, "--battles", "2"]
+    battles = films._OUTCOMES
+    monkeypatch.setattr(films, "_OUTCOMES", dict.fromkeys(battles, 0))  # a draw, as all battles here
+    printed([*arguments, "--out", ".", "--film", "../films", "--replays", "1", "../link"], capsys)
+    assert Path(".").stat().st_ino == (tmp_path / "here").stat().st_ino == inode
+    assert (Path(".") / REPORT_FILE).exists()
+    assert {path.suffix for path in (tmp_path / "films").iterdir()} == {".gif"}
+    assert {path.suffix for path in (tmp_path / "linked").iterdir()} == {".html", ".replay"}
+    assert "--replays: expected another folder" in fail(
+        [*arguments, "--replays", "1", str(tmp_path / "empty"), "--out", str(tmp_path / "empty" / "report")], capsys
+    )
+
+
 @pytest.mark.parametrize("command", [["evaluate", "random"], ["ladder"]])
 def test_a_report_that_cannot_be_written_is_refused_before_play(command, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))

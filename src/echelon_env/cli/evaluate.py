@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     _check(args)
-    tournament.check_free(args.out)
+    tournament.check_out(args)
     check_folder("--film", args.film, args.out, "the report, which --out")
     count, replays = read_replays(args)
     check_folder("--replays", replays, args.film, "the films, which --film")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from echelon_env.cli.arguments import positive
-from echelon_env.cli.tournament import Field, Pairing, check_free, show_status
+from echelon_env.cli.tournament import Field, Pairing, show_status
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.kernels import browser_module
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
 from echelon_env.replays import ReplayError, record_battle, write_page, write_replay
 from echelon_env.replays.films import film_battle
-from echelon_env.storage.atomic import new_folder
+from echelon_env.storage.atomic import check_new_folder, new_folder
 
 _LONGEST = 60  # characters of a name in that of a file
 _COLOURS = ("blue", "red")
@@ -66,8 +67,10 @@ def read_replays(args: argparse.Namespace) -> tuple[int, Path | None]:
 
 def check_folder(option: str, folder: Path | None, other: Path | None, whose: str) -> None:
     """Raise OSError if a folder cannot be made, and ConfigError if `other` is to be written into it."""
-    check_free(folder)
-    if folder and other and other.absolute().is_relative_to(folder.absolute()):
+    if folder is None:
+        return
+    check_new_folder(folder)
+    if other and Path(os.path.realpath(other)).is_relative_to(os.path.realpath(folder)):
         raise ConfigError(f"{option}: expected another folder than that of {whose} writes to {other}")
 
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
-    tournament.check_free(args.out)
+    tournament.check_out(args)
     count, replays = read_replays(args)
     suite = load_suite(SUITE)
     fields = tournament.suite_fields(suite, args.scenario, args.battles)

@@ -26,6 +26,7 @@ from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions, format_report
+from echelon_env.storage.atomic import check_new_folder
 
 Pairing = tuple[Player, Player]
 
@@ -68,17 +69,10 @@ def seed(text: str) -> int:
     return value
 
 
-def check_free(out: Path | None) -> None:
-    """Raise OSError if a new folder cannot be written at `out`. Call it before any battle is played."""
-    if out is None:
-        return
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(out))
-    folder = next(parent for parent in out.absolute().parents if parent.exists())  # missing folders are created
-    if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "is not a folder, nothing can be written into it", str(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(folder))
+def check_out(args: argparse.Namespace) -> None:
+    """Raise OSError if ``--out`` cannot be written. Call it before any battle is played."""
+    if args.out is not None:
+        check_new_folder(args.out)
 
 
 def check_new_file(path: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Atomic writes of files and folders: they appear whole or not at all, even after a power failure."""
+"""Atomic writes of files and new folders: they appear whole or not at all, even after a power failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def _write_bytes(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -52,30 +52,73 @@ def free_path(path: Path) -> Path:
     return candidate
 
 
+def check_new_folder(path: Path) -> None:
+    """Raise OSError if `new_folder` cannot write at `path`. Call it before a long computation of what goes there."""
+    place = Path(os.path.realpath(path))
+    try:
+        place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        folder = next(parent for parent in place.parents if parent.exists())  # missing folders are created
+        if not folder.is_dir():
+            raise NotADirectoryError(
+                errno.ENOTDIR, "is not a folder, nothing can be written into it", str(folder)
+            ) from None
+    else:
+        folder = place
+        if not folder.is_dir():
+            raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(path))
+        if (entry := next(folder.iterdir(), None)) is not None:
+            reason = f"is not an empty folder (it holds {entry.name!r}), choose another name"
+            raise FileExistsError(errno.EEXIST, reason, str(path))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(folder))
+
+
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder to fill. It is renamed to `path` at the end of the block, and removed if the block fails.
 
-    Raises FileExistsError if `path` exists and is not an empty folder. An OSError in the block that names a temporary
-    file, or none, is changed to name `path`.
+    An empty folder at `path` stays: it may be a mount point, a link, or the working directory, which nothing can
+    replace. Its new contents are moved into it at the end.
+
+    Raises FileExistsError if `path` exists and is not an empty folder, and as `check_new_folder`. An OSError in the
+    block that names a temporary file, or none, is changed to name `path`.
     """
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    check_new_folder(path)
+    place = Path(os.path.realpath(path))
+    empty = place if place.exists() else None
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=_prefix(place), dir=empty or place.parent))  # on the same file system
     try:
         yield temporary
-        os.chmod(temporary, 0o777 & ~_umask())
-        _sync_folder(temporary)
-        if path.exists():
-            path.rmdir()  # an empty one
-        os.rename(temporary, path)
+        if empty is None:
+            os.chmod(temporary, 0o777 & ~_umask())
+            _sync_folder(temporary)
+            os.rename(temporary, place)
+        else:
+            _move_contents(temporary, empty)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and Path(error.filename or temporary).is_relative_to(temporary):
-            error.filename = str(path)
+            error.filename, error.filename2 = str(path), None
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    _sync_folder(path.parent)
+    _sync_folder(empty or place.parent)
+
+
+def _move_contents(source: Path, target: Path) -> None:
+    """Move all entries of a folder into another one on the same file system, and remove it."""
+    entries = sorted(source.iterdir())
+    for entry in entries:
+        if os.path.lexists(target / entry.name):  # it has come since the folder was found empty
+            raise FileExistsError(errno.EEXIST, "exists already", str(target / entry.name))
+    for entry in entries:
+        os.rename(entry, target / entry.name)
+    source.rmdir()
+
+
+def _prefix(path: Path) -> str:
+    """What the names of temporary files for `path` begin with: a part of its name, so that they are not too long."""
+    return f".{path.name[:64]}."
 
 
 def _sync_folder(folder: Path) -> None:

@@ -22,7 +22,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -96,27 +96,42 @@ def is_locked(path: Path) -> bool:
 
 
 @contextlib.contextmanager
+def claimed(path: Path, is_kept: Callable[[], bool]) -> Iterator[None]:
+    """Claim and lock a folder for the block. A block that fails leaves what was there before, unless `is_kept`.
+
+    Raises as `claim_folder` and `locked`.
+    """
+    existed = path.exists()
+    claim_folder(path)
+    with locked(path):
+        claim_folder(path)  # again: another process may have used it before this one held the lock
+        try:
+            yield
+        except BaseException:
+            if not is_kept():
+                with contextlib.suppress(OSError):
+                    for entry in path.iterdir():
+                        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+                    if not existed:
+                        path.rmdir()
+            raise
+
+
+@contextlib.contextmanager
 def run_folder(
     path: Path, config: TrainConfig, wandb: str | None = None, start: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[None]:
     """Claim and lock a run's folder for the block, and write the run's configuration and provenance into it.
 
-    A run that fails before its first checkpoint leaves no folder, so that it can be started again. `wandb` is the
+    A run that fails before its first checkpoint leaves nothing, so that it can be started again. `wandb` is the
     project of Weights & Biases that the run is logged to, `start` the facts of `Start`. Raises as `claim_folder` and
     `locked`.
     """
-    claim_folder(path)
-    with locked(path):
-        claim_folder(path)  # again: another process may have used it before this one held the lock
-        try:
-            seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-            facts = {"config": config.to_dict(), "seeds": seeds, **start, "wandb": wandb}
-            write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
-            yield
-        except BaseException:
-            if not (path / LAST_FILE).exists():
-                shutil.rmtree(path, ignore_errors=True)
-            raise
+    with claimed(path, (path / LAST_FILE).exists):
+        seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
+        facts = {"config": config.to_dict(), "seeds": seeds, **start, "wandb": wandb}
+        write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
+        yield
 
 
 def read_run_config(path: Path) -> TrainConfig:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claim_folder, locked, read_metrics, read_wandb
+from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_metrics, read_wandb
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
 
@@ -108,16 +107,9 @@ def train_seeds(
     if config.league.path:
         raise ConfigError("seeds: a run in a league cannot be repeated: the league is another one afterwards")
     seeds = [dataclasses.replace(config, seed=config.seed + number).seed for number in range(count)]
-    claim_folder(out)
-    with locked(out):
-        claim_folder(out)
-        try:
-            _write(out, config, seeds, SeedsResult(out, {}, {}, seeds))
-            return _train_missing(out, config, seeds, {}, {}, console, wandb)
-        except BaseException:
-            if not any((out / f"seed-{seed}").exists() for seed in seeds):
-                shutil.rmtree(out, ignore_errors=True)
-            raise
+    with claimed(out, lambda: any((out / f"seed-{seed}").exists() for seed in seeds)):
+        _write(out, config, seeds, SeedsResult(out, {}, {}, seeds))
+        return _train_missing(out, config, seeds, {}, {}, console, wandb)
 
 
 def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> SeedsResult:

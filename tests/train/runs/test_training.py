@@ -140,18 +140,27 @@ def test_an_absent_device_leaves_no_folder(tmp_path, quiet):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, OSError(28, "No space left on device")])
-def test_a_run_that_fails_before_its_first_checkpoint_can_be_tried_again(tmp_path, quiet, monkeypatch, failure):
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, lambda: OSError(28, "No space left on device")])
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_run_that_fails_before_its_first_checkpoint_can_be_tried_again(
+    tmp_path, quiet, monkeypatch, failure, existing
+):
+    """In a new folder, and in an empty one that is there already, as a link to it is."""
+    if existing:
+        (tmp_path / "target").mkdir()
+        (tmp_path / "run").symlink_to(tmp_path / "target")
+
     def fail(*args):
-        raise failure
+        raise failure()
 
     with monkeypatch.context() as patch:
         patch.setattr("echelon_train.runs.run.build_model", fail)
         with pytest.raises((KeyboardInterrupt, MemoryError, OSError)) as caught:
             train(small_run(), tmp_path / "run", console=quiet)
-    if isinstance(failure, OSError):
+    if isinstance(caught.value, OSError):
         assert caught.value.filename == str(tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert (tmp_path / "run").exists() == existing
+    assert [*(tmp_path / "run").glob("*")] == []
     train(small_run(), tmp_path / "run", console=quiet)
 
 

@@ -39,6 +39,13 @@ def test_init(options, members, commands, tmp_path):
     assert names(league) == members
 
 
+def test_init_in_the_working_directory(commands, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    commands.json("init", ".")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["league.db", "members"]
+    assert names(League.open(tmp_path))[0] == "novice"
+
+
 def test_init_with_another_scale(commands, tmp_path):
     document = commands.json("init", tmp_path / "league", "--anchor", "expert", "--tau", "0.3", "--scripted", "novice")
     assert League.open(tmp_path / "league").settings == LeagueSettings(anchor="expert", tau=0.3)
