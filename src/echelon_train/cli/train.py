@@ -230,12 +230,13 @@ def _report_seeds(result: SeedsResult) -> int:
 
 def _report(result: TrainResult, out: Path) -> int:
     how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Stopped after"
-    print(f"{how} {result.steps:,} decisions.")
+    print(f"Nothing trained: {result.nothing}." if result.nothing else f"{how} {result.steps:,} decisions.")
     print(f"Checkpoint: {result.checkpoint}")
     print(f"Evaluate:   echelon evaluate {out}")
     print(f"Curves:     {out / 'curves.png'}, or tensorboard --logdir {out}")
-    if not result.done:
-        print(f"Continue:   echelon train --resume {out}")
+    if not result.done or result.nothing:
+        more = ", with more --steps, --max-minutes, --max-cpu-minutes or --games" if result.nothing else ""
+        print(f"Continue:   echelon train --resume {out}{more}")
     return 130 if result.interrupted else 0
 
 

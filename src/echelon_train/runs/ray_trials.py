@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import tempfile
 import threading
 import time
@@ -32,6 +31,7 @@ from echelon_train.ray_cluster import connect
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.study import Claim, Study
 from echelon_train.runs.training import train
+from echelon_train.signals import stop_signals
 
 ATTEMPTS = 3
 """How often the settings of a trial are tried while its workers die."""
@@ -91,8 +91,9 @@ class RayTrials:
         Raises TrainError if the cluster is lost, and what training raises for reasons other than the settings. All
         trials that are not finished are queued to run again.
         """
-        driver = _Driver(self._ray, study, make_config, console or Console())
-        with driver.watching(), _stop_signals() as stopped:
+        console, stopped = console or Console(), threading.Event()
+        driver = _Driver(self._ray, study, make_config, console)
+        with driver.watching(), stop_signals(stopped.set, console):
             try:
                 while not stopped.is_set():
                     driver.start(wanted, self._at_once)
@@ -315,25 +316,3 @@ def _write(run: Path, files: Mapping[str, bytes]) -> None:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-
-
-@contextlib.contextmanager
-def _stop_signals() -> Iterator[threading.Event]:
-    """An event that the first SIGINT or SIGTERM sets; a second one has its usual effect."""
-    stopped = threading.Event()
-    previous: dict[signal.Signals, Any] = {}
-
-    def restore() -> None:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-    def stop(*_: object) -> None:
-        stopped.set()
-        restore()
-
-    if threading.current_thread() is threading.main_thread():
-        previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stopped
-    finally:
-        restore()

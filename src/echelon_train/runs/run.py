@@ -58,9 +58,10 @@ class TrainResult:
     """How a run ended."""
 
     checkpoint: Path  # folder of the last checkpoint
-    steps: int  # samples that the policy trained on
+    steps: int  # samples that the policy trained on, in all parts of the run
     interrupted: bool  # by a signal
     done: bool  # whether the run has reached its end: its steps or its battles are done, or its time is up
+    nothing: str = ""  # why this part of the run has not trained at all; empty if it has
 
 
 class Run:
@@ -160,8 +161,9 @@ class Run:
         for name, (number, exclude) in self._pending.items():
             logger.record(name, number, exclude)
         self._name_best()  # again, because a run may be killed just before this
-        remaining = max(self._config.steps - model.num_timesteps, 0)
-        with self._stop:
+        before = model.num_timesteps
+        remaining = max(self._config.steps - before, 0)
+        with self._stop.signals():
             try:
                 model.learn(remaining, callback=callbacks, reset_num_timesteps=False)
             finally:
@@ -174,7 +176,8 @@ class Run:
             self._clock.record()
             model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
             model.logger.dump(model.num_timesteps)  # the last update and evaluation
-            return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, done=True)
+            nothing = self._clock.used_up(before) if model.num_timesteps == before else ""
+            return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, True, nothing)
 
     def save(self, steps: int) -> Path:
         """Write a checkpoint that the run can be resumed from; returns its folder.

@@ -72,7 +72,7 @@ def sweep(
 
     Returns
     -------
-    All trials of the sweep so far. After SIGINT or SIGTERM the running trials are queued to run again.
+    All trials of the sweep so far. After a signal the running trials are queued to run again.
 
     Raises
     ------

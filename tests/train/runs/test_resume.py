@@ -170,11 +170,14 @@ def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(
     rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
     assert rates == pytest.approx([1e-3 * (1 - seconds / 60) for seconds in (16, 32, 48, 60)])
     assert [line["time/cpu_minutes"] for line in lines] == [16, 32, 48, 64, 64]
+    used = 1.1 if limit == "max_minutes" else 64
+    unit = "minutes" if limit == "max_minutes" else "CPU minutes"
+    assert resume(parts, console=QUIET).nothing == f"{used} of {minutes:g} {unit} are used"
     result = resume(parts, console=QUIET, **{limit: 1.5 * minutes})
-    assert (result.steps, result.done) == (192, True)
+    assert (result.steps, result.done, result.nothing) == (192, True, "")
     result = resume(parts, console=QUIET, **{limit: 0.0}, steps=200)
     assert (result.steps, result.done) == (224, True)
-    assert [each["steps"] for each in json.loads((parts / "run.json").read_text())["resumed"]] == [64, 128, 192]
+    assert [each["steps"] for each in json.loads((parts / "run.json").read_text())["resumed"]] == [64, 128, 128, 192]
 
 
 @pytest.mark.long
@@ -194,6 +197,7 @@ def test_a_budget_of_games_covers_all_parts_of_a_run_which_resumes_exactly(tmp_p
         assert not train(config, parts, console=QUIET).done
     assert resume(parts, console=QUIET).steps == result.steps
     assert differences(whole, parts) == []
+    assert resume(parts, console=QUIET).nothing == f"{counts[-1]:g} of 9 games are used"
     longer = resume(parts, console=QUIET, max_battles=20)
     assert longer.done and longer.steps > result.steps
     document = json.loads((parts / "run.json").read_text())
@@ -253,9 +257,12 @@ def test_the_comparison_notices_what_is_forgotten(copied, finished, monkeypatch,
     assert found in different if found else different == []
 
 
-def test_a_run_that_has_ended_has_nothing_left_to_do(finished, tmp_path):
+def test_a_run_that_has_ended_has_nothing_left_to_do_and_says_so(finished, tmp_path, capsys):
     again = shutil.copytree(finished, tmp_path / "again")
-    assert resume(again, console=QUIET).steps == 160
+    assert main(["train", "--resume", str(again)]) == 0
+    printed = capsys.readouterr().out
+    assert "Nothing trained: 160 of 160 decisions are used.\n" in printed and "Trained on" not in printed
+    assert f"Continue:   echelon train --resume {again}, with more --steps" in printed
     assert differences(finished, again) == []
 
 
@@ -322,7 +329,8 @@ def by_command(tmp_path_factory):
     ("number", "code", "steps"),
     [
         pytest.param(signal.SIGINT, 130, 96, id="SIGINT", marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, 130, 96, id="SIGTERM"),
+        pytest.param(signal.SIGTERM, 130, 96, id="SIGTERM", marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 130, 96, id="SIGHUP"),  # of a terminal that is closed
         pytest.param(signal.SIGKILL, -signal.SIGKILL, 64, id="SIGKILL", marks=pytest.mark.slow),
     ],
 )
@@ -334,7 +342,7 @@ def test_a_process_is_stopped_and_another_resumes(tmp_path, by_command, number, 
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (code, "")
     if number != signal.SIGKILL:
-        assert "Stopping and saving after this iteration" in ended.stdout
+        assert ("Stopping and saving after this iteration" in ended.stdout) == (number != signal.SIGHUP)
         assert f"echelon train --resume {out}" in ended.stdout.replace("\n", " ")
     assert load_checkpoint(out).steps == steps
     assert main(["train", "--resume", str(out)]) == 0

@@ -82,7 +82,8 @@ def test_a_league_from_nothing_that_is_killed_and_continued(tmp_path):
         assert "keep their settings" in refused.communicate()[1] and refused.returncode == 2
     third = start(league)
     assert "another process runs this league" in third.communicate()[1] and third.returncode == 2
-    second.send_signal(signal.SIGINT)
+    second.send_signal(signal.SIGHUP)
+    second.send_signal(signal.SIGHUP)  # a closed terminal sends it more than once
     output, _ = second.communicate(timeout=120)
     assert second.returncode == 130
     assert json.loads(output)["interrupted"] is True

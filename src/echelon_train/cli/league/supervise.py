@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
-import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from rich.console import Console
 
@@ -26,6 +21,7 @@ from echelon_train.league.store.policies import find_policy
 from echelon_train.league.store.registry import League
 from echelon_train.runs.ancestry import load_start
 from echelon_train.runs.folder import RUN_FILE, is_locked
+from echelon_train.signals import stop_signals
 from echelon_train.supervisor.children import LocalLauncher
 from echelon_train.supervisor.plan import LeaguePlan, changed, read_plan, runs_folder
 from echelon_train.supervisor.ray_league import RayLeagueRun
@@ -33,7 +29,6 @@ from echelon_train.supervisor.screen import screen
 from echelon_train.supervisor.supervisor import Supervisor
 
 _INTERRUPTED = 130  # exit code
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _START = "start"  # name of the member that learners start from
 
 
@@ -51,7 +46,8 @@ def run_run(args: argparse.Namespace) -> int:
     if policy is not None:
         plan = changed(plan, {"start": _start_member(league, policy)})
     supervisor = _supervisor(args, league, plan)
-    with screen(Console(stderr=True)) as show, _signals_call(supervisor.stop):
+    console = Console(stderr=True)
+    with screen(console) as show, stop_signals(supervisor.stop, console, every=True):
         interrupted = supervisor.run(show)
     members, champion = league.standings(), league.champion()
     document = {
@@ -79,21 +75,6 @@ def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> S
         return RayLeagueRun(league.path, plan, args.minutes, args.ray or None)
     matches = args.processes or max(1, machine_cores() - len(plan.agents))
     return Supervisor(league, plan, LocalLauncher(league.path), LocalExecutor(matches), args.minutes)
-
-
-@contextlib.contextmanager
-def _signals_call(stop: Callable[[], None]) -> Iterator[None]:
-    """Call a function at SIGINT and SIGTERM during the block."""
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop()
-
-    before: dict[signal.Signals, Any] = {each: signal.signal(each, handle) for each in _SIGNALS}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 def _plan(args: argparse.Namespace) -> LeaguePlan:

@@ -10,10 +10,9 @@ import contextlib
 import multiprocessing
 import pickle
 import signal
-import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Final, Protocol
@@ -24,6 +23,7 @@ from echelon_env.config.schema import check_integer
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import ATTEMPTS, Job, run_job, worker_name
 from echelon_train.league.store.records import PlayedMatch
+from echelon_train.signals import TERMINAL_SIGNALS, terminal_signals_ignored
 
 EXIT_SECONDS: Final = 5.0
 """Time for a worker to exit by itself, so that its own exit code can be reported."""
@@ -113,7 +113,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")  # a fork of a process with threads, as torch's, may hang
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _interrupts_ignored():
+        with terminal_signals_ignored():
             self._process.start()
         theirs.close()  # otherwise `recv` would not notice that the worker has ended
 
@@ -141,7 +141,8 @@ class _Worker:
 
 def _serve(connection: Connection) -> None:
     """The loop of a worker, which ends when the connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in TERMINAL_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -166,16 +167,3 @@ def _failure(job: Job, exit_code: int | None) -> str:
         f"{job}: given up: {ATTEMPTS} processes ended while they played it (last exit code {exit_code}; "
         "-9 can mean too little memory)"
     )
-
-
-@contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Processes started in the block ignore Ctrl-C from the start; the parent process ends them."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can set signal handlers
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

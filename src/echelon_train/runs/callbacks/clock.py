@@ -74,6 +74,19 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
         """The share of the run that is done after `steps` samples now, from 0 to 1."""
         return min(max(steps / self._steps, self.seconds / self._limit, self._counted()), 1.0)
 
+    def used_up(self, steps: int) -> str:
+        """The budget that is used up after `steps` samples now; empty if there is none."""
+        for used, budget, unit in (
+            (steps, self._steps, "decisions"),
+            (self.seconds / 60.0, self._limit / 60.0, "minutes"),
+            (self.cpu_minutes, self._max_cpu_minutes, "CPU minutes"),
+            (self.battles, self.max_battles, "games"),
+        ):
+            if used >= budget:
+                numbers = (f"{round(each, 1):,}".removesuffix(".0") for each in (used, budget))
+                return f"{' of '.join(numbers)} {unit} are used"
+        return ""
+
     def _counted(self) -> float:
         """The share of the battles or of the processor time that is done, which all processes know."""
         return max(self.battles / self.max_battles, self.cpu_minutes / self._max_cpu_minutes)
