@@ -6,8 +6,9 @@ A checkpoint is a folder::
     training.safetensors   the rest of the run's state: optimizer, environment, random number generators
     checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
 
-The checkpoints of a run are ``checkpoints/<steps>``. ``last.json`` names the newest, ``best.json`` the one with the
-best evaluation. Only the newest has a ``training.safetensors``, because that file is large.
+The checkpoints of a run are ``checkpoints/<steps>``. ``last.json`` names the newest and the one before it,
+``best.json`` the one with the best evaluation. Only those of ``last.json`` have a ``training.safetensors``, because
+that file is large; the second one is for a run whose newest checkpoint is damaged.
 """
 
 from __future__ import annotations
@@ -119,9 +120,9 @@ def find_checkpoint(path: Path) -> Path:
     return named_checkpoint(path / LAST_FILE)
 
 
-def named_checkpoint(file: Path) -> Path:
+def named_checkpoint(file: Path, key: str = "checkpoint") -> Path:
     """The checkpoint named in a run's ``last.json`` or ``best.json``. Raises CheckpointError."""
-    name = _read_json(file, MAX_NAME_BYTES).get("checkpoint")
+    name = _read_json(file, MAX_NAME_BYTES).get(key)
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise CheckpointError(f"{file}: expected the name of a checkpoint, got {shortened(name)}")
     return file.parent / "checkpoints" / name

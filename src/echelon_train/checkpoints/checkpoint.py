@@ -112,13 +112,13 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingStat
 def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> Path:
     """Write a checkpoint of a run and make it the run's last. Returns its folder.
 
-    If the run's last checkpoint has the same number of steps, it is kept. Otherwise its training state is deleted
-    afterwards, and what a killed process has left. What else has the new checkpoint's name gets another one; no other
-    file is touched. Raises like `save_checkpoint`, and CheckpointError for a damaged ``last.json``.
+    If the run's last checkpoint has the same number of steps, it is kept. Otherwise the training state of the one
+    before it is deleted afterwards, and what a killed process has left. What else has the new checkpoint's name gets
+    another one; no other file is touched. Raises like `save_checkpoint`.
     """
     folder = run / "checkpoints" / checkpoint_name(checkpoint.steps)
-    last = named_checkpoint(run / LAST_FILE) if (run / LAST_FILE).exists() else None
-    if last == folder:
+    last = _named(run)
+    if last[:1] == [folder]:
         return folder
     if (
         folder / JSON_FILE
@@ -127,20 +127,60 @@ def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | Non
     elif folder.exists() or folder.is_symlink():
         folder.rename(free_path(folder.with_name(f"{folder.name}.foreign")))
     save_checkpoint(folder, checkpoint, training)
-    write_json(run / LAST_FILE, {"checkpoint": folder.name})
-    if last:
+    name_last(run, folder, *last[:1])
+    for each in last[1:]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # its folder is the user's to move
-            (last / TRAINING_FILE).unlink()
+            (each / TRAINING_FILE).unlink()
     for entry in folder.parent.iterdir():
         if _INCOMPLETE.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():  # the run was killed
             shutil.rmtree(entry)
     return folder
 
 
-def has_checkpoint(run: Path) -> bool:
-    """Whether a run has a checkpoint to resume from; a run that was killed before its first one restarts."""
-    later = (each for each in (run / "checkpoints").glob(f"*/{JSON_FILE}") if _OWN.fullmatch(each.parent.name))
-    return (run / LAST_FILE).exists() or any(each.parent != first_checkpoint(run) for each in later)
+def name_last(run: Path, last: Path, before: Path | None = None) -> bool:
+    """Name a run's last checkpoint, and the one to resume from if it is damaged. Returns whether it was not the last.
+
+    Raises OSError.
+    """
+    if _named(run)[:1] == [last]:
+        return False
+    write_json(run / LAST_FILE, {"checkpoint": last.name, "before": None if before is None else before.name})
+    return True
+
+
+def checkpoints_to_resume(run: Path) -> list[Path]:
+    """The checkpoints to resume a run from, the first that is whole; a run that was killed before its first restarts.
+
+    They are those that ``last.json`` names, or if that file is missing or damaged the run's folders with a training
+    state, the newest first.
+    """
+    if last := _named(run):
+        return last
+    files = (run / "checkpoints").glob(f"*/{JSON_FILE}")
+    folders = [file.parent for file in files if _OWN.fullmatch(file.parent.name)]
+    if not (run / LAST_FILE).exists() and all(folder.name == checkpoint_name(0) for folder in folders):
+        return []  # it was killed before it named its first checkpoint, with the initial weights
+    states = [folder for folder in folders if (folder / TRAINING_FILE).exists()]
+    return sorted(states or folders, key=lambda folder: int(folder.name), reverse=True)
+
+
+def _named(run: Path) -> list[Path]:
+    """The checkpoints that ``last.json`` names; empty if the file is missing or damaged."""
+    found = []
+    with contextlib.suppress(CheckpointError):
+        for key in ("checkpoint", "before"):
+            found.append(named_checkpoint(run / LAST_FILE, key))
+    return found
+
+
+def newest_policy(run: Path) -> Path | None:
+    """The newest checkpoint of a run whose policy can be loaded; None if there is none."""
+    folders = (folder for folder in (run / "checkpoints").glob("*") if _OWN.fullmatch(folder.name))
+    for folder in sorted(folders, key=lambda folder: int(folder.name), reverse=True):
+        with contextlib.suppress(CheckpointError):
+            load_checkpoint(folder)
+            return folder
+    return None
 
 
 def checkpoint_name(steps: int) -> str:

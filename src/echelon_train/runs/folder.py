@@ -6,6 +6,7 @@
     lock            empty; held by the process that trains
     diff.patch      uncommitted changes of the checkout, if any
     metrics.jsonl   one line of metrics per update
+    metrics-bad.jsonl  lines that were none when the run was resumed
     curves.png      the metrics as a picture
     statistics.json battle statistics by opponent and mech class, see `echelon_env.evaluate.statistics_file`
     tensorboard/    the metrics for TensorBoard
@@ -19,11 +20,13 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from reprlib import repr as shortened
 from types import MappingProxyType
 from typing import Any
 
@@ -42,6 +45,7 @@ if sys.platform != "win32":
 RUN_FILE = "run.json"
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
+BAD_METRICS_FILE = "metrics-bad.jsonl"
 DIFF_FILE = "diff.patch"
 MOST_DIFF = 2**20
 """Largest patch that is kept, in bytes; a larger one holds data rather than changes of the code."""
@@ -146,17 +150,13 @@ def read_run_config(path: Path) -> TrainConfig:
 
 def read_wandb(path: Path) -> str | None:
     """The Weights & Biases project of the run in a folder; None for none. Raises RunFolderError."""
-    project = _read_document(path).get("wandb")
-    if project is not None and not isinstance(project, str):
-        raise RunFolderError(f"{path / RUN_FILE}: wandb: expected the name of a project or null, got {project!r}")
+    project: str | None = _read_document(path).get("wandb")
     return project
 
 
 def read_ancestry(path: Path) -> list[Mapping[str, Any]]:
     """The checkpoints that the run in a folder descends from, see `Start`; empty for none. Raises RunFolderError."""
-    ancestry = _read_document(path).get("ancestry", [])
-    if not isinstance(ancestry, list) or not all(isinstance(each, dict) for each in ancestry):
-        raise RunFolderError(f"{path / RUN_FILE}: ancestry: expected a list of objects, got {ancestry!r}")
+    ancestry: list[Mapping[str, Any]] = _read_document(path).get("ancestry", [])
     return ancestry
 
 
@@ -188,28 +188,45 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     An incomplete last line, left by a killed run, is skipped. Raises OSError, and RunFolderError for a file in another
     format.
     """
-    lines = (path / METRICS_FILE).read_bytes().split(b"\n")[:-1]  # the part after the last newline is incomplete
-    metrics = []
-    for number, line in enumerate(lines, 1):
-        try:
-            metrics.append(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise RunFolderError(f"{path / METRICS_FILE}:{number}: expected a line of JSON: {error}") from None
-        if not isinstance(metrics[-1], dict) or type(metrics[-1].get("time/total_timesteps")) is not int:
-            raise RunFolderError(f"{path / METRICS_FILE}:{number}: expected an integer 'time/total_timesteps'")
+    metrics, bad = _parse_metrics(path)
+    if bad:
+        raise RunFolderError(f"{bad[0][0]} (echelon train --resume {shlex.quote(str(path))} sets it aside)")
     return metrics
+
+
+def _parse_metrics(path: Path) -> tuple[list[dict[str, Any]], list[tuple[str, bytes]]]:
+    """The good lines of a run's metrics, and the bad ones, each with what is wrong. Raises OSError."""
+    lines = (path / METRICS_FILE).read_bytes().split(b"\n")[:-1]  # the part after the last newline is incomplete
+    metrics, bad = [], []
+    for number, line in enumerate(lines, 1):
+        place = f"{path / METRICS_FILE}:{number}"
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            bad.append((f"{place}: expected a line of JSON: {error}", line))
+            continue
+        if isinstance(found, dict) and type(found.get("time/total_timesteps")) is int:
+            metrics.append(found)
+        else:
+            bad.append((f"{place}: expected an integer 'time/total_timesteps'", line))
+    return metrics, bad
 
 
 def rewind_metrics(path: Path, steps: int) -> None:
     """Remove a run's metrics after `steps` samples, because the resumed run writes them again.
 
-    A finished run has written a second line for its last number of samples, which is written again, too. Raises as
-    `read_metrics`, but not for a run without metrics.
+    A finished run has written a second line for its last number of samples, which is written again, too. Bad lines are
+    moved to another file, with a warning on standard error. Raises OSError, but not for a run without metrics.
     """
     if not (path / METRICS_FILE).exists():
         return
+    metrics, bad = _parse_metrics(path)
+    if bad:
+        aside = free_path(path / BAD_METRICS_FILE)
+        write_bytes(aside, b"".join(line + b"\n" for _, line in bad))
+        print(f"{bad[0][0]}; bad lines are now in {aside.name}: {len(bad):,}", file=sys.stderr)
     kept: dict[int, dict[str, Any]] = {}
-    for line in read_metrics(path):
+    for line in metrics:
         if line["time/total_timesteps"] <= steps:
             kept.setdefault(line["time/total_timesteps"], line)
     write_bytes(path / METRICS_FILE, "".join(f"{json.dumps(line)}\n" for line in kept.values()).encode())
@@ -248,7 +265,42 @@ def _read_document(path: Path) -> dict[str, Any]:
         raise RunFolderError(f"{file}: expected JSON: {error}") from None
     if not isinstance(document, dict):
         raise RunFolderError(f"{file}: expected an object, got {type(document).__name__}")
+    _check_kinds(document, str(file))
+    for number, resumed in enumerate(document.get("resumed", [])):
+        _check_kinds(resumed, f"{file}: resumed[{number}]")
     return document
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def _is_text_or_null(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _has_weights(policies: Any) -> bool:
+    return isinstance(policies, dict) and all(
+        isinstance(facts, dict) and isinstance(facts.get("weights_sha256"), str) for facts in policies.values()
+    )
+
+
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "wandb": ("the name of a project or null", _is_text_or_null),
+    "ancestry": ("a list of objects", _is_list_of_objects),
+    "resumed": ("a list of objects", _is_list_of_objects),
+    "packages": ("an object", lambda value: isinstance(value, dict)),
+    "git_commit": ("a text or null", _is_text_or_null),
+    "policies": ("an object of objects with a text 'weights_sha256'", _has_weights),
+}
+"""What a run's document has for each key that is read, in words and as a check. Keys may be missing."""
+
+
+def _check_kinds(document: Mapping[str, Any], place: str) -> None:
+    """Raise RunFolderError for a value of the wrong kind in a run's document, or in a part of it about a resume."""
+    for key, (expected, is_valid) in _KINDS.items():
+        if key in document and not is_valid(document[key]):
+            raise RunFolderError(f"{place}: {key}: expected {expected}, got {shortened(document[key])}")
 
 
 def _provenance(path: Path) -> dict[str, Any]:

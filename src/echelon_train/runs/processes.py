@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from echelon_train.errors import ProcessError
 from echelon_train.ppo import distributed
 
@@ -60,8 +58,6 @@ def processes(count: int, function: str, folder: str, **arguments: Any) -> Itera
         try:
             stack.enter_context(distributed.local_group(0, count, store))
             yield
-        except torch.OutOfMemoryError:
-            raise
         except RuntimeError as error:  # such as a lost connection
             failure = _failure(workers, _PATIENCE)
             if failure is None:

@@ -217,13 +217,13 @@ class Run:
     def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
         """Continue from a checkpoint of the same run, in a `Run` that has not trained yet.
 
-        Raises CheckpointError if the checkpoint does not fit: settings that differ and are not `CHANGEABLE`, other
-        weights, an environment that rejects its state, another number of processes, or damage. The run cannot be used
-        then, because a part of it may have been restored.
+        Raises RunFolderError for settings that differ and are not `CHANGEABLE`, and CheckpointError if the checkpoint
+        does not fit: other weights, an environment that rejects its state, another number of processes, or damage. The
+        run cannot be used then, because a part of it may have been restored.
         """
         tensors, values = rank_state(state.tensors, state.values)
+        _check_same_run(values.get("config"), self._config)
         try:
-            _check_same_run(values["config"], self._config)
             self._clock.load_state_dict(values["clock"])
             self._curriculum.load_state_dict(values["curriculum"])
             self._statistics.load_state_dict(values["statistics"])
@@ -406,7 +406,12 @@ def _read_pending(pending: Any) -> _Pending:
 
 
 def _check_same_run(kept: Any, config: TrainConfig) -> None:
-    """Raise ValueError if a setting differs from the checkpoint's and is not `CHANGEABLE`."""
+    """Raise RunFolderError for a setting that differs from the checkpoint's and is not `CHANGEABLE`.
+
+    Raises CheckpointError if the checkpoint has none.
+    """
+    if not isinstance(kept, Mapping):
+        raise CheckpointError("training state: 'config' is missing")
     then, now = _flat(kept), _flat(config.to_dict())
     fixed = [name for name in now if name not in CHANGEABLE]
     if not isinstance(config.maps, str):  # a directory may move: the state of the battles names its maps
@@ -414,7 +419,7 @@ def _check_same_run(kept: Any, config: TrainConfig) -> None:
     changed = [name for name in fixed if then.get(name) != now[name]]
     if changed or then.keys() != now.keys():
         name = [*changed, *sorted(then.keys() ^ now.keys())][0]
-        raise ValueError(
+        raise RunFolderError(
             f"{name} was {then.get(name)!r} when the checkpoint was made, and is {now.get(name)!r} in {RUN_FILE}: "
             "a resumed run keeps its settings"
         )

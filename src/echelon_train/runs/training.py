@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorboard  # noqa: F401  (SB3 would silently skip a missing one)
+import torch
 from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import (
-    Checkpoint,
-    TrainingState,
-    has_checkpoint,
+    checkpoints_to_resume,
     load_checkpoint,
     load_training_state,
+    name_last,
+    newest_policy,
 )
 from echelon_train.config.train import TrainConfig
 from echelon_train.ppo import distributed
@@ -39,6 +42,17 @@ from echelon_train.runs.loggers import check_wandb, open_logger
 from echelon_train.runs.processes import processes
 from echelon_train.runs.run import Run, TrainResult
 from echelon_train.threads import torch_threads
+
+
+@contextlib.contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Raise MemoryError where torch has no memory, on the CPU or on a GPU, in one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+            raise MemoryError(str(error).partition("\n")[0].rpartition("Allocator: ")[2]) from error
+        raise
 
 
 def train(
@@ -83,6 +97,8 @@ def train(
         If the folder cannot be used. All of these are raised before training starts.
     ProcessError
         If another process of the run fails.
+    MemoryError
+        If the memory of this machine or of the device is used up. The run can be resumed from its last checkpoint.
     """
     out = Path(out)
     count = distributed.world_size()
@@ -99,6 +115,7 @@ def train(
             stack.enter_context(run_folder(out, config, wandb, start.facts()))
         stack.enter_context(processes(config.processes, "train", str(out), config=config.to_dict()))
         stack.enter_context(torch_threads(config.torch_threads))
+        stack.enter_context(_memory_errors())
         device = str(resolve_device(config.device))
         run = Run(config, out, device, console or Console(), should_continue, start.policy)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
@@ -112,6 +129,8 @@ def resume(
     **changes: Any,
 ) -> TrainResult:
     """Continue a run from its last checkpoint, as if it had never stopped; from its start if it has none.
+
+    If the last checkpoint is damaged, the run goes on from the one before it, with a warning on standard error.
 
     It has as many processes as before, which this one starts unless torchrun has.
 
@@ -139,11 +158,11 @@ def resume(
     RunFolderError
         If the folder holds no run, or another process trains in it.
     CheckpointError
-        If its last checkpoint cannot be resumed from, with the reason, or torchrun has started another number of
+        If its last checkpoints cannot be resumed from, with the reason, or torchrun has started another number of
         processes than the run has. A run without a checkpoint needs that of `TrainConfig.init` again.
     ConfigError
         For an impossible setting.
-    DeviceError, TrainError, OSError, ProcessError
+    DeviceError, TrainError, OSError, ProcessError, MemoryError
         As for `train`.
     """
     run = Path(run)
@@ -159,41 +178,67 @@ def resume(
             return _resume(run, config, console or Console(), wandb or read_wandb(run))
 
 
+@_memory_errors()
 def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None) -> TrainResult:
     """Resume a run whose lock this process holds."""
     device = resolve_device(config.device)
     if wandb is not None:
         check_wandb()
-    last = _last_state(run)
+    checkpoints = checkpoints_to_resume(run)
     # the ancestor of a run with checkpoints may be gone
-    start = Start(policies=named_policies(config, missing=True)) if last else load_start(config)
-    if last and distributed.rank() == 0:
+    start = Start(policies=named_policies(config, missing=True)) if checkpoints else load_start(config)
+    if checkpoints and distributed.rank() == 0:
         for difference in differences_from(run, config, start.policies):
             print(f"changed since the run was started: {difference}; the result may differ", file=sys.stderr)
 
-    def begin() -> Logger:
-        """Restore the run and write to the folder only once the checkpoint has proved valid."""
-        if last:
-            restored.restore(*last)
-        if distributed.rank() > 0:
-            return Logger(None, [])
-        steps = last[0].steps if last else 0
-        logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
-        try:
-            record_resume(run, config, steps, wandb, {} if last else start.facts(), start.policies)
-        except OSError:
-            logger.close()
-            raise
-        return logger
+    def make() -> Run:
+        return Run(config, run, str(device), console, initial=start.policy)
 
     with torch_threads(config.torch_threads):
-        restored = Run(config, run, str(device), console, initial=start.policy)
+        restored, folder = _restore(run, checkpoints, make) if checkpoints else (make(), None)
+
+        def begin() -> Logger:
+            """Write to the folder, only now that the checkpoint has proved valid."""
+            if distributed.rank() > 0:
+                return Logger(None, [])
+            steps = restored.model.num_timesteps
+            logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
+            try:
+                if folder is not None and name_last(run, folder):
+                    print(f"{run / LAST_FILE}: now names {folder.name}", file=sys.stderr)
+                record_resume(run, config, steps, wandb, start.facts() if folder is None else {}, start.policies)
+            except OSError:
+                logger.close()
+                raise
+            return logger
+
         return _learn(restored, begin)
 
 
-def _last_state(run: Path) -> tuple[Checkpoint, TrainingState] | None:
-    """The last checkpoint of a run; None if it was killed before its first."""
-    return (load_checkpoint(run), load_training_state(run)) if has_checkpoint(run) else None
+def _restore(run: Path, checkpoints: Sequence[Path], make: Callable[[], Run]) -> tuple[Run, Path]:
+    """A run at the first of its checkpoints that it can be resumed from, and this one. Raises CheckpointError."""
+    errors: list[CheckpointError] = []
+    for folder in checkpoints:
+        restored = None
+        try:
+            checkpoint, state = load_checkpoint(folder), load_training_state(folder)
+            restored = make()
+            restored.restore(checkpoint, state)
+        except BaseException as error:
+            if restored is not None:
+                restored.close()
+            others = restored is not None and distributed.world_size() > 1  # may have restored theirs
+            if others or not isinstance(error, CheckpointError):
+                raise
+            errors.append(error)
+        else:
+            if distributed.rank() == 0:
+                for each in errors:
+                    print(f"{each}; the run goes on from {folder.name}", file=sys.stderr)
+            return restored, folder
+    older = newest_policy(run)
+    hint = "" if older is None else f"; a new run can start from a policy of this one: echelon train --init {shlex.quote(str(older))}"
+    raise CheckpointError(f"{errors[0]}{hint}") from errors[0]
 
 
 def _learn(run: Run, begin: Callable[[], Logger]) -> TrainResult:

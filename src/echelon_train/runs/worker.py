@@ -16,7 +16,6 @@ import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
-import torch
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError
@@ -41,8 +40,8 @@ def _do(job: dict[str, Any], replies: TextIO) -> int:
         with distributed.local_group(job["rank"], job["size"], Path(job["store"])):
             _run(job)
     except BaseException as error:
-        lost = isinstance(error, RuntimeError) and not isinstance(error, torch.OutOfMemoryError)
-        if not lost and not isinstance(error, (TrainError, ConfigError, OSError)):
+        lost = isinstance(error, RuntimeError)
+        if not lost and not isinstance(error, (TrainError, ConfigError, OSError, MemoryError)):
             traceback.print_exc()
         _say(json.dumps({"lost": lost, "message": f"{type(error).__name__}: {error}"}), replies)
         return 1

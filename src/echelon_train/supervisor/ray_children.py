@@ -19,7 +19,7 @@ from typing import Any
 
 from echelon_env.networks.checkpoint import BEST_FILE, LAST_FILE, named_checkpoint
 from echelon_env.storage.atomic import write_bytes
-from echelon_train.checkpoints.checkpoint import checkpoint_name
+from echelon_train.checkpoints.checkpoint import checkpoint_name, checkpoints_to_resume
 from echelon_train.runs.folder import LOCK_FILE
 from echelon_train.supervisor.children import LocalChild, last_line
 from echelon_train.supervisor.tasks import Task
@@ -219,10 +219,9 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 def read_files(folder: Path) -> Files:
     """The files of a run's folder that it needs to go on, with its first, best and last checkpoint; may be empty."""
-    kept = {checkpoint_name(0)}
-    for name in (LAST_FILE, BEST_FILE):
-        if (folder / name).exists():
-            kept.add(named_checkpoint(folder / name).name)
+    kept = {checkpoint_name(0), *(checkpoint.name for checkpoint in checkpoints_to_resume(folder))}
+    if (folder / BEST_FILE).exists():
+        kept.add(named_checkpoint(folder / BEST_FILE).name)
     return {
         name: (folder / name).read_bytes()
         for name in stamps(folder)

@@ -23,7 +23,7 @@ from echelon_train.checkpoints import checkpoint as checkpoint_module
 from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
-    has_checkpoint,
+    checkpoints_to_resume,
     load_checkpoint,
     save_checkpoint,
     save_in_run,
@@ -181,6 +181,17 @@ def test_a_runs_folder_refers_to_its_last_checkpoint(tmp_path):
     assert save_in_run(tmp_path, example(steps=2)) == second
 
 
+def test_two_training_states_are_kept(tmp_path):
+    state = TrainingState({"x": torch.zeros(1)}, {})
+    folders = [save_in_run(tmp_path, example(steps=steps), state) for steps in range(1, 5)]
+    assert [(folder / TRAINING_FILE).exists() for folder in folders] == [False, False, True, True]
+    assert checkpoints_to_resume(tmp_path) == folders[:1:-1]
+    (tmp_path / LAST_FILE).write_text("")
+    assert checkpoints_to_resume(tmp_path) == folders[:1:-1], "found in the folders"
+    folders.append(save_in_run(tmp_path, example(steps=5), state))
+    assert find_checkpoint(tmp_path) == folders[-1]
+
+
 def test_files_of_users_among_the_checkpoints_are_neither_touched_nor_in_the_way(tmp_path):
     state = TrainingState({"x": torch.zeros(1)}, {})
     checkpoints = tmp_path / "checkpoints"
@@ -189,7 +200,7 @@ def test_files_of_users_among_the_checkpoints_are_neither_touched_nor_in_the_way
         (checkpoints / name).write_text("mine")
     (checkpoints / "dangling").symlink_to("nowhere")
     (checkpoints / ".git").mkdir()
-    assert not has_checkpoint(tmp_path)
+    assert checkpoints_to_resume(tmp_path) == []
     copy = shutil.copytree(save_in_run(tmp_path, example(steps=1), state), checkpoints / "0000000007")
     before = {path: path.lstat().st_mtime_ns for path in checkpoints.rglob("*") if "0000000001" not in path.parts}
     incomplete = checkpoints / ".0000000002.abcdefgh"
@@ -197,11 +208,11 @@ def test_files_of_users_among_the_checkpoints_are_neither_touched_nor_in_the_way
     save_in_run(tmp_path, example(steps=2), state)
     assert {path: path.lstat().st_mtime_ns for path in before} == before
     assert (copy / TRAINING_FILE).exists()
-    assert not (checkpoints / "0000000001" / TRAINING_FILE).exists()
     assert not incomplete.exists()
     shutil.rmtree(checkpoints / "0000000002")
     (checkpoints / "0000000002").write_text("mine")
     assert load_checkpoint(save_in_run(tmp_path, example(steps=3), state)).steps == 3
+    assert not (checkpoints / "0000000001" / TRAINING_FILE).exists()
     assert load_checkpoint(save_in_run(tmp_path, example(steps=9), state)).steps == 9
     assert (checkpoints / "0000000009.foreign").read_text() == "mine"
 

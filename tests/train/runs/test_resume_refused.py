@@ -10,10 +10,12 @@ import torch
 
 from echelon_env.cli import main
 from echelon_env.networks.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.errors import TrainError
+from echelon_train.errors import RunFolderError, TrainError
+from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
-from train.resuming import QUIET, resumable_run
+from train.resuming import QUIET, differences, resumable_run
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,16 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def run(finished, tmp_path):
+def whole(finished, tmp_path):
+    """With the training states of the two last checkpoints."""
     return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.fixture
+def run(whole):
+    """With that of the last one only."""
+    (whole / "checkpoints" / "0000000064" / TRAINING_FILE).unlink()
+    return whole
 
 
 def last(run):
@@ -81,10 +91,6 @@ def put_nan(name):
     return edit_tensors(lambda tensors: tensors[name].fill_(torch.nan))
 
 
-def put_metrics(text):
-    return lambda run: (run / "metrics.jsonl").write_text(text)
-
-
 MOMENT = "optimizer.value_net.bias.exp_avg"
 REFUSED = {
     "truncated": (truncate, "truncated or replaced"),
@@ -129,9 +135,20 @@ REFUSED = {
     "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
     "old name": (edit_config(lambda c: c["ppo"].update(rollout_steps=32)), "it is now 'ppo.n_steps'"),
     "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
-    "run.json": (lambda run: (run / "run.json").write_text('{"config": {}, "resumed": 3}'), "."),
-    "metrics": (put_metrics("{}\n"), "metrics.jsonl:1: expected an integer 'time/total_timesteps'"),
-    "no metrics": (put_metrics("x\n"), "metrics.jsonl:1: expected a line of JSON"),
+    "resumes": (lambda run: edit(run / "run.json", lambda d: d.update(resumed=3)), "resumed: expected a list of objec"),
+    "resume": (lambda run: edit(run / "run.json", lambda d: d.update(resumed=[3])), "resumed: expected a list of obj"),
+    "packages of a resume": (
+        lambda run: edit(run / "run.json", lambda d: d.update(resumed=[{"packages": [3]}])),
+        r"resumed\[0\]: packages: expected an object, got \[3\]",
+    ),
+    "packages": (
+        lambda run: edit(run / "run.json", lambda d: d.update(packages="x" * 999)),
+        "packages: expected an ob",
+    ),
+    "policies": (lambda run: edit(run / "run.json", lambda d: d.update(policies={"x": {}})), "policies: expected an o"),
+    "commit": (lambda run: edit(run / "run.json", lambda d: d.update(git_commit=3)), "git_commit: expected a text or"),
+    "project": (lambda run: edit(run / "run.json", lambda d: d.update(wandb={})), "wandb: expected the name of a proj"),
+    "no value": (edit_values(lambda v: v.pop("config")), "'config' is missing"),
 }
 
 
@@ -147,6 +164,54 @@ def test_a_run_that_cannot_be_resumed_is_refused_and_not_changed(run, case):
     with pytest.raises((TrainError, ValueError), match=message):
         resume(run, console=QUIET)
     assert contents(run) == before
+
+
+OF_A_CHECKPOINT = ("truncated", "flipped", "removed", "no checkpoint", "nan moment", "value missing")
+
+
+@pytest.mark.parametrize("case", OF_A_CHECKPOINT)
+def test_a_refusal_names_the_policy_that_a_new_run_can_start_from(run, case):
+    REFUSED[case][0](run)
+    older = "0000000064" if case == "no checkpoint" else "0000000096"
+    with pytest.raises(CheckpointError, match=f"echelon train --init {run / 'checkpoints' / older}$"):
+        resume(run, console=QUIET)
+    shutil.rmtree(run / "checkpoints" / "0000000096", ignore_errors=True)
+    for folder in (run / "checkpoints").iterdir():
+        (folder / "policy.safetensors").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"no such file or folder$"):
+        resume(run, console=QUIET)
+
+
+@pytest.mark.parametrize("case", OF_A_CHECKPOINT)
+def test_a_run_whose_last_checkpoint_is_damaged_goes_on_from_the_one_before(whole, finished, case, capsys):
+    REFUSED[case][0](whole)
+    assert resume(whole, console=QUIET).steps == 96
+    assert "; the run goes on from 0000000064\n" in capsys.readouterr().err
+    assert json.loads((whole / "run.json").read_text())["resumed"][0]["steps"] == 64
+    assert differences(finished, whole) == []
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\0" * 40, b"[]", b'{"checkpoint": 3}'])
+def test_the_name_of_the_last_checkpoint_is_found_again(whole, finished, content, capsys):
+    (whole / LAST_FILE).unlink() if content is None else (whole / LAST_FILE).write_bytes(content)
+    result = resume(whole, console=QUIET)
+    assert (result.steps, result.nothing) == (96, "96 of 96 decisions are used")
+    assert capsys.readouterr().err == f"{whole / LAST_FILE}: now names 0000000096\n"
+    assert last(whole).name == "0000000096" and differences(finished, whole) == []
+
+
+def test_bad_lines_of_metrics_are_set_aside(whole, finished, capsys):
+    file = whole / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    bad = [b"\xff\0\n", b"{}\n", lines[1][:40] + b"\n"]
+    file.write_bytes(b"".join([bad[0], lines[0], bad[1], *lines[1:], bad[2]]))
+    with pytest.raises(RunFolderError, match=r"metrics.jsonl:1: expected a line of JSON: .*--resume .* sets it aside"):
+        read_metrics(whole)
+    assert resume(whole, console=QUIET).steps == 96
+    assert "metrics.jsonl:1: expected a line of JSON" in (said := capsys.readouterr().err)
+    assert said.endswith("; bad lines are now in metrics-bad.jsonl: 3\n") and said.count("\n") == 1
+    assert (whole / "metrics-bad.jsonl").read_bytes() == b"".join(bad)
+    assert differences(finished, whole) == []
 
 
 @pytest.mark.parametrize("case", ["truncated", "network", "no checkpoint"])

@@ -164,6 +164,29 @@ def test_a_run_that_fails_before_its_first_checkpoint_can_be_tried_again(
     train(small_run(), tmp_path / "run", console=quiet)
 
 
+def no_memory_on_the_gpu(*_):
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.\nMore lines")
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (lambda *_: torch.empty(1 << 50), "can't allocate memory: you tried to allocate 4503599627370496 bytes"),
+        (no_memory_on_the_gpu, "CUDA out of memory. Tried to allocate 9.00 GiB.\n"),
+        (lambda *_: np.empty(1 << 50), "Unable to allocate 8.00 PiB"),
+    ],
+)
+def test_memory_that_ends_in_an_update_is_said_in_a_line(tmp_path, monkeypatch, capsys, fail, said):
+    out = tmp_path / "run"
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    monkeypatch.setattr(EchelonRecurrentPPO, "_backward", fail)
+    assert main(["train", *options, "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"echelon: not enough memory: {said}") and error.count("\n") == 1
+    monkeypatch.undo()
+    assert resume(out, console=Console(quiet=True)).done
+
+
 def test_a_run_that_fails_later_keeps_its_checkpoints(tmp_path, quiet, monkeypatch):
     def fail(self):
         raise OSError(28, "No space left on device")
