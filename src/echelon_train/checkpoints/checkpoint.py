@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -100,7 +101,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingStat
             state = safetensors.torch.save(dict(training.tensors))
             write_bytes(temporary / TRAINING_FILE, state)
             checksum = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
-            document["training"] = {**checksum, "values": dict(training.values)}
+            values = dict(training.values)
+            document["training"] = {**checksum, "values": values, "values_sha256": _digest(values)}
         write_json(temporary / JSON_FILE, document)
         limits = {WEIGHTS_FILE: MAX_WEIGHTS_BYTES, TRAINING_FILE: MAX_TRAINING_BYTES, JSON_FILE: MAX_JSON_BYTES}
         for name in (file.name for file in temporary.iterdir()):
@@ -220,13 +222,20 @@ def load_training_state(path: Path) -> TrainingState:
     training = read_document(folder)["training"]
     if training is None or not (folder / TRAINING_FILE).exists():
         raise CheckpointError(f"{folder}: has only a policy; a run resumes from its last checkpoint")
-    kinds = {"sha256": str, "bytes": int, "values": dict}
+    kinds = {"sha256": str, "bytes": int, "values": dict, "values_sha256": str}
     if {name: type(value) for name, value in training.items()} != kinds:
         raise CheckpointError(
             f"{folder / JSON_FILE}: key 'training': expected {', '.join(kinds)}, got {list(training)}"
         )
+    if _digest(training["values"]) != training["values_sha256"]:
+        raise CheckpointError(f"{folder / JSON_FILE}: training: SHA-256 of the values differs: damaged or replaced")
     data = read_checked(folder / TRAINING_FILE, training, MAX_TRAINING_BYTES)
     return TrainingState(parse_tensors(data, folder / TRAINING_FILE), training["values"])
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON values, the same before they are written and after they are read."""
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
 def _policy_for(network: NetworkConfig, normalized: bool, device: str) -> BattlePolicy:

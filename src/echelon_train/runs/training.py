@@ -26,6 +26,7 @@ from echelon_train.checkpoints.checkpoint import (
     newest_policy,
 )
 from echelon_train.config.train import TrainConfig
+from echelon_train.errors import RunFolderError
 from echelon_train.ppo import distributed
 from echelon_train.runs.ancestry import Start, load_start, named_policies
 from echelon_train.runs.device import resolve_device
@@ -166,7 +167,10 @@ def resume(
         As for `train`.
     """
     run = Path(run)
-    read_run_config(run)  # before anything is written into a folder that holds no run
+    try:
+        read_run_config(run)  # before anything is written into a folder that holds no run
+    except RunFolderError as error:
+        raise RunFolderError(f"{error}{_way_out(run)}") from error
     with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)
         count = distributed.world_size()
@@ -236,9 +240,15 @@ def _restore(run: Path, checkpoints: Sequence[Path], make: Callable[[], Run]) ->
                 for each in errors:
                     print(f"{each}; the run goes on from {folder.name}", file=sys.stderr)
             return restored, folder
+    raise CheckpointError(f"{errors[0]}{_way_out(run)}") from errors[0]
+
+
+def _way_out(run: Path) -> str:
+    """What to do with a run that cannot be resumed, as the end of an error message; empty if nothing can be done."""
     older = newest_policy(run)
-    hint = "" if older is None else f"; a new run can start from a policy of this one: echelon train --init {shlex.quote(str(older))}"
-    raise CheckpointError(f"{errors[0]}{hint}") from errors[0]
+    if older is None:
+        return ""
+    return f"; a new run can start from a policy of this one: echelon train --init {shlex.quote(str(older))}"
 
 
 def _learn(run: Run, begin: Callable[[], Logger]) -> TrainResult:

@@ -50,7 +50,23 @@ def edit(file, change):
 
 
 def edit_values(change):
-    return lambda run: edit(last(run) / JSON_FILE, lambda document: change(document["training"]["values"]))
+    """Change the values of the training state, and let the checkpoint vouch for them."""
+
+    def damage(document):
+        training = document["training"]
+        change(training["values"])
+        training["values_sha256"] = hashlib.sha256(json.dumps(training["values"]).encode()).hexdigest()
+
+    return lambda run: edit(last(run) / JSON_FILE, damage)
+
+
+def flip_value(run):
+    """A number that the run would go on with."""
+    edit(last(run) / JSON_FILE, lambda document: document["training"]["values"].update(_n_updates=17))
+
+
+def flip_setting(run):
+    edit(last(run) / JSON_FILE, lambda document: document["training"]["values"]["config"].update(seed=17))
 
 
 def edit_config(change):
@@ -95,6 +111,8 @@ MOMENT = "optimizer.value_net.bias.exp_avg"
 REFUSED = {
     "truncated": (truncate, "truncated or replaced"),
     "flipped": (flip, "SHA-256 differs"),
+    "value": (flip_value, "SHA-256 of the values differs"),
+    "setting": (flip_setting, "SHA-256 of the values differs"),
     "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "has only a policy"),
     "a pickle": (lambda run: put_training(run, b"PK\x03\x04"), "not a valid safetensors file"),
     "no pins": (lambda run: edit(last(run) / JSON_FILE, lambda d: d.update(training={"bytes": 3})), "key 'training'"),
@@ -166,7 +184,7 @@ def test_a_run_that_cannot_be_resumed_is_refused_and_not_changed(run, case):
     assert contents(run) == before
 
 
-OF_A_CHECKPOINT = ("truncated", "flipped", "removed", "no checkpoint", "nan moment", "value missing")
+OF_A_CHECKPOINT = ["truncated", "flipped", "value", "setting", "removed", "no checkpoint", "nan moment"]
 
 
 @pytest.mark.parametrize("case", OF_A_CHECKPOINT)
@@ -189,6 +207,12 @@ def test_a_run_whose_last_checkpoint_is_damaged_goes_on_from_the_one_before(whol
     assert "; the run goes on from 0000000064\n" in capsys.readouterr().err
     assert json.loads((whole / "run.json").read_text())["resumed"][0]["steps"] == 64
     assert differences(finished, whole) == []
+
+
+def test_a_damaged_run_file_names_the_policy_too(run):
+    (run / "run.json").write_text('{"config": ')
+    with pytest.raises(RunFolderError, match=r"run.json: expected JSON: .*; a new run .* --init .*0000000096$"):
+        resume(run, console=QUIET)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\0" * 40, b"[]", b'{"checkpoint": 3}'])

@@ -12,6 +12,7 @@ from PIL import Image
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from echelon_env.cli import main
 from echelon_env.evaluate import validation_seed
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.possible import action_limits
@@ -29,7 +30,7 @@ from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
-from train.resuming import at_step
+from train.resuming import OPTIONS, at_step
 from train.small import small_battle, small_run
 
 
