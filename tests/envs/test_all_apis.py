@@ -318,3 +318,16 @@ def test_a_reset_takes_the_seed_of_a_map_and_refuses_other_options(make, maps):
 def test_policies_of_other_mechs_are_refused_where_the_caller_controls_all(make, name):
     with pytest.raises(ConfigError, match=f"argument '{name}'; here all mechs are agents, see BattleEnv"):
         make(["duel"] if make is CurriculumParallelEnv else "duel", **{name: "novice"})
+
+
+@pytest.mark.parametrize("make", [parallel_env, BattleEnv, BattleVectorEnv, CurriculumEnv, CurriculumParallelEnv])
+def test_a_seed_determines_the_generator_that_wrappers_use(make):
+    environment = make(["duel-open"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel-open")
+    drawn = []
+    for seed in (3, 3, 4):
+        environment.reset(seed=seed)
+        drawn.append(environment.np_random.random())
+    environment.reset()
+    drawn.append(environment.np_random.random())
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) == 3

@@ -1,5 +1,6 @@
 """SuperSuit converts the environment for stable-baselines3; the trainer does not depend on it."""
 
+import gymnasium
 import numpy as np
 import supersuit
 from stable_baselines3 import PPO
@@ -30,3 +31,10 @@ def test_each_mech_is_a_row_that_restarts():
 def test_sb3_ppo_trains():
     rows = supersuit.concat_vec_envs_v1(make_env(), 2, base_class="stable_baselines3")
     PPO("MlpPolicy", rows, n_steps=8, batch_size=32, n_epochs=1, device="cpu").learn(160)
+
+
+def test_copies_of_a_gymnasium_environment():
+    rows = supersuit.stable_baselines3_vec_env_v0(gymnasium.make("echelon/DuelOpen-v0"), 2)
+    assert rows.reset().shape == (2, OBSERVATION_DIM)
+    observations, *_ = rows.step(np.zeros((2, ACTION_DIM), np.float32))
+    assert observations.shape == (2, OBSERVATION_DIM)

@@ -142,8 +142,8 @@ class AutoresetBattles:
         if not self.was_reset and not mask.all():
             raise ResetNeeded("reset_mask: the first reset must start every battle")
         given_seeds = _read_seeds(seed, len(mask))
-        old = self._seeds or generator.integers(2**63, size=len(mask)).tolist()
         given = mask & np.array([value is not None for value in given_seeds])
+        old = self._seeds or (given_seeds if given.all() else generator.integers(2**63, size=len(mask)).tolist())
         seeds = [
             last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
         ]

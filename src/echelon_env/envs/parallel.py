@@ -11,6 +11,7 @@ import numpy as np
 import pettingzoo
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Space
+from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
@@ -87,6 +88,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         "is_parallelizable": True,
         **INFO_NAMES,
     }
+    np_random: np.random.Generator
+    """From the first `reset` on, and from its seed: for wrappers that draw numbers, such as SuperSuit's."""
 
     def __init__(
         self,
@@ -151,7 +154,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         options = check_battle_options(options)
         if seed is not None:
             seed = check_seed(seed)
-        vectors, report = self._battles.reset(seed, np.random.default_rng(), options)
+        if seed is not None or not self._battles.was_reset:
+            self.np_random, _ = seeding.np_random(seed)
+        vectors, report = self._battles.reset(seed, self.np_random, options)
         self.agents = self.possible_agents[:]
         self._screen.show()
         return self._observations(self._row, vectors, report), self._infos(self._row, report)
