@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,14 @@ from numpy.typing import NDArray
 
 from echelon_env.config.scenario import ScenarioLike
 from echelon_env.config.schema import ConfigError, check_seed
+from echelon_env.engine.core import BattleEngine
 from echelon_env.envs.infos import agent_names
 from echelon_env.envs.single import BattleEnv
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.opponents import PolicyLike
+from echelon_env.replays import Recorder, write_replay
 from echelon_env.spaces import DISCRETE_CHOICES
+from echelon_env.storage.atomic import free_path
 
 Floats = NDArray[np.float32]
 
@@ -26,12 +31,16 @@ class SMACEnv:
 
     Parameters
     ----------
-    scenario
+    map_name
         A scenario's name or file, a `BattleConfig` or its dict.
     opponent
         The policy of the other team, see `BattleEnv`.
     seed
         Seed of the first battle, from which those of the later ones follow. None: a random one.
+    replay_dir
+        Folder of `save_replay`. It is made if there is none; the working directory by default.
+    replay_prefix
+        Begin of the names of the replays. Default: the scenario's name.
     **kwargs
         Further parameters of `BattleEnv` such as `side`, `maps` and `render_mode`, and fields of the configuration.
 
@@ -43,15 +52,17 @@ class SMACEnv:
 
     def __init__(
         self,
-        scenario: ScenarioLike = "skirmish",
+        map_name: ScenarioLike = "skirmish",
         *,
         opponent: PolicyLike = "novice",
         seed: int | None = None,
+        replay_dir: str | os.PathLike[str] = "",
+        replay_prefix: str = "",
         **kwargs: Any,
     ) -> None:
         if given := kwargs.keys() & {"action", "control", "mask_in_observation", "observation"}:
             raise ConfigError(f"{', '.join(sorted(given))}: the interface of SMAC chooses these")
-        self._env = BattleEnv(scenario, control="team", opponent=opponent, action="discrete", **kwargs)
+        self._env = BattleEnv(map_name, control="team", opponent=opponent, action="discrete", **kwargs)
         self._seed = None if seed is None else check_seed(seed)
         self.n_agents = len(self._env.mechs)
         """Number of mechs of the team."""
@@ -62,12 +73,18 @@ class SMACEnv:
         """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._own = np.isin(agent_names(self._env.config), self._env.mechs)
         self._observations: list[Floats] = []
+        self._played: list[Floats] = []  # what all mechs have done in the battle
+        named = Path(map_name).stem if isinstance(map_name, (str, os.PathLike)) else "battle"
+        self._replay_path = Path(replay_dir, f"{replay_prefix or named}.replay")
+        players = "learner", opponent if isinstance(opponent, str) else "opponent"
+        self._players = players if self._own[0] else players[::-1]
         self._games = self._wins = self._timeouts = 0
 
     def reset(self) -> Any:
         """Start a battle. Returns the observations and the state."""
         seed, self._seed = self._seed, None
         self._observe(self._env.reset(seed=seed)[0])
+        self._played = []
         return self.get_obs(), self.get_state()
 
     def step(self, actions: Any) -> Any:
@@ -84,6 +101,7 @@ class SMACEnv:
     def _step(self, actions: Any) -> tuple[float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, infos = self._env.step(np.asarray(actions))
         self._observe(observation)
+        self._played.append(self.engine.actions[0].copy())
         over = terminated or truncated
         won = over and infos["outcome"] > 0
         self._games, self._wins = self._games + over, self._wins + won
@@ -154,6 +172,26 @@ class SMACEnv:
         if seed is not None:
             self._seed = check_seed(seed)
         return self._seed
+
+    def save_replay(self) -> Path:
+        """Write the battle, which may be in progress, to a new file ``<prefix>.replay`` in `replay_dir`.
+
+        The battle is played again to record it, so that the steps of a training do not get slower. Returns the file's
+        path. Raises ValueError before the first step of a battle, and OSError.
+        """
+        if not self._played:
+            raise ValueError("save_replay() needs a battle with a decision: call reset() and step() first")
+        battle = self.engine.state.battles[0]
+        engine = BattleEngine(self._env.config)
+        with Recorder(engine, self._players) as recorder:
+            engine.reset([battle["seed"]], map_seeds=[battle["map_seed"]])
+            for actions in self._played:
+                engine.step(actions[None])
+            replay = recorder.replays[0] if recorder.replays else recorder.current()
+        self._replay_path.parent.mkdir(parents=True, exist_ok=True)
+        path = free_path(self._replay_path)
+        write_replay(path, replay)
+        return path
 
     def render(self) -> Any:
         """Render the battle, see `BattleEnv.render`."""

@@ -1,12 +1,20 @@
 """The interface of SMAC, as the runners of PyMARL and EPyMARL use it."""
 
+import functools
+import pickle
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from gymnasium.error import ResetNeeded
 
-from echelon_env import BattleEnv, ConfigError
+from echelon_env import BattleEnv, ConfigError, scenario_names
 from echelon_env.interop import EPyMARLEnv, SMACEnv
+from echelon_env.replays import Recorder, read_replay
 
+PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
 SHORT = {"terrain": {"size": 50}, "max_steps": 40}
 
 
@@ -73,26 +81,133 @@ def test_later_battles_follow_from_the_seed():
     np.testing.assert_array_equal(states[0][0], states[0][2])
 
 
-def test_epymarls_runner():
-    """The loop of its `EpisodeRunner`."""
-    env = EPyMARLEnv(
-        scenario="duel", opponent="trivial", seed=5, common_reward=True, reward_scalarisation="sum", **SHORT
-    )
+def epymarl():
+    """EPyMARL's registry and configuration after the additions of docs/interop.md, as its `main.py` reads them."""
+    code = next(block for block in blocks("python") if "REGISTRY" in block)
+    names = {}
+    exec(code, names)
+    (block,) = blocks("yaml")
+    config = {"common_reward": True, "reward_scalarisation": "sum"} | yaml.safe_load(block)
+    assert config["env_args"]["map_name"] in scenario_names()  # results are named by it; without it `main.py` ends
+    config["env_args"] |= {"seed": 900_737_697}
+    rewards = {name: config[name] for name in ("common_reward", "reward_scalarisation")}
+    return names["REGISTRY"][config["env"]], config["env_args"], rewards
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def look(env):
+    """What both runners read before each choice."""
+    return {"state": env.get_state(), "avail_actions": env.get_avail_actions(), "obs": env.get_obs()}
+
+
+def run_episodes(make, env_args, rewards):
+    """The calls of `EpisodeRunner`, from the constructor to `close_env`: two battles, and the last one's replay."""
+    env = make(**env_args, **rewards)
+    sizes, limit, stats = env.get_env_info(), env.episode_limit, {}
     rng = np.random.default_rng(1)
     for _ in range(2):
-        observations, info = env.reset()
-        assert info == {}
-        done, steps = False, 0
-        while not done:
-            np.testing.assert_array_equal(observations, env.get_obs())
-            observations, reward, terminated, truncated, info = env.step(available(env, rng))
+        env.reset()
+        terminated, t = False, 0
+        while not terminated:
+            seen = look(env)
+            assert np.shape(seen["state"]) == (sizes["state_shape"],)
+            assert np.shape(seen["avail_actions"]) == (sizes["n_agents"], sizes["n_actions"])
+            assert np.shape(seen["obs"]) == (sizes["n_agents"], sizes["obs_shape"])
+            actions = np.array([available(env, rng)])
+            _, reward, terminated, truncated, env_info = env.step(actions[0])
+            terminated = terminated or truncated
             assert isinstance(reward, float)
-            done, steps = terminated or truncated, steps + 1
-        assert steps <= env.episode_limit
-        assert info["episode_limit"] == truncated
-    first, _ = env.reset(seed=5)
+            t += 1
+        assert t <= limit
+        assert env_info["episode_limit"] == truncated
+        look(env)
+        stats = {k: stats.get(k, 0) + env_info.get(k, 0) for k in set(stats) | set(env_info)}
+    env.save_replay()
+    env.close()
+    assert stats.keys() == {"battle_won", "dead_allies", "dead_enemies", "episode_limit"}
+    return t
+
+
+def run_in_parallel(make, env_args, rewards):
+    """The calls of `ParallelRunner`, whose processes get pickled environments; the first one saves a replay."""
+    envs = []
+    for i in range(2):
+        arguments = {**env_args, "seed": env_args["seed"] + i, **rewards}
+        envs.append(pickle.loads(pickle.dumps(functools.partial(make, **arguments)))())
+    assert envs[0].get_env_info()["episode_limit"] > 0
+    rng, lengths = np.random.default_rng(1), [0, 0]
+    for env in envs:
+        env.reset()
+    states = [look(env)["state"].tobytes() for env in envs]
+    assert len(set(states)) == 2
+    for i, env in enumerate(envs):
+        terminated = False
+        while not terminated:
+            _, _, terminated, truncated, _ = env.step(np.array(available(env, rng)))
+            terminated = terminated or truncated
+            look(env)
+            lengths[i] += 1
+    assert [env.get_stats()["battles_game"] for env in envs] == [1, 1]
+    envs[0].save_replay()
+    for env in envs:
+        env.close()
+    return lengths[0]
+
+
+@pytest.mark.parametrize("run", [run_episodes, run_in_parallel])
+def test_epymarls_runners_play_and_save_a_replay(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make, env_args, rewards = epymarl()
+    length = run(make, {**env_args, **SHORT}, rewards)
+    replay = read_replay(Path(env_args["replay_dir"], f"{env_args['map_name']}.replay"))
+    assert replay.decisions == length
+    assert replay.first_difference() is None
+    assert replay.players == ("learner", env_args["opponent"])
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("maps", [None, 2])
+def test_a_saved_replay_is_that_of_a_recorder(side, maps, tmp_path):
+    env = SMACEnv("duel", seed=1, side=side, maps=maps, replay_dir=tmp_path / "new", replay_prefix="mine", **SHORT)
+    rng = np.random.default_rng(0)
+    with Recorder(env) as recorder:
+        for decisions in (3, 5, 40):
+            env.reset()
+            for _ in range(decisions):
+                env.step(available(env, rng))
+            saved = read_replay(env.save_replay())
+            expected = recorder.current() if decisions < SHORT["max_steps"] else recorder.replays[-1]
+            assert saved.players == (("learner", "novice"), ("novice", "learner"))[side]
+            assert saved.digests.tobytes() == expected.digests.tobytes()
+            assert saved.actions.tobytes() == expected.actions.tobytes()
+            assert (saved.seed, saved.map_seed, saved.map_hash) == (expected.seed, expected.map_seed, expected.map_hash)
+            assert saved.voxels_digest == expected.voxels_digest
+    names = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert names == ["mine-2.replay", "mine-3.replay", "mine.replay"]
+
+
+def test_there_is_no_replay_before_the_first_decision(tmp_path):
+    env = SMACEnv("duel-open", replay_dir=tmp_path)
+    for prepare in (lambda: None, env.reset):
+        prepare()
+        with pytest.raises(ValueError, match=r"save_replay\(\) needs a battle with a decision"):
+            env.save_replay()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_epymarls_reset_takes_a_seed():
+    env = EPyMARLEnv(
+        map_name="duel", opponent="trivial", seed=5, common_reward=True, reward_scalarisation="sum", **SHORT
+    )
+    first, info = env.reset(seed=5)
     again, _ = env.reset(seed=5)
     np.testing.assert_array_equal(first, again)
+    assert info == {}
+    observations, *_ = env.step([0])
+    np.testing.assert_array_equal(observations, env.get_obs())
 
 
 def test_bad_input():
