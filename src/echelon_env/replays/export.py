@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import Outputs
 from echelon_env.replays.replay import Replay, ReplayError
-from echelon_env.spaces import action_space, observation_space
 from echelon_env.storage.atomic import write_bytes
 
 MAX_EXPORT_BYTES = 1 << 30
@@ -58,10 +59,13 @@ def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) 
     ends with the mech's death or the battle; one of a replay that was cut short is truncated. Minari keeps its datasets
     in the folder ``MINARI_DATASETS_PATH``.
 
+    The dataset names its environment: ``recover_environment()`` is `BattleEnv` of the battles' configuration, with one
+    mech as the agent. It takes other arguments, such as ``recover_environment(opponent="expert", pilot=2)``.
+
     Parameters
     ----------
     replays
-        The battles, at least one with a decision.
+        The battles, at least one with a decision, all of one configuration.
     dataset_id
         The dataset's name, such as ``"echelon/skirmish/expert-v0"``.
     **arguments
@@ -72,7 +76,7 @@ def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) 
     ImportError
         If Minari is not installed: extra ``minari``.
     ReplayError
-        For no decisions at all, and as `Replay.play`.
+        For no decisions at all, for several configurations, and as `Replay.play`.
     ValueError
         For a name that is taken, by Minari, or malformed.
     """
@@ -82,14 +86,29 @@ def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) 
         from minari.data_collector import EpisodeBuffer
     except ImportError as error:
         raise ImportError('Minari is not installed: pip install "echelon-env[minari]"') from error
-    episodes = [episode for replay in replays for episode in _episodes(replay)]
-    if not episodes:
+    configs: list[BattleConfig] = []
+    for replay in replays:
+        if replay.decisions and replay.config not in configs:
+            configs.append(replay.config)
+    if not configs:
         raise ReplayError("replays: expected at least one with a decision")
+    if len(configs) > 1:
+        raise ReplayError(f"replays: expected battles of one configuration, its environment, got {len(configs)}")
+    episodes = [episode for replay in replays for episode in _episodes(replay)]
     buffers = [EpisodeBuffer(id=number, **episode) for number, episode in enumerate(episodes)]
-    spaces = {"observation_space": observation_space("flat"), "action_space": action_space("continuous")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of facts such as an author that are not given
-        minari.create_dataset_from_buffers(dataset_id, buffers, **spaces, **arguments)
+        minari.create_dataset_from_buffers(dataset_id, buffers, env=environment_of(configs[0]), **arguments)
+
+
+def environment_of(config: BattleConfig) -> EnvSpec:
+    """The environment of a mech in a battle, which `gymnasium.make` takes on any machine that has this package."""
+    return EnvSpec(
+        "echelon/Recorded-v0",
+        "echelon_env.envs.single:BattleEnv",
+        max_episode_steps=config.max_steps + 1,  # d3rlpy needs a limit; the battle's own comes first
+        kwargs={"scenario": config.to_dict()},
+    )
 
 
 def check_dataset_name(dataset_id: str) -> None:
