@@ -1,6 +1,7 @@
 """Echelon: team-versus-team mech battles on procedural voxel terrain, for multi-agent reinforcement learning."""
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig
@@ -24,6 +25,31 @@ __version__ = version("echelon-env")
 """The installed version."""
 
 register_all()
+
+_ELSEWHERE = {
+    "echelon_env.envs": ("BattleAECEnv", "Event"),
+    "echelon_env.evaluate": ("Player", "baseline", "play_match"),
+    "echelon_env.interop": ("EPyMARLEnv", "NumericInfos", "SMACEnv"),
+    "echelon_env.interop.benchmarl": ("EchelonTask",),
+    "echelon_env.interop.torchrl": ("TorchRLEnv",),
+    "echelon_env.replays": ("Recorder", "Replay", "read_replay", "write_page", "write_replay"),
+    "echelon_env.wrappers": ("BlackDeath", "StackObservations", "TeamVersusPolicy"),
+    "echelon_train": (
+        "BattlePolicy", "BattleVecEnv", "DiscreteActions", "EchelonRecurrentPPO", "PastPolicies", "SelfPlayCallback",
+        "TrainConfig", "battle_config", "load_checkpoint", "load_run_config", "resume", "train",
+    ),
+}  # fmt: skip
+"""Names that are looked for here, by the module that has them."""
+
+if not TYPE_CHECKING:  # type checkers know the names
+
+    def __getattr__(name: str) -> Any:
+        """Say where a name is that is looked for here: `from` keeps the sentence of an ImportError only."""
+        for module, names in _ELSEWHERE.items():
+            if name in names:
+                raise ImportError(f"{name} is in {module}: from {module} import {name}", name=__name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Backend",

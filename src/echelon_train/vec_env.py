@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -14,15 +14,18 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.opponent import SELF
+from echelon_env.config.overrides import Overrides
+from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.arguments import read_actions
 from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.engine.state import BLUE, RED
-from echelon_env.envs.controlled import ControlledBattles, make_policy
+from echelon_env.envs.controlled import ControlledBattles, check_arguments, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
-from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy, PolicyLike
 from echelon_env.opponents.policy import close_policy
+from echelon_env.render.frame import render_frame
+from echelon_env.render.screen import render_fps
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.config.train import battle_config
 from echelon_train.opponents.both_teams import LearnerOrOpponent
@@ -83,6 +86,10 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Mechs that the state has room for, an even number: the own team's come first, the enemy's begin in the middle,
         and what is not filled is 0. By default twice the larger team's; with that of the largest battle one critic goes
         through a curriculum.
+    render_mode
+        ``"rgb_array"``: `get_images` has a picture of each battle, for `VecVideoRecorder` and ``render("human")``.
+    **overrides
+        Fields of the configuration to change.
 
     Raises
     ------
@@ -96,7 +103,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def __init__(
         self,
         config: BattleConfig | str | os.PathLike[str],
-        num_battles: int,
+        num_battles: int = 1,
         *,
         opponent: PolicyLike = "novice",
         side: Side = "both",
@@ -107,12 +114,18 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         regenerate: int = 1,
         central: bool = False,
         state_mechs: int | None = None,
+        render_mode: Literal["rgb_array"] | None = None,
+        **overrides: Unpack[Overrides],
     ) -> None:
+        check_arguments(overrides, BattleVecEnv)
         if not isinstance(config, BattleConfig):
             config = battle_config(config)
+        config = make_config(config, **overrides)
         check_battles(config, num_battles, side, self_play)
         check_seeds([seed], TRAINING_SEEDS)
-        self.render_mode = None
+        if render_mode not in (None, "rgb_array"):
+            raise ConfigError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}", "render_mode")
+        self.render_mode = render_mode
         self.num_battles = num_battles
         self._side = side
         self.team_size = len(config.red if side == "red" else config.blue)
@@ -124,6 +137,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         if self._state_mechs is not None:
             space = spaces.Dict({"observation": space, "state": state_space(self._state_mechs)})
         super().__init__((num_battles + self_play) * self.team_size, space, action_space())
+        self.metadata["render_fps"] = render_fps(config)
         self._own_rows = num_battles * self.team_size
         self._self_play = self_play
         self._given_opponent = opponent
@@ -180,14 +194,13 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         return self._observations()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Set the actions (rows, A) of the next step."""
-        self._actions = actions
+        """Set the actions (rows, A) of the next step. Raises ValueError for others."""
+        self._actions = read_actions(actions, self._actions.shape, "actions (rows, action)")
 
     def step_wait(self) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], Infos]:
         """Step all battles and restart those that end. Returns new arrays (rows, ...), and infos."""
         self._other_teams.actions = self._actions[self._own_rows :]
-        own = self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1)
-        self.battles.advance(read_actions(own, (*own.shape[:2], ACTION_DIM)))
+        self.battles.advance(self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1))
         out = self.engine.out
         rewards = self._rows(out.rewards)
         self._returns += rewards
@@ -243,6 +256,10 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         for name in self._counter_kinds():
             setattr(self, f"_{name}", own[name].copy())
         return self._observations()
+
+    def get_images(self) -> list[NDArray[np.uint8]]:
+        """A picture (H, W, 3) uint8 of each battle, which all its rows share; `render` puts them side by side."""
+        return [render_frame(self.battles.config, self.engine.state, battle) for battle in range(self.num_battles)]
 
     def close(self) -> None:
         """Stop the threads of the engine and of an opponent that was given by name."""

@@ -273,6 +273,10 @@ WITH_FORMATS = tuple(make for make in APIS if make is not ControlledBattles)
         (WITH_FORMATS, "max_cycle", "max_cycles"),
         (WITH_POLICIES, "oponent", "opponent"),
         ((BattleVectorEnv, BattleBatchEnv), "num_env", "num_envs"),
+        ((BattleVectorEnv, BattleBatchEnv), "num_battles", "num_envs"),
+        ((ControlledBattles,), "num_envs", "num_battles"),
+        (WITH_FORMATS, "max_episode_steps", "max_cycles"),
+        ((parallel_env, env, BattleBatchEnv, BattleEnv, BattleVectorEnv, ControlledBattles), "map_name", "scenario"),
     ],
 )
 def test_the_error_about_a_mistyped_argument_names_the_right_one(makers, wrong, right):
@@ -287,6 +291,26 @@ def test_an_unknown_argument_of_make_is_a_type_error_in_the_words_of_python(make
     """TorchRL passes `frameskip`, and makes the environment without it after such an error."""
     with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip'"):
         make("echelon/DuelOpen-v0", frameskip=1)
+
+
+@pytest.mark.parametrize("make", WITH_FORMATS)
+def test_the_error_about_a_seed_names_reset(make):
+    with pytest.raises(ConfigError, match=r"argument 'seed'; it is an argument of reset\(\)"):
+        make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", seed=1)
+
+
+@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])
+def test_make_vec_limits_episodes_or_names_the_argument_that_does(mode):
+    if mode in (None, "vector_entry_point"):
+        with pytest.raises(TypeError, match="argument 'max_episode_steps'; did you mean 'max_cycles'"):
+            gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_episode_steps=2)
+        envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_cycles=2)
+    else:
+        envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_episode_steps=2)
+    envs.reset(seed=1)
+    truncated = [envs.step(envs.action_space.sample())[3].tolist() for _ in range(2)]
+    envs.close()
+    assert truncated == [[False, False], [True, True]]
 
 
 def map_seed_of(infos):

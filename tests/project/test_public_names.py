@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+import echelon_env
+import echelon_train
 from project.test_docs import GENERATE, PAGES, ROOT
 
 
@@ -43,3 +45,16 @@ def test_pages_and_examples_name_public_names_only():
         found[path.name] = [*names, *re.findall(r"\bechelon_(?:env|train)(?:\.\w+)+", text)]
     assert any(found.values())
     assert {page: hidden for page, names in found.items() if (hidden := {n for n in names if not is_public(n)})} == {}
+
+
+def test_a_name_of_another_module_is_an_error_that_says_where_it_is():
+    names = {(module, name) for module, names in echelon_env._ELSEWHERE.items() for name in names}
+    assert names >= {("echelon_train", name) for name in echelon_train.__all__}
+    for module, name in sorted(names):
+        assert is_public(f"{module}.{name}")
+        sentence = f"{name} is in {module}: from {module} import {name}"
+        with pytest.raises(ImportError, match=sentence):
+            getattr(echelon_env, name)
+        with pytest.raises(ImportError, match=sentence):
+            exec(f"from echelon_env import {name}")
+    assert not hasattr(echelon_env, "Unknown")

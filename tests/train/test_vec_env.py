@@ -1,13 +1,15 @@
 import dataclasses
 import re
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import VecNormalize, VecVideoRecorder
 
 from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponents
 from echelon_env.config.battle import REWARD_COMPONENTS
@@ -426,3 +428,41 @@ def test_generated_maps_have_training_seeds():
     for maps in (0, True, 10**9):
         with pytest.raises(ConfigError, match="maps: expected"):
             BattleVecEnv(config, 2, maps=maps)
+
+
+def test_an_argument_of_another_environment_is_named():
+    for wrong, right in (("num_envs", "num_battles"), ("oponent", "opponent"), ("max_step", "max_steps")):
+        with pytest.raises(TypeError, match=f"argument '{wrong}'; did you mean '{right}'"):
+            BattleVecEnv("duel", **{wrong: 2})
+    assert BattleVecEnv("duel", max_steps=7).battles.config == dataclasses.replace(battle_config("duel"), max_steps=7)
+
+
+@pytest.mark.parametrize("self_play", [0, 1])
+def test_actions_are_read_from_lists_and_refused_with_what_was_expected(self_play):
+    env, twin = (BattleVecEnv(small_battle(), 2, self_play=self_play) for _ in range(2))
+    for each in (env, twin):
+        each.reset()
+    actions = random_actions(env, 1)[0]
+    np.testing.assert_array_equal(env.step(actions.tolist())[0], twin.step(actions)[0])
+    for bad in (actions[0], actions[:, :3], [[0.0], [0.0, 1.0]], None, "x", actions.astype(complex)):
+        with pytest.raises(ValueError, match=r"actions \(rows, action\): expected .*, got "):
+            env.step(bad)
+
+
+def test_pictures_of_the_battles(tmp_path, monkeypatch):
+    """As `VecVideoRecorder` takes them; it writes them with MoviePy, which is not installed."""
+    monkeypatch.setitem(sys.modules, "moviepy", types.ModuleType("moviepy"))
+    env = BattleVecEnv(small_battle("skirmish"), 2, render_mode="rgb_array")
+    recorder = VecVideoRecorder(VecNormalize(env), str(tmp_path), lambda step: step == 0)
+    recorder.reset()
+    for actions in random_actions(env, 2):
+        recorder.step(actions)
+    first, second = env.get_images()
+    assert first.shape == second.shape and (first != second).any()
+    assert [frame.shape for frame in recorder.recorded_frames] == [(2 * first.shape[0], *first.shape[1:])] * 3
+    assert recorder.frames_per_sec == 1 / env.battles.config.decision_seconds
+    recorder.recorded_frames.clear()
+    with pytest.raises(ConfigError, match="render_mode: expected None or 'rgb_array', got 'human'"):
+        BattleVecEnv("duel", render_mode="human")
+    with pytest.warns(UserWarning, match="no `render_mode` was passed"):
+        assert BattleVecEnv("duel").render() is None

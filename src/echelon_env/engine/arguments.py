@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,7 +15,7 @@ def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "action
 
     A float64 beyond the range of float32 becomes infinite and counts as non-finite.
     """
-    array = np.asarray(actions)
+    array = as_array(actions, what)
     if array.shape != shape:
         raise ValueError(f"{what}: expected shape {shape}, got {array.shape}")
     if array.dtype.kind not in "fiub":
@@ -22,6 +24,14 @@ def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "action
         return array
     with np.errstate(over="ignore"):
         return array.astype(np.float32)
+
+
+def as_array(value: ArrayLike, what: str) -> NDArray[Any]:
+    """The value as an array. Raises ValueError, naming it, if its rows differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{what}: expected an array of numbers, got {value!r}") from error
 
 
 def check_seeds(seeds: ArrayLike, count: int, places: list[int]) -> dict[int, int]:

@@ -14,6 +14,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 from echelon_env.config.scenario import ScenarioLike
 from echelon_env.envs.parallel import Arguments, BattleParallelEnv
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.spaces.agent import of_agent
 
 _SINCE_RESET = frozenset(("agents", "agent_selection", "rewards", "terminations", "truncations", "infos", "num_agents"))
 
@@ -118,10 +119,10 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
             self._deads_step_first()
 
     def observe(self, agent: str) -> Any:
-        """What an agent has seen since the last decision."""
+        """What an agent has seen since the last decision. Raises ValueError for one that has left, or is unknown."""
         if not self._has_reset:
             EnvLogger.error_observe_before_reset()
-        return self._observations[agent]
+        return of_agent(self._observations, agent)
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Observation, reward of the last decision, terminated, truncated and info of the agent that is selected."""

@@ -325,6 +325,14 @@ class ControlledBattles:
         self.engine.actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
 
 
+_SYNONYMS = (
+    ("num_envs", "num_battles", "n_envs"),
+    ("max_cycles", "max_episode_steps"),
+    ("scenario", "config", "map_name", "env_name"),
+)
+"""Names of one thing in classes of this package and in other libraries."""
+
+
 def check_arguments(
     arguments: Mapping[str, Any], env_class: Callable[..., Any], inner: Callable[..., Any] | None = None
 ) -> None:
@@ -356,7 +364,10 @@ def check_arguments(
     for name in arguments:
         if name in valid:
             continue
-        hint = nearest_name(name, valid)
+        meant = next((each for names in _SYNONYMS if name in names for each in names if each in valid), name)
+        hint = nearest_name(meant, valid)
+        if name == "seed":
+            hint = "; it is an argument of reset()"
         if name in POLICY_ROLES["pilot"]:
             hint = "; here all mechs are agents, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
         raise UnexpectedArgumentError(

@@ -20,6 +20,7 @@ from echelon_env.envs.autoreset import check_battle_options
 from echelon_env.envs.controlled import check_arguments
 from echelon_env.envs.parallel import BattleParallelEnv, Infos
 from echelon_env.envs.single import BattleEnv
+from echelon_env.spaces.agent import of_agent
 
 _Env = TypeVar("_Env", BattleEnv, BattleParallelEnv)
 
@@ -212,11 +213,11 @@ class CurriculumParallelEnv(
 
     def observation_space(self, agent: str) -> Space[Any]:
         """The space of an agent's observations."""
-        return self.observation_spaces[agent]
+        return of_agent(self.observation_spaces, agent)
 
     def action_space(self, agent: str) -> Space[Any]:
         """The space of an agent's actions."""
-        return self.action_spaces[agent]
+        return of_agent(self.action_spaces, agent)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
         """Start a battle of the current stage. A seed determines the sequence of battles in every stage."""

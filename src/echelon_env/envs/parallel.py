@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
-from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.config.schema import check_seed
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options, check_max_cycles
@@ -25,7 +25,7 @@ from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
 from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
-from echelon_env.spaces.agent import AgentSpaces, pick
+from echelon_env.spaces.agent import AgentSpaces, check_agents, of_agent, pick
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.spaces.explain import ActionPart, explain_action
 from echelon_env.spaces.observations import ObservationFormat
@@ -136,12 +136,12 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         self._battles.max_cycles = check_max_cycles(max_cycles)
 
     def observation_space(self, agent: str) -> Space[Any]:
-        """The space of an agent's observations."""
-        return self.observation_spaces[agent]
+        """The space of an agent's observations. Raises ValueError for an unknown agent."""
+        return of_agent(self.observation_spaces, agent)
 
     def action_space(self, agent: str) -> Space[Any]:
-        """The space of an agent's actions."""
-        return self.action_spaces[agent]
+        """The space of an agent's actions. Raises ValueError for an unknown agent."""
+        return of_agent(self.action_spaces, agent)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
         """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
@@ -214,19 +214,19 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
         Raises ValueError for an unknown agent or an action that is not in its space. Raises ResetNeeded before `reset`.
         """
-        row = self._row_of(agent)
+        row = of_agent(self._row, agent)
         self._battles.check_reset("explain_action()")
         vector = self._spaces.read(action, what=f"action of {agent!r}")
         return explain_action(self.engine, 0, row, vector, self.possible_agents)
 
     def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
         """Describe every entry of an agent's flat observation. Raises ValueError for an unknown agent."""
-        mech_class = self._battles.mech_classes[self._row_of(agent)]
+        mech_class = self._battles.mech_classes[of_agent(self._row, agent)]
         return describe_observation(mech_class, self.engine.config.abilities)
 
     def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
         """Describe every entry of an agent's action vector. Raises ValueError for an unknown agent."""
-        mech_class = self._battles.mech_classes[self._row_of(agent)]
+        mech_class = self._battles.mech_classes[of_agent(self._row, agent)]
         return describe_action(mech_class, self.engine.config.abilities)
 
     def render(self) -> Any:
@@ -238,21 +238,12 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         self._screen.close()
         self._battles.close()
 
-    def _row_of(self, agent: str) -> int:
-        if agent not in self._row:
-            raise ValueError(f"unknown agent {agent!r}{nearest_name(str(agent), self.possible_agents)}")
-        return self._row[agent]
-
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
         """Action vectors (1, M, A) of all mechs."""
-        if not isinstance(actions, Mapping):
-            raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
-        if [*actions] != self.agents and actions.keys() != set(self.agents):  # lists are faster than sets
-            missing = [agent for agent in self.agents if agent not in actions]
-            if missing:
+        if not isinstance(actions, Mapping) or [*actions] != self.agents:
+            check_agents(actions, self.agents)
+            if missing := [agent for agent in self.agents if agent not in actions]:
                 raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
-            unknown = [agent for agent in actions if agent not in self.agents]
-            raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
         padded = [actions.get(agent, self._absent) for agent in self.possible_agents]
         return self._spaces.read_all(padded, self.possible_agents)[None]
 

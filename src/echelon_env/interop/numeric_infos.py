@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.spaces.agent import check_agents
 from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult
 
 
@@ -29,10 +30,9 @@ class NumericInfos(ParallelWrapper):
 
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
         """Take a step with one action for every agent in `agents`. Actions of other possible agents are ignored."""
+        check_agents(actions, self.possible_agents)
         present = self.env.agents
-        kept = {
-            agent: action for agent, action in actions.items() if agent in present or agent not in self.possible_agents
-        }
+        kept = {agent: action for agent, action in actions.items() if agent in present}
         observations, rewards, terminations, truncations, infos = self.env.step(kept)
         return observations, rewards, terminations, truncations, _numbers(infos)
 

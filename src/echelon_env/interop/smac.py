@@ -99,7 +99,7 @@ class SMACEnv:
         return reward, terminated or truncated, info
 
     def _step(self, actions: Any) -> tuple[float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, infos = self._env.step(np.asarray(actions))
+        observation, reward, terminated, truncated, infos = self._env.step(actions)
         self._observe(observation)
         self._played.append(self.engine.actions[0].copy())
         over = terminated or truncated

@@ -17,7 +17,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
-from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.arguments import as_array, read_actions
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
 
 ActionFormat = Literal["continuous", "dict", "multi_discrete", "discrete"]
@@ -207,7 +207,7 @@ def read_action(
     agents = () if batch is None else (batch,)
     rows = agents if mechs is None else (*agents, mechs)
     if action_format == "continuous":
-        numbers = read_actions(as_array(action, what), (*agents, (mechs or 1) * ACTION_DIM), what)
+        numbers = read_actions(action, (*agents, (mechs or 1) * ACTION_DIM), what)
         return _read_only(numbers.reshape(*rows, ACTION_DIM))
     check_action_format(action_format)
     if action_format == "dict":
@@ -223,14 +223,6 @@ def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def as_array(value: ArrayLike, what: str) -> NDArray[Any]:
-    """The value as an array. Raises ValueError, naming it, if its rows differ in length."""
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{what}: expected an array of numbers, got {value!r}") from error
 
 
 def _read_choices(value: ArrayLike, shape: tuple[int, ...], sizes: NDArray[Any] | int, what: str) -> NDArray[Any]:
@@ -261,7 +253,7 @@ def _read_blocks(action: Any, rows: tuple[int, ...], what: str) -> NDArray[np.fl
     for block in BLOCKS:
         value, width, name = action[block.name], len(block.entries), f"{what}[{block.name!r}]"
         if block.kind == "numbers":
-            vectors[..., block.part] = read_actions(as_array(value, name), (*rows, width), name)
+            vectors[..., block.part] = read_actions(value, (*rows, width), name)
         elif block.kind == "switches":
             vectors[..., block.part] = _read_choices(value, (*rows, width), 2, name)
         else:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.spaces import Dict, Space
 from numpy.typing import NDArray
 
-from echelon_env.config.schema import ConfigError
-from echelon_env.engine.arguments import read_actions
+from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.engine.arguments import as_array, read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.spaces.actions import (
     CHOICE_PARTS,
     ActionFormat,
     action_space,
-    as_array,
     check_action_format,
     choice_sizes,
     read_action,
@@ -31,6 +30,8 @@ from echelon_env.spaces.observations import (
     format_observations,
     observation_space,
 )
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -118,15 +119,31 @@ class AgentSpaces:
     def read_rows(self, actions: Any, batch: int, mechs: int) -> NDArray[np.float32]:
         """Vectors (B, M, A) of actions with two leading axes, (B, M, ...). Raises ValueError."""
         if self.action == "continuous":
-            return read_actions(as_array(actions, "actions"), (batch, mechs, ACTION_DIM), "actions")
+            return read_actions(actions, (batch, mechs, ACTION_DIM), "actions")
         if self.action != "dict":
             width = len(choice_sizes(self.action))
             shape = (batch, mechs) if self.action == "discrete" else (batch, mechs, width)
-            actions = np.asarray(actions)
+            actions = as_array(actions, "actions")
             if actions.shape != shape:
                 raise ValueError(f"actions: expected shape {shape}, got {actions.shape}")
             actions = actions.reshape(batch, -1)
         return read_action(self.action, actions, mechs, batch, "actions")
+
+
+def of_agent(entries: Mapping[Any, Entry], agent: Any) -> Entry:
+    """An agent's entry. Raises ValueError, with the known names, for an unknown agent."""
+    try:
+        return entries[agent]
+    except (KeyError, TypeError):  # of a name that cannot be a key, such as a list
+        raise ValueError(f"unknown agent {agent!r}{nearest_name(str(agent), map(str, entries))}") from None
+
+
+def check_agents(actions: Any, agents: Sequence[Any]) -> None:
+    """Raise ValueError unless the actions are a dict of some of the agents."""
+    if not isinstance(actions, Mapping):
+        raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
+    if unknown := [agent for agent in actions if agent not in agents]:
+        raise ValueError(f"actions: expected agents among {list(agents)}, got {unknown}")
 
 
 def _zeros(space: Space[Any]) -> Any:

@@ -10,6 +10,8 @@ import pettingzoo
 from gymnasium.spaces import Box, Dict, Space
 from pettingzoo.utils import BaseParallelWrapper
 
+from echelon_env.spaces.agent import of_agent
+
 ResetResult = tuple[dict[Any, Any], dict[Any, dict[str, Any]]]
 """Observations and infos, by agent."""
 
@@ -49,8 +51,8 @@ class ObservationWrapper(ParallelWrapper):
             self.observation_spaces[agent] = self._change_space(agent, env.observation_space(agent))
 
     def observation_space(self, agent: Any) -> Space[Any]:
-        """The observation space of an agent, always the same object. Raises KeyError for an unknown agent."""
-        return self.observation_spaces[agent]
+        """The observation space of an agent, always the same object. Raises ValueError for an unknown agent."""
+        return of_agent(self.observation_spaces, agent)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
         """Start an episode; the arguments are passed to the environment."""

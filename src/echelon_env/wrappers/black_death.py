@@ -8,6 +8,7 @@ from typing import Any
 from gymnasium.error import ResetNeeded
 from gymnasium.wrappers.utils import create_zero_array
 
+from echelon_env.spaces.agent import check_agents
 from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult
 
 
@@ -55,9 +56,7 @@ class BlackDeath(ParallelWrapper):
         """
         if not self.agents:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
-        unknown = [agent for agent in actions if agent not in self.agents]
-        if unknown:
-            raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
+        check_agents(actions, self.agents)
         present = self.env.agents[:]
         observations, rewards, terminations, truncations, infos = self.env.step(
             {agent: action for agent, action in actions.items() if agent in present}

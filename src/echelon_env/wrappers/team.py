@@ -15,6 +15,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import Opponents
 from echelon_env.config.schema import nearest_name
 from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyLike
+from echelon_env.spaces.agent import check_agents
 from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, check_box
 
 
@@ -108,9 +109,7 @@ class TeamVersusPolicy(ParallelWrapper):
         own = self.agents
         if not own:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
-        unknown = [agent for agent in actions if agent not in own]
-        if unknown:
-            raise ValueError(f"actions: expected agents among {own}, got {unknown}")
+        check_agents(actions, own)
         observations, *results = self.env.step({**actions, **self._policy_actions()})
         self._observations = self._rows(observations)
         rewards, terminations, truncations, infos = map(self._own, results)
