@@ -354,5 +354,5 @@ def test_invalid_directories_of_recipes(tmp_path):
     with pytest.raises(ConfigError, match=path.name):
         MapPool.load(tmp_path)
     path.write_bytes(b" " * 1_000_001)
-    with pytest.raises(ConfigError, match=f"{path.name}: larger than the limit of 1000000 bytes"):
+    with pytest.raises(ConfigError, match=f"{path.name}: larger than 1,000,000 bytes"):
         MapPool.load(tmp_path)

@@ -90,7 +90,7 @@ def damaged(**changes):
         (lambda: gzip.compress(b"[" * 100_000 + b"\n"), "header"),
         (lambda: gzip.compress(b"9" * 5000 + b"\n"), "header"),
         (lambda: gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
-        (lambda: bytes(MAX_BYTES + 1), "expected at most 5,000,000 bytes"),
+        (lambda: bytes(MAX_BYTES + 1), "larger than 5,000,000 bytes"),
         (lambda: damaged(format="other"), "not a replay of echelon-env"),
         (lambda: damaged(version=2), "version 2 of the format, this release reads 1"),
         (lambda: damaged(version=10**999), r"version [0-9.]{20,50} of the format"),

@@ -123,7 +123,7 @@ def damaged(**changes):
         ("", "Expecting value"),
         (damaged()[:-20], "delimiter|Unterminated|Expecting"),
         ("[1, 2]", "got list"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 100_000, "at most 50 nested values"),
         (damaged().replace("RunningMoments", "NormalizeRewards"), "got kind 'NormalizeRewards'"),
         (damaged().replace('{"": {', '{"x": {'), r"expected moments of \[''\], got \['x'\]"),
         ('{"kind": "RunningMoments"}', r"expected moments of \[''\]"),
@@ -132,7 +132,7 @@ def damaged(**changes):
         (damaged(shape=[4]), r"rows of shape \[3\], got \[4\]"),
         (damaged(mean=[0.0, 1.0]), "mean to be a list of 3 floats"),
         (damaged(mean=[0.0, 1.0, "2"]), "mean to be a list of 3 floats"),
-        (damaged(mean=[0.0, 1.0, float("nan")]), "mean to be finite"),
+        (damaged(mean=[0.0, 1.0, float("nan")]), "finite numbers"),
         (damaged(mean=[0.0, 1.0, 10**400]), "mean to be a list of 3 floats"),
         (damaged(squared_deviations=[0.0, -1.0, 2.0]), "squared_deviations of at least 0"),
         (damaged(count=-1), r"count from 0 to 2\*\*53"),
@@ -157,7 +157,7 @@ def test_a_large_file_is_not_read(tmp_path, monkeypatch):
     path = tmp_path / "moments.json"
     path.write_text(damaged())
     monkeypatch.setattr("echelon_env.wrappers.moments.MAX_BYTES", path.stat().st_size - 1)
-    with pytest.raises(ValueError, match="larger than the limit"):
+    with pytest.raises(ValueError, match="larger than"):
         RunningMoments((3,)).load(path)
 
 

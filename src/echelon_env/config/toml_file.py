@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.storage.reading import read_regular_file
 
 SUFFIX = ".toml"
 MAX_BYTES = 1 << 20
@@ -84,14 +85,11 @@ def _read_text(path: Path, kind: str) -> str:
     if "\0" in str(path):
         raise ConfigError(f"{kind} {str(path)!r}: expected a path without NUL")
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ConfigError(f"{kind} {path}: larger than {MAX_BYTES:,} bytes")
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise ConfigError(f"{kind} {path}: {reason}") from None
+        text = read_regular_file(path, MAX_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{kind} {path}: is not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{kind} {path}: {getattr(error, 'strerror', error)}") from None
     if _LONG_KEY.search(text):
         raise ConfigError(f"{kind} {path}: a key has more than {MAX_KEY_PARTS} parts")
     return text

@@ -16,6 +16,7 @@ from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.maps import MapPool
 from echelon_env.engine.state_values import check_values
 from echelon_env.storage.arrays import Arrays, Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
+from echelon_env.storage.reading import parse_json
 from echelon_env.terrain import RecipeError, Terrain, generate
 
 _SPARSE = ("voxels", "voxel_damage", "events")
@@ -156,8 +157,8 @@ def _check_config(config: BattleConfig, found: Any) -> None:
     if text == expected:
         return
     try:
-        other = dict(_leaves(json.loads(text)))
-    except (ValueError, RecursionError):
+        other = dict(_leaves(parse_json(text)))
+    except ValueError:
         raise ValueError("state of the battles: 'config': expected a battle's configuration as JSON") from None
     own = dict(_leaves(json.loads(expected)))
     for key in [*own, *other]:

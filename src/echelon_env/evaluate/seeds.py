@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.engine.rng import episode_seed
+from echelon_env.storage.reading import read_regular_file
 
 TRAINING_SEEDS = range(2**62)
 """Seeds of battles for training."""
@@ -76,14 +76,11 @@ def read_seeds(path: str | os.PathLike[str]) -> tuple[int, ...]:
     for no seed or more than `MAX_SEEDS`, and for a file that cannot be read.
     """
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        lines = data.decode("utf-8-sig").splitlines()
+        lines = read_regular_file(path, _MAX_BYTES).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ConfigError(f"seeds {str(path)!r}: is not UTF-8 text") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise ConfigError(f"seeds {str(path)!r}: {reason}") from None
-    if len(data) > _MAX_BYTES:
-        raise ConfigError(f"seeds {str(path)!r}: larger than {_MAX_BYTES:,} bytes")
+        raise ConfigError(f"seeds {str(path)!r}: {getattr(error, 'strerror', error)}") from None
     found: dict[int, int] = {}  # seed -> line
     for number, line in enumerate(map(str.strip, lines), start=1):
         if not line or line.startswith("#"):

@@ -35,7 +35,7 @@ from echelon_env.evaluate.battle_totals import (
     Sums,
 )
 from echelon_env.storage.atomic import write_bytes
-from echelon_env.storage.reading import read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file
 
 __all__ = [
     "STATISTICS_FILE",
@@ -56,7 +56,6 @@ DIGITS = 9
 """Significant digits of the numbers."""
 
 MAX_BYTES = 1 << 26
-MAX_VALUES = 1 << 22
 """Largest file that is read."""
 
 MAX_PERIODS, MAX_EVALUATIONS = 8, 64
@@ -160,13 +159,10 @@ def read_statistics(path: Path) -> StatisticsFile:
     Raises StatisticsError with the path and the reason for a file that is too large or not valid, and OSError.
     """
     try:
-        data = read_regular_file(path, MAX_BYTES)
-        if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-            raise StatisticsError(f"expected at most {MAX_VALUES:,} values")
-        return StatisticsFile.from_dict(json.loads(data))
+        return StatisticsFile.from_dict(parse_json(read_regular_file(path, MAX_BYTES)))
     except StatisticsError as error:
         raise StatisticsError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise StatisticsError(f"{path}: expected statistics as JSON: {error}") from None
 
 

@@ -8,7 +8,6 @@ opponents: compare ``engine_hash`` and ``opponents_hash`` in the stamps of two r
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,12 +23,16 @@ from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import BASELINES
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds, evaluation_seed
 from echelon_env.evaluate.stamps import battle_hash, document_hash
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_env.terrain import generate
 
 _SHIPPED = Path(__file__).parent / "suites"
 
 SUITES = tuple(sorted(path.stem for path in _SHIPPED.glob("*.json")))
 """Names of the shipped suites."""
+
+MAX_BYTES = 1 << 24
+"""Of a file."""
 
 
 class SuiteError(ConfigError):
@@ -124,10 +127,10 @@ def load_suite(name: str | os.PathLike[str]) -> Suite:
     elif path.suffix != ".json":
         raise SuiteError(f"unknown suite {str(name)!r}{nearest_name(str(name), SUITES)}, and no .json file")
     try:
-        return suite_from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return suite_from_dict(parse_json(read_regular_file(path, MAX_BYTES)))
     except OSError as error:
         raise SuiteError(f"suite {path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise SuiteError(f"suite {path}: {error}") from None
 
 

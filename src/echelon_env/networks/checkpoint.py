@@ -33,7 +33,7 @@ from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import STREAMS
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
-from echelon_env.storage.reading import read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file
 
 FORMAT = "echelon-checkpoint"
 VERSION = 3
@@ -206,8 +206,10 @@ def read_file(path: Path, limit: int) -> bytes:
 
 def _read_json(path: Path, limit: int) -> dict[str, Any]:
     try:
-        document = json.loads(read_file(path, limit))
-    except (ValueError, RecursionError) as error:
+        document = parse_json(read_regular_file(path, limit))
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
         raise CheckpointError(f"{path}: no valid JSON ({error})") from error
     if not isinstance(document, dict):
         raise CheckpointError(f"{path}: expected a JSON object, got {type(document).__name__}")

@@ -7,7 +7,6 @@ after it the bytes of the actions (T, M, A) and of the digests (T + 1, 32), in C
 from __future__ import annotations
 
 import base64
-import binascii
 import gzip
 import json
 import os
@@ -25,6 +24,7 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays.recorder import check_players
 from echelon_env.replays.replay import DIGEST_BYTES, Replay, ReplayError
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.reading import parse_json, read_regular_file
 
 FORMAT = "echelon-replay"
 VERSION = 1
@@ -49,14 +49,11 @@ def write_replay(path: str | os.PathLike[str], replay: Replay) -> None:
 
 def read_replay(path: str | os.PathLike[str]) -> Replay:
     """Read a replay from its file, or from a page with one. Raises ReplayError for any other file, and OSError."""
-    with open(path, "rb") as file:
-        data = file.read(MAX_BYTES + 1)
     try:
-        if len(data) > MAX_BYTES:
-            raise ReplayError(f"expected at most {MAX_BYTES:,} bytes")
+        data = read_regular_file(path, MAX_BYTES)
         embedded = _IN_PAGE.search(data)
         return unpack(data if embedded is None else base64.b64decode(embedded[1]))
-    except (ReplayError, binascii.Error) as error:
+    except ValueError as error:  # of the file, the page or the replay
         raise ReplayError(f"{os.fspath(path)}: {error}") from None
 
 
@@ -133,8 +130,8 @@ def _decompress(data: bytes) -> bytes:
 def _read_header(line: bytes) -> dict[str, Any]:
     """The header, with keys of the right types."""
     try:
-        header = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        header = parse_json(line)
+    except ValueError as error:
         raise ReplayError(f"not a replay (header: {shortened(str(error))})") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ReplayError("not a replay of echelon-env")

@@ -2,23 +2,85 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
 import os
 import stat
+from collections.abc import Callable, Iterator
+from reprlib import repr as shortened
+from typing import Any, BinaryIO
+
+MAX_VALUES = 1 << 22
+"""Most commas and opening brackets of a JSON text: they bound the number of its values, and so the memory."""
+
+MAX_DEPTH = 50
+"""Of nested values of a JSON text, so that what walks through them needs no deep stack."""
+
+
+@contextlib.contextmanager
+def open_regular_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a regular file to read its bytes.
+
+    Raises OSError if it cannot be read, and ValueError, with the reason, for one that is not regular, such as a pipe,
+    for whose other end nothing waits.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("not a regular file")
+        yield file
 
 
 def read_regular_file(path: str | os.PathLike[str], limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes.
 
-    Raises OSError if it cannot be read, and ValueError, with the reason, for a larger file and for one that is not
-    regular, such as a pipe, for whose other end nothing waits.
+    Raises as `open_regular_file`, and ValueError for a larger file.
     """
-    with open(path, "rb", opener=_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("not a regular file")
+    with open_regular_file(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise ValueError(f"larger than the limit of {limit} bytes")
+        raise ValueError(f"larger than {limit:,} bytes")
     return data
+
+
+def parse_json(
+    text: bytes | str,
+    *,
+    max_values: int = MAX_VALUES,
+    object_hook: Callable[[dict[str, Any]], Any] = lambda plain: plain,
+) -> Any:
+    """The value of a JSON text in UTF-8; `object_hook` converts each object, as in the standard library.
+
+    Raises ValueError, with the reason, for anything else: also for NaN and infinity, an object with the same key twice,
+    of which readers would take different values, more than `max_values`, and `MAX_DEPTH` nested values.
+    """
+    text = text if isinstance(text, str) else text.decode()
+    if sum(map(text.count, ",[{")) > max_values:
+        raise ValueError(f"expected at most {max_values:,} values")
+
+    def convert(pairs: list[tuple[str, Any]]) -> Any:
+        plain = dict(pairs)
+        if len(plain) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in plain if keys.count(key) > 1)
+            raise ValueError(f"expected different keys in each object, got {shortened(twice)} twice")
+        return object_hook(plain)
+
+    try:
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=convert)
+    except RecursionError:
+        raise ValueError(f"expected at most {MAX_DEPTH} nested values") from None
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, (dict, list))]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"expected at most {MAX_DEPTH} nested values")
+        level = [*itertools.chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)]
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"expected finite numbers, got {constant}")
 
 
 def _without_waiting(path: str, flags: int) -> int:

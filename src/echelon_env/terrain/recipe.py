@@ -9,6 +9,7 @@ from typing import Any
 
 from echelon_env.config.map import MapConfig
 from echelon_env.config.schema import ConfigError
+from echelon_env.storage.reading import parse_json
 
 GENERATOR_VERSION = 1
 """Version of the generator's behaviour. Every change after which a seed gives another map increments it."""
@@ -59,8 +60,8 @@ class Recipe:
     def from_json(cls, text: str) -> Recipe:
         """The inverse of `to_json`. Raises `RecipeError` for anything that is not a recipe."""
         try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            content = parse_json(text)
+        except ValueError as error:
             raise RecipeError(f"recipe: not JSON: {error}") from None
         if not isinstance(content, dict) or sorted(content) != list(_KEYS):
             found = sorted(content) if isinstance(content, dict) else type(content).__name__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.storage import atomic
-from echelon_env.storage.reading import read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file
 
 MAX_BYTES = 64 << 20
 """Size of the largest file that is read."""
@@ -162,7 +161,7 @@ def read_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments
     Raises OSError. Raises ValueError for any other file. Nothing changes then.
     """
     try:
-        data = json.loads(read_regular_file(path, MAX_BYTES))
+        data = parse_json(read_regular_file(path, MAX_BYTES))
         if not isinstance(data, dict) or data.get("kind") != kind:
             raise ValueError(
                 f"got {'kind ' + repr(data.get('kind')) if isinstance(data, dict) else type(data).__name__}"
@@ -176,7 +175,7 @@ def read_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments
                 read[name] = each._from_plain(saved[name])
             except ValueError as error:
                 raise ValueError(f"{name}: {error}" if name else str(error)) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: expected a file that {kind}.save() wrote: {error}") from error
     for name, each in moments.items():
         vars(each).update(vars(read[name]))

@@ -24,6 +24,7 @@ from echelon_env.config.schema import build, to_plain
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.reading import open_regular_file, parse_json
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.ppo.training_state import check_optimizer, optimizer_tensors, restore_optimizer
@@ -124,15 +125,15 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         """
         file = _file(path)
         try:
-            with safetensors.safe_open(file, "pt") as opened:
+            with open_regular_file(file), safetensors.safe_open(file, "pt") as opened:
                 header = opened.metadata() or {}
                 tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-        except (OSError, safetensors.SafetensorError) as error:
+        except (OSError, ValueError, safetensors.SafetensorError) as error:
             raise CheckpointError(f"{file}: no readable safetensors file ({error})") from error
         if FORMAT not in header:
             raise CheckpointError(f"{file}: not a model of this release of Echelon (no {FORMAT!r} in its header)")
         try:
-            description = json.loads(header[FORMAT], object_hook=_from_json)
+            description = parse_json(header[FORMAT], object_hook=_from_json)
             arguments, counters = description["arguments"] | kwargs, description["counters"]
             if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
                 raise ValueError(f"counters: expected integers of at least 0, got {counters}")
@@ -142,7 +143,7 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
             observations, actions = description["spaces"]
             if not (isinstance(observations, spaces.Space) and isinstance(actions, spaces.Space)):
                 raise TypeError(f"spaces: got {observations!r}, {actions!r}")
-        except (AssertionError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (AssertionError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{file}: the description cannot be used: {error!r}") from error
         if model.env is None:
             model.observation_space, model.action_space, model.n_envs = observations, actions, counters["n_envs"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, SEEDS_FILE, read_metrics
 from echelon_train.runs.metrics import STEPS, Metrics, is_number
 
 MAX_JSON_BYTES = 1 << 22
-MAX_METRICS_BYTES = 1 << 28
 MAX_RUNS = 200
 """Of a report."""
-MAX_DEPTH = 50
-"""Of nested values in a JSON file."""
 _NO_DIFFERENCE = ("seed", "device", "threads", "torch_threads", "compile", "max_minutes", "max_cpu_minutes")
 """Settings in which runs of one group may differ."""
 
@@ -83,12 +80,8 @@ def read_run(path: Path) -> RunSource:
     document = read_json(path / RUN_FILE, f"{path} is no training run: it has no {RUN_FILE}")
     if not isinstance(document.get("config"), dict):
         raise RunFolderError(f"{path / RUN_FILE}: holds no configuration")
-    metrics = path / METRICS_FILE
-    if not metrics.is_file():
+    if not (path / METRICS_FILE).is_file():
         return RunSource(path, document, [])
-    size = metrics.stat().st_size
-    if size > MAX_METRICS_BYTES:
-        raise RunFolderError(f"{metrics}: expected at most {MAX_METRICS_BYTES:,} bytes, got {size:,}")
     return RunSource(path, document, read_metrics(path))
 
 
@@ -126,24 +119,13 @@ def read_groups(paths: Sequence[Path]) -> list[Group]:
 def read_json(path: Path, missing: str) -> dict[str, Any]:
     """An object in a JSON file of at most `MAX_JSON_BYTES`. Raises RunFolderError, with `missing` for no file."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_JSON_BYTES + 1)
+        document = parse_json(read_regular_file(path, MAX_JSON_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         raise RunFolderError(missing) from None
-    if len(data) > MAX_JSON_BYTES:
-        raise RunFolderError(f"{path}: expected at most {MAX_JSON_BYTES:,} bytes")
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RunFolderError(f"{path}: expected JSON: {error}") from None
     if not isinstance(document, dict):
         raise RunFolderError(f"{path}: expected an object, got {type(document).__name__}")
-    level: list[Any] = [document]
-    for _ in range(MAX_DEPTH):
-        parts = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
-        level = [*itertools.chain(*parts)]
-    if level:
-        raise RunFolderError(f"{path}: expected at most {MAX_DEPTH} nested values")
     return document
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from echelon_env.champions import champion_of, policy_path
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import CHAMPION, Opponent
-from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.checkpoint import MAX_WEIGHTS_BYTES, WEIGHTS_FILE, read_file
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import Checkpoint, load_checkpoint
@@ -104,7 +104,7 @@ def _earlier_ancestry(folder: Path) -> list[Mapping[str, Any]]:
 
 
 def _weights_sha256(folder: Path) -> str:
-    return hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
+    return hashlib.sha256(read_file(folder / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)).hexdigest()
 
 
 def _check_network(network: NetworkConfig, config: TrainConfig) -> None:

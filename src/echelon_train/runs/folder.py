@@ -35,6 +35,7 @@ from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
@@ -47,6 +48,9 @@ LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 BAD_METRICS_FILE = "metrics-bad.jsonl"
 DIFF_FILE = "diff.patch"
+MAX_BYTES = 1 << 22
+"""Of ``run.json``."""
+MAX_METRICS_BYTES = 1 << 28
 MOST_DIFF = 2**20
 """Largest patch that is kept, in bytes; a larger one holds data rather than changes of the code."""
 
@@ -195,14 +199,21 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def _parse_metrics(path: Path) -> tuple[list[dict[str, Any]], list[tuple[str, bytes]]]:
-    """The good lines of a run's metrics, and the bad ones, each with what is wrong. Raises OSError."""
-    lines = (path / METRICS_FILE).read_bytes().split(b"\n")[:-1]  # the part after the last newline is incomplete
+    """The good lines of a run's metrics, and the bad ones, each with what is wrong.
+
+    Raises OSError, and RunFolderError for a file that is not regular or too large.
+    """
+    try:
+        data = read_regular_file(path / METRICS_FILE, MAX_METRICS_BYTES)
+    except ValueError as error:
+        raise RunFolderError(f"{path / METRICS_FILE}: {error}") from None
+    lines = data.split(b"\n")[:-1]  # the part after the last newline is incomplete
     metrics, bad = [], []
     for number, line in enumerate(lines, 1):
         place = f"{path / METRICS_FILE}:{number}"
         try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            found = parse_json(line)
+        except ValueError as error:
             bad.append((f"{place}: expected a line of JSON: {error}", line))
             continue
         if isinstance(found, dict) and type(found.get("time/total_timesteps")) is int:
@@ -258,10 +269,10 @@ def differences_from(
 def _read_document(path: Path) -> dict[str, Any]:
     file = path / RUN_FILE
     try:
-        document = json.loads(file.read_text())
+        document = parse_json(read_regular_file(file, MAX_BYTES))
     except FileNotFoundError:
         raise RunFolderError(f"{path} is no training run: it has no {RUN_FILE}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RunFolderError(f"{file}: expected JSON: {error}") from None
     if not isinstance(document, dict):
         raise RunFolderError(f"{file}: expected an object, got {type(document).__name__}")

@@ -156,7 +156,7 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
     def __init__(self, run: Path, config: TrainConfig, project: str) -> None:
         self._wandb = wandb = _import_wandb()
         known = run / WANDB_FILE
-        identity = known.read_text() if known.exists() else None
+        identity = known.read_text() if known.is_file() else None
         try:
             self._run = wandb.init(
                 project=project,

@@ -8,7 +8,6 @@ rates in evaluations of all finished runs. A run that diverges does not end the 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.console import Console
 from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, interquartile_mean, stratified_bootstrap
 from echelon_env.storage.atomic import write_json
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
@@ -182,14 +182,11 @@ def _read(out: Path) -> tuple[TrainConfig, list[int], dict[int, float], dict[int
     """Configuration, seeds, win rates and failures of an experiment. Raises RunFolderError."""
     path = out / SEEDS_FILE
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        document = parse_json(read_regular_file(path, MAX_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         raise RunFolderError(f"{out} is no experiment of several seeds: it has no {SEEDS_FILE}") from None
-    try:
-        document: Any = json.loads(data) if len(data) <= MAX_BYTES else None
-    except (ValueError, RecursionError):
-        document = None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: expected JSON: {error}") from None
     if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
         raise RunFolderError(f"{path}: expected an experiment of several seeds, version {VERSION}")
     seeds, win_rates = document.get("seeds"), document.get("win_rates")

@@ -6,7 +6,6 @@ A folder has ``pool.json`` (format, version, members with the learner's last res
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes, write_json
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.self_play.past_policies import NAME, PastPolicy
 from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors, part_of, weights_of
 
@@ -61,14 +61,10 @@ def write_pool(folder: Path, members: Mapping[str, PastPolicy], recent: Sequence
 def read_pool(folder: Path) -> Pool:
     """The list of the members in a folder. Raises CheckpointError, with the reason, and OSError."""
     path = folder / POOL_FILE
-    with path.open("rb") as file:
-        data = file.read(MAX_POOL_BYTES + 1)
-    if len(data) > MAX_POOL_BYTES:
-        raise CheckpointError(f"{path}: expected at most {MAX_POOL_BYTES:,} bytes")
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        raise CheckpointError(f"{path}: not valid JSON") from None
+        document = parse_json(read_regular_file(path, MAX_POOL_BYTES))
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
         raise CheckpointError(f"{path}: expected the members of a self-play, version {VERSION}")
     members, recent = document.get("members"), document.get("recent")
@@ -86,11 +82,12 @@ def read_pool(folder: Path) -> Pool:
 def read_member(folder: Path, name: str, member: PastPolicy) -> None:
     """Read a member's file into a policy of the same shape. Raises CheckpointError, with the reason, and OSError."""
     path = folder / f"{name}.safetensors"
-    with path.open("rb") as file:
-        data = file.read(MAX_WEIGHTS_BYTES + 1)
-    if len(data) > MAX_WEIGHTS_BYTES:
-        raise CheckpointError(f"{path}: expected at most {MAX_WEIGHTS_BYTES:,} bytes")
-    tensors = parse_tensors(data, path)
+    try:
+        tensors = parse_tensors(read_regular_file(path, MAX_WEIGHTS_BYTES), path)
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from None
     weights, normaliser = part_of(tensors, _WEIGHTS), part_of(tensors, _NORMALISER)
     check_shapes(member.policy, weights, path)
     try:

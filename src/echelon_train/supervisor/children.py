@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from echelon_env.storage.reading import open_regular_file
 from echelon_train.supervisor.tasks import Task
 
 CHILD = "echelon_train.supervisor.child"
@@ -87,10 +88,10 @@ class LocalLauncher:
 def last_line(log: Path) -> str:
     """The last line of a log that is not empty, without the name of the command; empty if there is none."""
     try:
-        with log.open("rb") as file:
+        with open_regular_file(log) as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
             lines = file.read().decode(errors="replace").split("\n")
-    except OSError:
+    except (OSError, ValueError):
         return ""
     line = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return line.removeprefix("echelon: ")

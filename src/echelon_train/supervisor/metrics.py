@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from echelon_env.storage.reading import open_regular_file, parse_json
 from echelon_train.runs.folder import METRICS_FILE
 
 _TAIL = 1 << 16  # bytes of the file that are read: several lines
@@ -24,11 +24,11 @@ class Progress:
 def read_progress(run: Path) -> Progress:
     """The progress of the run in a folder, which may not have begun."""
     try:
-        with (run / METRICS_FILE).open("rb") as file:
+        with open_regular_file(run / METRICS_FILE) as file:
             file.seek(max(0, file.seek(0, 2) - _TAIL))
             lines = file.read().split(b"\n")[:-1]  # the last line may be incomplete
-        line = json.loads(lines[-1])
-    except (OSError, IndexError, ValueError, RecursionError):
+        line = parse_json(lines[-1])
+    except (OSError, IndexError, ValueError):
         return Progress()
     if not isinstance(line, dict):
         return Progress()

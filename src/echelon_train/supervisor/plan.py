@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 from echelon_env.cli.arguments import parse_settings
 from echelon_env.config.schema import ConfigError, build, check_fields, quantity, to_plain
 from echelon_env.storage.atomic import write_json
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.files import load_run_config
 from echelon_train.config.league import Role
 from echelon_train.config.train import TrainConfig
@@ -100,15 +100,10 @@ def read_plan(league: Path) -> LeaguePlan | None:
     """The plan of a league's last run; None before the first. Raises RunFolderError for a damaged one."""
     path = runs_folder(league) / PLAN_FILE
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        plan: LeaguePlan = build(LeaguePlan, parse_json(read_regular_file(path, MAX_BYTES)), "")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        if len(data) > MAX_BYTES:
-            raise ValueError(f"expected at most {MAX_BYTES:,} bytes")
-        plan: LeaguePlan = build(LeaguePlan, json.loads(data), "")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RunFolderError(f"{path}: {error}") from None
     return plan
 

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from echelon_env.config.toml_file import MAX_BYTES
 from echelon_env.networks.checkpoint import BEST_FILE, LAST_FILE, named_checkpoint
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.reading import read_regular_file
 from echelon_train.checkpoints.checkpoint import checkpoint_name, checkpoints_to_resume
 from echelon_train.runs.folder import LOCK_FILE
 from echelon_train.supervisor.children import LocalChild, last_line
@@ -191,7 +193,7 @@ class RayLauncher:
     def launch(self, task: Task) -> RayChild:
         """See `Launcher.launch`."""
         path = Path(task.plan.config)
-        config = path.read_bytes() if path.suffix == ".toml" else None
+        config = read_regular_file(path, MAX_BYTES) if path.suffix == ".toml" else None
         command = task.command(self._league, Path(RUN))
         if config is not None:
             command = [CONFIG if each == task.plan.config else each for each in command]

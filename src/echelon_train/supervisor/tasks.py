@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from abc import ABC, abstractmethod
@@ -11,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_env.networks.checkpoint import LAST_FILE, MAX_NAME_BYTES
+from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
-from echelon_train.runs.folder import RUN_FILE, is_locked
+from echelon_train.runs.folder import MAX_BYTES, RUN_FILE, is_locked
 from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
 
 ATTEMPTS: Final = 5
@@ -189,8 +189,8 @@ class Task(ABC):
     def _progress(self) -> str:
         """What changes with every checkpoint."""
         try:
-            return (self.folder / LAST_FILE).read_text(errors="replace")
-        except OSError:
+            return read_regular_file(self.folder / LAST_FILE, MAX_NAME_BYTES).decode(errors="replace")
+        except (OSError, ValueError):
             return ""
 
 
@@ -269,7 +269,7 @@ class ProbeTask(Task):
     def result(self) -> str:
         """See `Task.result`."""
         try:
-            score = json.loads((self.folder / EXPLOITABILITY_FILE).read_bytes())["score"]["estimate"]
+            score = parse_json(read_regular_file(self.folder / EXPLOITABILITY_FILE, MAX_BYTES))["score"]["estimate"]
             return f": a best response scores {100 * score:.1f} % against {self.member}"
         except (OSError, ValueError, KeyError, TypeError):
             return ""

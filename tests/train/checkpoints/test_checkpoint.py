@@ -141,7 +141,7 @@ def test_a_flipped_byte_is_detected(saved):
 
 def test_oversized_weights_are_not_read(saved, monkeypatch):
     monkeypatch.setattr(echelon_env.networks.checkpoint, "MAX_WEIGHTS_BYTES", 1000)
-    with pytest.raises(CheckpointError, match="larger than the limit of 1000 bytes"):
+    with pytest.raises(CheckpointError, match="larger than 1,000 bytes"):
         load_checkpoint(saved)
 
 

@@ -49,7 +49,7 @@ from echelon_env.evaluate.submission.document import (
 from echelon_env.evaluate.suite import SUITES, Suite, load_suite
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
-from echelon_env.storage.reading import read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file
 
 FORMAT, VERSION = "echelon-submission", 2
 
@@ -153,25 +153,10 @@ def _proofs_document(submission: Submission) -> dict[str, dict[str, list[str | N
 
 def _parse(data: bytes) -> Any:
     """The JSON of a file. Raises SubmissionError."""
-    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise SubmissionError(f"expected at most {MAX_VALUES:,} values")
-
-    def refuse(constant: str) -> None:
-        raise SubmissionError(f"expected finite numbers, got {constant}")
-
     try:
-        return json.loads(data.decode(), parse_constant=refuse, object_pairs_hook=_different_keys)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, SubmissionError):
-            raise
+        return parse_json(data, max_values=MAX_VALUES)
+    except ValueError as error:
         raise SubmissionError(f"expected JSON: {error!s:.200}") from None
-
-
-def _different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise SubmissionError("expected different keys in each object, got the same twice")
-    return document
 
 
 def _from_document(document: Any, suite: Suite | None) -> Submission:

@@ -28,6 +28,7 @@ from echelon_env.networks.checkpoint import (
     MAX_WEIGHTS_BYTES,
     WEIGHTS_FILE,
     find_checkpoint,
+    read_document,
     read_file,
 )
 from echelon_env.networks.weights import CheckpointError
@@ -167,7 +168,7 @@ def read_candidate(path: Path) -> Candidate:
     folder = find_checkpoint(path)
     checkpoint = load_checkpoint(folder)  # all of it, as training against the member does
     weights = read_file(folder / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)
-    document = json.loads(read_file(folder / JSON_FILE, MAX_JSON_BYTES))
+    document = read_document(folder)
     weights_sha256 = hashlib.sha256(weights).hexdigest()
     if weights_sha256 != document["weights_sha256"]:
         raise CheckpointError(f"{folder}: was replaced while it was read")

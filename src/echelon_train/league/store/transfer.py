@@ -18,6 +18,7 @@ from pathlib import Path
 
 from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_env.storage.atomic import new_folder
+from echelon_env.storage.reading import open_regular_file
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.database import DATABASE_FILE, copy_database, reading
 from echelon_train.league.store.fsck import fsck
@@ -55,10 +56,10 @@ def import_league(file: Path, path: Path) -> League:
     """
     with new_folder(path) as temporary:
         try:
-            with zipfile.ZipFile(file) as archive:
+            with open_regular_file(file) as opened, zipfile.ZipFile(opened) as archive:
                 for info in _checked_entries(archive, file):
                     _extract(archive, info, temporary)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
             raise LeagueError(f"{file}: damaged, or no export of a league ({error})") from error
         except OSError as error:
             if error.errno == errno.EINVAL:  # an entry's offset is negative

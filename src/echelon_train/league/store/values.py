@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from typing import Any, TypeVar
 
+from echelon_env.storage.reading import parse_json
 from echelon_train.league.errors import DamagedLeagueError
 
 MAX_TEXT = 4096
@@ -34,8 +34,8 @@ def check_text(value: Any, what: str) -> str:
 def parse(text: Any, kind: type[T], what: str) -> T:
     """The list or object of a JSON text. Raises DamagedLeagueError for anything else."""
     try:
-        value = json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
+        value = parse_json(text)
+    except (ValueError, AttributeError) as error:
         raise DamagedLeagueError(f"{what}: expected JSON, got {reprlib.repr(text)} ({error})") from error
     if not isinstance(value, kind):
         raise DamagedLeagueError(f"{what}: expected a JSON {kind.__name__}, got {reprlib.repr(value)}")

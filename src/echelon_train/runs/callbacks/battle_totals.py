@@ -28,6 +28,7 @@ from echelon_env.evaluate.statistics_file import (
 )
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.arrays import Arrays, named, part_of
+from echelon_env.storage.reading import parse_json
 from echelon_train.runs.battle_metrics import RecentBattles
 from echelon_train.tensor_files import part_of as tensors_of
 from echelon_train.vec_env import BattleVecEnv
@@ -202,8 +203,8 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
 def _read_document(data: NDArray[Any] | None) -> Mapping[str, Any]:
     """The JSON document of a state. Raises `ConfigError`."""
     try:
-        document = json.loads(data.tobytes()) if data is not None and data.dtype == np.uint8 else None
-    except (ValueError, RecursionError) as error:
+        document = parse_json(data.tobytes()) if data is not None and data.dtype == np.uint8 else None
+    except ValueError as error:
         raise ConfigError(f"battle totals: expected JSON: {error}") from None
     if not isinstance(document, Mapping) or document.keys() != {"file", "recent", "names", "rollouts"}:
         raise ConfigError("battle totals: expected an object with the keys file, recent, names and rollouts")

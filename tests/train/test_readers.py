@@ -1,0 +1,64 @@
+"""Files of strangers that the trainer reads: regular ones only, and no JSON with a key twice."""
+
+import pytest
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.config.files import load_run_config
+from echelon_train.errors import TrainError
+from echelon_train.league.errors import DamagedLeagueError
+from echelon_train.league.store.transfer import import_league
+from echelon_train.league.store.values import parse
+from echelon_train.ppo.algorithm import EchelonRecurrentPPO
+from echelon_train.report.sources import read_groups
+from echelon_train.runs.folder import read_metrics, read_run_config
+from echelon_train.runs.seeds import resume_seeds
+from echelon_train.self_play.files import read_member, read_pool
+from echelon_train.supervisor.children import last_line
+from echelon_train.supervisor.metrics import Progress, read_progress
+from echelon_train.supervisor.plan import read_plan
+from storage.test_reading import DEVICE, TWICE
+
+JSON_READERS = {
+    "metrics": ("metrics.jsonl", lambda path: read_metrics(path.parent)),
+    "run": ("run.json", lambda path: read_run_config(path.parent)),
+    "run in a report": ("run.json", lambda path: read_groups([path.parent])),
+    "seeds": ("seeds.json", lambda path: resume_seeds(path.parent)),
+    "past policies": ("pool.json", lambda path: read_pool(path.parent)),
+    "plan": ("runs/plan.json", lambda path: read_plan(path.parent.parent)),
+}
+OTHERS = {
+    "run config": ("config.toml", load_run_config),
+    "past policy": ("1.safetensors", lambda path: read_member(path.parent, "1", None)),
+    "model": ("model.safetensors", EchelonRecurrentPPO.load),
+    "export": ("league.zip", lambda path: import_league(path, path.with_name("league"))),
+}
+
+
+@pytest.mark.parametrize(("name", "read"), (JSON_READERS | OTHERS).values(), ids=JSON_READERS | OTHERS)
+def test_only_regular_files_are_read(tmp_path, name, read):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).symlink_to(DEVICE)
+    with pytest.raises((ConfigError, TrainError), match=rf"{name}.*: .*not a regular file"):
+        read(tmp_path / name)
+
+
+def test_what_shows_the_progress_of_a_learner_reads_only_regular_files(tmp_path):
+    for name in ("metrics.jsonl", "run.log"):
+        (tmp_path / name).symlink_to("/dev/zero")
+    assert read_progress(tmp_path) == Progress()
+    assert last_line(tmp_path / "run.log") == ""
+
+
+@pytest.mark.parametrize(("name", "read"), JSON_READERS.values(), ids=JSON_READERS)
+def test_a_key_that_is_there_twice_is_refused(tmp_path, name, read):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(TWICE + b"\n")
+    with pytest.raises((ConfigError, TrainError), match=rf"{name}.*: .*expected different keys .* got 'format' twice"):
+        read(tmp_path / name)
+
+
+def test_a_row_of_a_league_with_a_key_twice_is_refused():
+    with pytest.raises(DamagedLeagueError, match="expected different keys"):
+        parse(TWICE.decode(), dict, "origin")
+    with pytest.raises(DamagedLeagueError, match="expected JSON, got None"):
+        parse(None, dict, "origin")
