@@ -1,8 +1,13 @@
 """Errors whose messages tell users what to change."""
 
+from echelon_env.storage.text import one_line
+
 
 class TrainError(Exception):
-    """Base class of the trainer's errors."""
+    """Base class of the trainer's errors. The message is that of `one_line`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class DeviceError(TrainError):

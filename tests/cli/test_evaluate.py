@@ -117,6 +117,7 @@ def test_a_folder_that_is_not_writable_is_found_before_the_battles(tmp_path, mon
         (["evaluate", "random", "--set", "abilities.intel=no"], "--set: config key 'abilities.intel': expected bool"),
         (["evaluate", "random", "--set", "abilities=false"], "--set: config key 'abilities': expected a mapping"),
         (["evaluate", "random", "--set", "intel"], "--set: expected KEY=VALUE, got 'intel'"),
+        (["evaluate", "random", "--scenario", "duel", "battle", "--set", "max_steps=0"], "duel: --set: "),
         (["evaluate", "random", "--set", "dt=0.1", "--set", "dt.x=1"], "--set: dt.x: 'dt' is a value, not a table"),
         (["ladder", "--battles", "1000"], "has 200 in"),
         (["evaluate", "random", "--eval-seeds", "x", "--suite", "echelon-eval-v1"], "not allowed with --suite"),

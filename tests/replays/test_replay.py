@@ -2,6 +2,7 @@ import dataclasses
 import gzip
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,6 +201,17 @@ def test_the_command_checks_and_converts(tmp_path, capsys):
     assert main(["replay", str(tmp_path / "none.replay"), file]) == 2
     shown = capsys.readouterr()
     assert "none.replay" in shown.err and "12 of 12 decisions equal" in shown.out
+
+
+def test_an_error_of_one_replay_among_several_names_it(tmp_path, capsys, monkeypatch):
+    one, other = str(tmp_path / "one.replay"), str(tmp_path / "other.replay")
+    write_replay(one, recorded())
+    Path(other).write_bytes(damaged(map_hash="0" * 64))
+    assert main(["replay", other, one]) == 2
+    assert capsys.readouterr().err.startswith(f"echelon: {other}: the map of seed 3 has the content hash")
+    monkeypatch.setattr("echelon_env.replays.export.MAX_EXPORT_BYTES", 1)
+    assert main(["replay", one, "--npz", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"echelon: {one}: --npz: observations of")
 
 
 @pytest.mark.parametrize(("repeat", "milliseconds"), [(5, 12 * 125), (10, 12 * 250)])

@@ -1,5 +1,6 @@
 import os
 
+import numpy as np
 import pytest
 
 from echelon_env.config.scenario import make_config
@@ -60,6 +61,7 @@ def test_objects_are_converted_as_by_the_standard_library():
     deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert str(parse_json(deep)) == deep
     assert parse_json(b'{"a": [{"b": 1}]}', object_hook=list) == ["a"]
+    assert parse_json("[-Infinity]", allow_nan=True) == [-np.inf]
 
 
 READERS = {

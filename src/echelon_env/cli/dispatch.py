@@ -23,10 +23,12 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, version
 from typing import Any
 
+from echelon_env.cli.output import printable_output
 from echelon_env.config import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate.players import BASELINES
+from echelon_env.storage.text import one_line
 
 TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "rich", "tensorboard", "matplotlib")
 """Modules that the extra ``[train]`` installs."""
@@ -40,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Exit with the message."""
-        self.exit(ERROR, f"{self.prog}: {message} (see '{self.prog} --help')\n")
+        self.exit(ERROR, f"{self.prog}: {one_line(message)} (see '{self.prog} --help')\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in commands:  # imports the module of this command only
         return _run(commands[name], arguments[1:])
     if name and not name.startswith("-"):
-        return _fail(f"unknown command {name!r}{nearest_name(name, commands)}")
+        return fail(f"unknown command {name!r}{nearest_name(name, commands)}")
     parser = _overview(commands)
     parser.parse_args(arguments)  # --help and --version exit here
     parser.error("expected a command first")
@@ -86,23 +88,24 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
         args, unknown = parser.parse_known_args(arguments)
         if unknown:
             return _refuse(unknown[0], getattr(args, "parser", parser), getattr(module, "RENAMED_OPTIONS", {}))
-        code: int = module.run(args)
-        sys.stdout.flush()
+        with printable_output():
+            code: int = module.run(args)
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout again at exit
         return ERROR
     except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+        return fail("interrupted", INTERRUPTED)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in TRAIN_PACKAGES:
             raise
-        return _fail(f"'{point.name}' needs {error.name}: pip install \"echelon-env[train]\"")
+        return fail(f"'{point.name}' needs {error.name}: pip install \"echelon-env[train]\"")
     except MemoryError as error:
-        return _fail(f"not enough memory: {error}")
+        return fail(f"not enough memory: {error}")
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (BackendError, ConfigError, *getattr(module, "EXPECTED_ERRORS", ())) as error:
-        return _fail(str(error))
+        return fail(str(error))
     return code
 
 
@@ -129,9 +132,10 @@ def _refuse(argument: str, command: argparse.ArgumentParser, renamed: Mapping[st
         hint = f"; did you mean --set {name.removeprefix('--')}=VALUE?"
     if name in renamed:
         hint = f": it is now {renamed[name]}"
-    return _fail(f"'{command.prog.partition(' ')[2]}' takes no {name!r}{hint} (see '{command.prog} --help')")
+    return fail(f"'{command.prog.partition(' ')[2]}' takes no {name!r}{hint} (see '{command.prog} --help')")
 
 
-def _fail(message: str, code: int = ERROR) -> int:
-    print(f"echelon: {message}", file=sys.stderr)
+def fail(message: str, code: int = ERROR) -> int:
+    """Print why a command failed, in one line, and return the exit code."""
+    print(f"echelon: {one_line(message)}", file=sys.stderr)
     return code

@@ -13,6 +13,7 @@ from typing import Any
 from echelon_env.cli import submit, tournament
 from echelon_env.cli.arguments import change_battle, parse_settings
 from echelon_env.cli.films import add_replays, check_folder, read_replays, write_films, write_replays
+from echelon_env.cli.output import command
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config, scenarios
@@ -180,9 +181,8 @@ def _check(args: argparse.Namespace) -> None:
     """Raise `ConfigError` for options that exclude each other."""
     for name in args.players:
         if args.players.count(name) > 1:
-            raise ConfigError(
-                f"{name} is named twice; to play it against itself: echelon evaluate {name} --opponent {name}"
-            )
+            again = command("evaluate", name, "--opponent", name)
+            raise ConfigError(f"{name} is named twice; to play it against itself: {again}")
     for name in args.opponent or []:
         if args.opponent.count(name) > 1:
             raise ConfigError(f"--opponent: {name} is named twice")
@@ -250,8 +250,14 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
     else:
         seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
     settings = parse_settings(args.set)
-    changed = {name: change_battle(config, settings) for name, config in configs.items()}
-    return [Field(_with_changes(name, config, settings), config, seeds) for name, config in changed.items()]
+    fields = []
+    for name, config in configs.items():
+        try:
+            changed = change_battle(config, settings)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}", *error.keys) from None
+        fields.append(Field(_with_changes(name, changed, settings), changed, seeds))
+    return fields
 
 
 def _label(config: BattleConfig) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from echelon_env.cli.arguments import positive
-from echelon_env.cli.tournament import Field, Pairing, show_status
+from echelon_env.cli.output import show_status
+from echelon_env.cli.tournament import Field, Pairing
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.kernels import browser_module
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from echelon_env.cli.arguments import positive
-from echelon_env.cli.tournament import check_different, check_new_file, show_status
+from echelon_env.cli.output import show_status
+from echelon_env.cli.tournament import check_different, check_new_file
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.submission import Draw, Submission, SubmissionError, read_submission, verify_submission
-from echelon_env.evaluate.submission.document import printable
 from echelon_env.evaluate.suite import SUITES, load_suite
 from echelon_env.storage.atomic import write_bytes
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     check_different(args.scenario or [])
     for file in args.files:
         if args.files.count(file) > 1:
-            raise ConfigError(f"{printable(file)} is named twice")
+            raise ConfigError(f"{file} is named twice")
     draw = _read_draw(args)
     suite = load_suite(args.suite) if args.suite else None
     check_scenarios(args.scenario or [], map(load_suite, SUITES) if suite is None else [suite])
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             invalid[file] = error.strerror or str(error)
             continue
         except SubmissionError as error:
-            invalid[file] = str(error).removeprefix(f"{printable(file)}: ")
+            invalid[file] = str(error).removeprefix(f"{file}: ")
             continue
         if args.verify:
             failures[file] = _verify(file, submission, draw, args.threads)
@@ -123,7 +123,7 @@ def _read_draw(args: argparse.Namespace) -> Draw | None:
 
 def _verify(file: str, submission: Submission, draw: Draw | None, num_threads: int) -> tuple[str, ...]:
     """Sentences about failures."""
-    show_status(f"verifying {printable(file)}")
+    show_status(f"verifying {file}")
     try:
         return verify_submission(submission, draw, num_threads=num_threads)
     except SubmissionError as error:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from echelon_env.cli.dispatch import ERROR
+from echelon_env.cli.dispatch import fail
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.evaluate.stamps import stamp
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             try:
                 write(target, replay)
             except ReplayError as error:
-                code = _report(error)
+                code = _report(ReplayError(f"{file}: --{suffix}: {error}"))
                 continue
             print(f"  wrote {target}")
     if args.minari is not None:
@@ -93,23 +93,25 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _report(error: Exception) -> int:
+def _report(error: ReplayError | OSError) -> int:
     """Print an error, after which the next file is checked; returns the exit code."""
     if isinstance(error, OSError) and error.filename:
-        error = ConfigError(f"{error.filename}: {error.strerror}")
-    print(f"echelon: {error}", file=sys.stderr)
-    return ERROR
+        return fail(f"{error.filename}: {error.strerror}")
+    return fail(str(error))
 
 
 def describe(file: Path, replay: Replay) -> tuple[str, bool]:
     """A summary of a replay: its players, how it ends, and whether it is the recorded battle.
 
-    Raises ReplayError as `Replay.play`.
+    Raises ReplayError as `Replay.play`, with the file's name.
     """
     difference: int | None = None
-    for decision, engine in enumerate(replay.play()):
-        if difference is None and not replay.matches(engine, decision):
-            difference = decision
+    try:
+        for decision, engine in enumerate(replay.play()):
+            if difference is None and not replay.matches(engine, decision):
+                difference = decision
+    except ReplayError as error:
+        raise ReplayError(f"{file}: {error}") from None
     config, battle = replay.config, engine.state.battles[0]
     ending = "is not over"
     if battle["over"]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli.arguments import parse_settings
-from echelon_env.cli.tournament import check_new_file, show_status
+from echelon_env.cli.output import show_status
+from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import Player

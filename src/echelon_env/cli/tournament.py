@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from echelon_env.cli.arguments import non_negative, positive
+from echelon_env.cli.output import show_status
 from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import AUTO, POLICY
@@ -237,12 +238,6 @@ def play_and_report(
     if not drawn:
         print('echelon: no pictures without matplotlib: pip install "echelon-env[train]"', file=sys.stderr)
     return matches
-
-
-def show_status(line: str) -> None:
-    """Show a line on stderr, if that is a terminal, in the place of the last one."""
-    if sys.stderr.isatty():
-        print(f"\r{line[:79]:<79}\r", end="", file=sys.stderr, flush=True)
 
 
 class _Progress:

@@ -26,7 +26,7 @@ from echelon_env.evaluate.statistics import (
     stratified_bootstrap,
 )
 from echelon_env.evaluate.submission import Draw, Submission, SubmissionError, drawn_battles
-from echelon_env.evaluate.submission.document import BattleKey, battle_key, printable, proved_battles
+from echelon_env.evaluate.submission.document import BattleKey, battle_key, proved_battles
 from echelon_env.evaluate.suite import Suite
 
 __all__ = ["format_leaderboard", "leaderboard_markdown", "make_leaderboard"]
@@ -195,7 +195,7 @@ def _copies(submissions: Submissions) -> dict[str, str]:
     for file, submission in submissions.items():
         details = _details(submission)
         found = (_common(submission, submissions[other], details, kept[other]) for other in kept)
-        copy = next((f"{what} {printable(other)}" for other, what in zip(kept, found, strict=True) if what), None)
+        copy = next((f"{what} {other}" for other, what in zip(kept, found, strict=True) if what), None)
         if copy is None:
             kept[file] = details
         else:

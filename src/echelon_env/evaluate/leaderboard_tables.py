@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any
 from unicodedata import combining, east_asian_width
 
-from echelon_env.evaluate.submission.document import printable
 from echelon_env.evaluate.tables import WIDTH, format_share, percent, plural, shorten
+from echelon_env.storage.text import printable
 
 _HASH = 12  # number of shown digits of a hash
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&])")  # in a line of Markdown, not at its start

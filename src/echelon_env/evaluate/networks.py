@@ -16,7 +16,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.workers import SharedKernel
 from echelon_env.evaluate.players import ACTION_MODES, BASELINES, ActionMode, BattleNoise, Player, check_action_mode
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.networks.checkpoint import find_checkpoint, read_checkpoint
+from echelon_env.networks.checkpoint import errors_in, find_checkpoint, read_checkpoint
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.forward import act_by_network, prepare_network
 from echelon_env.networks.possible import MASKS
@@ -186,7 +186,7 @@ def checkpoint_player(path: str | Path, *, name: str | None = None, action_mode:
         raise CheckpointError(f"{name}: is the name of another player; for the folder write './{name}'")
     folder = find_checkpoint(Path(path))
     stored = read_checkpoint(folder)
-    try:
+    with errors_in(folder):
         return network_player(
             name,
             stored.network,
@@ -201,5 +201,3 @@ def checkpoint_player(path: str | Path, *, name: str | None = None, action_mode:
                 **_switches(stored.network),
             },
         )
-    except CheckpointError as error:
-        raise CheckpointError(f"{folder}: {error}") from None

@@ -36,6 +36,7 @@ from echelon_env.evaluate.battle_totals import (
 )
 from echelon_env.storage.atomic import write_bytes
 from echelon_env.storage.reading import parse_json, read_regular_file
+from echelon_env.storage.text import printable
 
 __all__ = [
     "STATISTICS_FILE",
@@ -282,7 +283,7 @@ def _text(name: str, value: Any) -> str:
 
 def _printable(name: str) -> str:
     """A name as `_text` accepts it, with question marks for other characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name[:MAX_NAME]) or "?"
+    return printable(name[:MAX_NAME]) or "?"
 
 
 def _count(name: str, value: Any) -> int:

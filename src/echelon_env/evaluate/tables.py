@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from echelon_env.storage.text import printable
+
 WIDTH = 80
 """Maximum width of a line in characters."""
 
@@ -38,11 +40,12 @@ _CLASS_COLUMNS = {
 
 
 def shorten(name: str, width: int) -> str:
-    """A name of at most `width` characters. A longer name is cut in the middle, as its ends are most specific.
+    """A printable name of at most `width` characters. A longer one is cut in the middle, as its ends are most specific.
 
     >>> shorten("runs/skirmish/checkpoints/0000300000", 17)
     'runs/ski…00300000'
     """
+    name = printable(name)
     if len(name) <= width:
         return name
     tail = (width - 1) // 2

@@ -13,9 +13,10 @@ that file is large; the second one is for a run whose newest checkpoint is damag
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -144,7 +145,7 @@ def read_checkpoint(path: Path) -> StoredPolicy:
         raise CheckpointError(f"{folder / WEIGHTS_FILE}: not a valid safetensors file ({error})") from error
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
-            raise CheckpointError(f"weights: {name!r} holds values that are not finite")
+            raise CheckpointError(f"{folder / WEIGHTS_FILE}: {name!r} holds values that are not finite")
     try:
         battle = BattleConfig.from_dict(document["battle"])
         network: NetworkConfig = build(NetworkConfig, document["network"], "network.")
@@ -180,6 +181,15 @@ def read_document(folder: Path) -> dict[str, Any]:
                 f"{path}: {key.replace('_', ' ')} {document[key][:12]} differs from this release's {ours[:12]}"
             )
     return document
+
+
+@contextlib.contextmanager
+def errors_in(path: Path) -> Iterator[None]:
+    """Put the name of a file or folder before the errors of the block about what it holds."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
 
 
 def read_checked(path: Path, checksum: Mapping[str, Any], limit: int) -> bytes:

@@ -32,9 +32,10 @@ from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.replays.files import battle_header
 from echelon_env.replays.page import fill_page
-from echelon_env.replays.recorder import Recorder, printable
+from echelon_env.replays.recorder import Recorder
 from echelon_env.replays.world import Call, World
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.text import printable
 
 NO_MECH = "none"
 """In place of a mech: the person watches."""

@@ -6,8 +6,9 @@ import contextlib
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate import Player, play
-from echelon_env.replays.recorder import Recorder, printable
+from echelon_env.replays.recorder import Recorder
 from echelon_env.replays.replay import Replay
+from echelon_env.storage.text import printable
 
 
 def record_battle(first: Player, second: Player, config: BattleConfig, *, seed: int, side: int = 0) -> Replay:

@@ -215,8 +215,3 @@ def check_players(players: Sequence[str]) -> tuple[str, str]:
             raise ConfigError(f"players: expected printable names, got {name[:40]!r}")
     blue, red = players
     return blue, red
-
-
-def printable(name: str) -> str:
-    """A name in which a question mark stands for every character that cannot be printed."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

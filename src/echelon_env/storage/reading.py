@@ -47,12 +47,14 @@ def parse_json(
     text: bytes | str,
     *,
     max_values: int = MAX_VALUES,
+    allow_nan: bool = False,
     object_hook: Callable[[dict[str, Any]], Any] = lambda plain: plain,
 ) -> Any:
     """The value of a JSON text in UTF-8; `object_hook` converts each object, as in the standard library.
 
-    Raises ValueError, with the reason, for anything else: also for NaN and infinity, an object with the same key twice,
-    of which readers would take different values, more than `max_values`, and `MAX_DEPTH` nested values.
+    Raises ValueError, with the reason, for anything else: also for NaN and infinity, unless `allow_nan`, for an object
+    with the same key twice, of which readers would take different values, for more than `max_values`, and for more than
+    `MAX_DEPTH` nested values.
     """
     text = text if isinstance(text, str) else text.decode()
     if sum(map(text.count, ",[{")) > max_values:
@@ -67,7 +69,7 @@ def parse_json(
         return object_hook(plain)
 
     try:
-        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=convert)
+        value = json.loads(text, parse_constant=float if allow_nan else _refuse, object_pairs_hook=convert)
     except RecursionError:
         raise ValueError(f"expected at most {MAX_DEPTH} nested values") from None
     level, depth = [value], 0
@@ -79,7 +81,7 @@ def parse_json(
     return value
 
 
-def _refuse(constant: str) -> None:
+def _refuse(constant: str) -> float:
     raise ValueError(f"expected finite numbers, got {constant}")
 
 

@@ -29,6 +29,7 @@ from echelon_env.networks.checkpoint import (
     VERSION,
     WEIGHTS_FILE,
     action_layout_hash,
+    errors_in,
     find_checkpoint,
     named_checkpoint,
     observation_layout_hash,
@@ -202,7 +203,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """
     folder = find_checkpoint(Path(path))
     stored = read_checkpoint(folder)
-    load_network(stored.network, stored.tensors)  # checks what a player needs
+    with errors_in(folder):
+        load_network(stored.network, stored.tensors)  # checks what a player needs
     weights = {name: torch.from_numpy(tensor) for name, tensor in stored.tensors.items()}
     normalized = any(name.startswith(_NORMALIZER) for name in weights)
     check_shapes(_policy_for(stored.network, normalized, "meta"), weights, folder / WEIGHTS_FILE)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_env.cli.output import command
 from echelon_env.config.opponent import Opponents
 from echelon_env.evaluate.tables import describe_maps, format_share
 from echelon_env.storage.atomic import free_path
@@ -43,12 +45,11 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         eval_every=0,
     )
-    from rich.console import Console
-
+    from echelon_train.console import PrintableConsole
     from echelon_train.runs.demo import run_demo
 
     out = args.out or free_path(_DEFAULT_OUT)
-    console = Console(highlight=False)
+    console = PrintableConsole(highlight=False)
     result = run_demo(config, out, console, num_battles=args.battles)
     print(format_demo(result, out))
     return 0
@@ -79,8 +80,8 @@ def format_demo(result: DemoResult, out: Path) -> str:
             f"Checkpoint       {result.training.checkpoint}",
             "",
             "Next:",
-            f"  tensorboard --logdir {out}",
-            f"  echelon evaluate {out} --opponent novice --battles 200 --seed 7",
+            f"  tensorboard --logdir {shlex.quote(str(out))}",
+            f"  {command('evaluate', out, '--opponent', 'novice', '--battles', 200, '--seed', 7)}",
             "  echelon imitate skirmish",
             "  echelon train skirmish --init runs/imitate-skirmish",
         ]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from echelon_env.cli.output import command
 from echelon_train.cli import train
 from echelon_train.config.files import load_run_config, run_config_names
 from echelon_train.errors import TrainError
@@ -53,14 +54,14 @@ def run(args: argparse.Namespace) -> int:
     config = load_run_config(_CONFIG, overrides)
     train.check_league(config, overrides)
     name = Path(overrides.get("scenario", "skirmish")).stem
-    following = name if name in run_config_names() else f"skirmish --scenario {overrides['scenario']}"
+    following = (name,) if name in run_config_names() else ("skirmish", "--scenario", overrides["scenario"])
     short = _too_short(config.steps)
     if short:
         print(short, file=sys.stderr)
 
     def more(result: TrainResult, out: Path) -> list[str]:
         ended_early = _too_short(result.steps) if result.done and not short else ""  # by a limit of time or games
-        return [f"Start from it: echelon train {following} --init {out}", *filter(None, [ended_early])]
+        return [f"Start from it: {command('train', *following, '--init', out)}", *filter(None, [ended_early])]
 
     return train.train_and_report(config, args.out, f"{_CONFIG}-{name}", args.wandb, more)
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from echelon_env.cli.arguments import non_negative
+from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError
 from echelon_train.errors import TrainError
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     alone = len(args.runs) == 1 and not (args.runs[0] / SEEDS_FILE).is_file()
     for path in args.runs:
         if (path / "league.db").is_file():
-            raise ConfigError(f"{path} is a league: echelon league report {path}")
+            raise ConfigError(f"{path} is a league: {command('league', 'report', path)}")
     out = check_out(args.out or (args.runs[0] / FILE if len(args.runs) == 1 and args.runs[0].is_dir() else Path(FILE)))
     if alone:
         write_run_report(args.runs[0], out, replays=args.replays)

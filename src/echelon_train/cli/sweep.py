@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.cli.arguments import parse_settings, positive
+from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.tables import WIDTH
 from echelon_train.errors import TrainError
@@ -81,10 +82,11 @@ def run(args: argparse.Namespace) -> int:
         if error.name != "optuna":
             raise
         raise ConfigError('a sweep needs optuna: pip install "echelon-env[train,tune]"') from None
-    from rich.console import Console
 
     searches = [Search.parse(text) for text in args.search]
-    console = Console(stderr=True)
+    from echelon_train.console import PrintableConsole
+
+    console = PrintableConsole(stderr=True)
     if args.at_once is not None and args.ray is None:
         raise ConfigError("--at-once: is for trials on Ray, see --ray; without it run the command in several terminals")
     found = sweep(
@@ -121,7 +123,7 @@ def _format(found: Sweep, args: argparse.Namespace) -> list[str]:
         if trial.failure:
             lines += textwrap.wrap(trial.failure, WIDTH, initial_indent=" " * 25, subsequent_indent=" " * 25)
     if found.trials and found.trials[0].state == "complete":
-        lines.append(f"Evaluate the best: echelon evaluate {found.trials[0].run}")
+        lines.append(f"Evaluate the best: {command('evaluate', found.trials[0].run)}")
     if found.interrupted:
         lines.append("Interrupted. The same command continues.")
     return lines

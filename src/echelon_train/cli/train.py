@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.cli.arguments import merge_settings, positive
+from echelon_env.cli.output import command
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
 from echelon_env.config.toml_file import parse_value
@@ -222,9 +224,9 @@ def _report_seeds(result: SeedsResult) -> int:
         interval = f" [{mean.low:.1%}, {mean.high:.1%}] (95 %{rough})" if count > 1 else ""
         print(f"{count} seeds: median {result.median:.1%}, IQM {mean.estimate:.1%}{interval}")
         print(f"Curves:     {result.folder / 'curves.png'}")
-        print(f"Report:     echelon report {result.folder}")
+        print(f"Report:     {command('report', result.folder)}")
     if result.missing:
-        print(f"Continue:   echelon train --resume {result.folder}")
+        print(f"Continue:   {command('train', '--resume', result.folder)}")
     return 130 if result.missing else int(bool(result.failures))
 
 
@@ -232,11 +234,11 @@ def _report(result: TrainResult, out: Path) -> int:
     how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Stopped after"
     print(f"Nothing trained: {result.nothing}." if result.nothing else f"{how} {result.steps:,} decisions.")
     print(f"Checkpoint: {result.checkpoint}")
-    print(f"Evaluate:   echelon evaluate {out}")
-    print(f"Curves:     {out / 'curves.png'}, or tensorboard --logdir {out}")
+    print(f"Evaluate:   {command('evaluate', out)}")
+    print(f"Curves:     {out / 'curves.png'}, or tensorboard --logdir {shlex.quote(str(out))}")
     if not result.done or result.nothing:
         more = ", with more --steps, --max-minutes, --max-cpu-minutes or --games" if result.nothing else ""
-        print(f"Continue:   echelon train --resume {out}{more}")
+        print(f"Continue:   {command('train', '--resume', out)}{more}")
     return 130 if result.interrupted else 0
 
 

@@ -21,6 +21,7 @@ from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, chec
 from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.schema import build, to_plain
+from echelon_env.networks.checkpoint import errors_in
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes
@@ -133,7 +134,7 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         if FORMAT not in header:
             raise CheckpointError(f"{file}: not a model of this release of Echelon (no {FORMAT!r} in its header)")
         try:
-            description = parse_json(header[FORMAT], object_hook=_from_json)
+            description = parse_json(header[FORMAT], object_hook=_from_json, allow_nan=True)  # bounds of spaces
             arguments, counters = description["arguments"] | kwargs, description["counters"]
             if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
                 raise ValueError(f"counters: expected integers of at least 0, got {counters}")
@@ -157,8 +158,9 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError) as error:
             raise CheckpointError(f"{file}: {error}") from error
         check_shapes(model.policy, weights, file)
-        check_finite(weights)
-        check_optimizer(model.policy, optimizer)
+        with errors_in(file):
+            check_finite(weights)
+            check_optimizer(model.policy, optimizer)
         for name, tensor in weights_of(model.policy).items():
             tensor.copy_(weights[name])
         restore_optimizer(model.policy, optimizer)

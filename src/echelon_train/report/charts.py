@@ -116,8 +116,7 @@ def chart(
         for place, name in marks:
             axes.axvline(place, color=_INK, alpha=0.5, linewidth=0.8, linestyle=":")
             style_of_name: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "right", "fontsize": 7}
-            printable = "".join(each if each.isprintable() else "?" for each in shorten(name, _NAME))
-            axes.text(place, 0.98, printable, transform=axes.get_xaxis_transform(), **style_of_name)
+            axes.text(place, 0.98, shorten(name, _NAME), transform=axes.get_xaxis_transform(), **style_of_name)
         if share:
             axes.set_ylim(-0.03, 1.03)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))

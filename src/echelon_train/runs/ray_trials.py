@@ -26,6 +26,7 @@ from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import new_folder
 from echelon_train.config.train import TrainConfig
+from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.ray_cluster import connect
 from echelon_train.runs.evaluation import Evaluation
@@ -91,7 +92,7 @@ class RayTrials:
         Raises TrainError if the cluster is lost, and what training raises for reasons other than the settings. All
         trials that are not finished are queued to run again.
         """
-        console, stopped = console or Console(), threading.Event()
+        console, stopped = console or PrintableConsole(), threading.Event()
         driver = _Driver(self._ray, study, make_config, console)
         with driver.watching(), stop_signals(stopped.set, console):
             try:

@@ -21,6 +21,7 @@ from echelon_env.evaluate.statistics import CONFIDENCE, Interval, interquartile_
 from echelon_env.storage.atomic import write_json
 from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.train import TrainConfig
+from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
 from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_metrics, read_wandb
@@ -137,7 +138,7 @@ def _train_missing(
     for number, seed in enumerate(seeds, start=1):
         if seed in finished or seed in failures:
             continue
-        (console or Console()).print(f"Seed {seed}, {number} of {len(seeds)}", highlight=False)
+        (console or PrintableConsole()).print(f"Seed {seed}, {number} of {len(seeds)}", highlight=False)
         folder = out / f"seed-{seed}"
         try:
             if (folder / RUN_FILE).exists():

@@ -26,6 +26,7 @@ from echelon_train.checkpoints.checkpoint import (
     newest_policy,
 )
 from echelon_train.config.train import TrainConfig
+from echelon_train.console import PrintableConsole
 from echelon_train.errors import RunFolderError
 from echelon_train.ppo import distributed
 from echelon_train.runs.ancestry import Start, load_start, named_policies
@@ -118,7 +119,7 @@ def train(
         stack.enter_context(torch_threads(config.torch_threads))
         stack.enter_context(_memory_errors())
         device = str(resolve_device(config.device))
-        run = Run(config, out, device, console or Console(), should_continue, start.policy)
+        run = Run(config, out, device, console or PrintableConsole(), should_continue, start.policy)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 
@@ -179,7 +180,7 @@ def resume(
                 f"{run}: the run had {config.processes} processes and has {count} now; it needs as many as before"
             )
         with processes(config.processes, "resume", str(run), changes=changes):
-            return _resume(run, config, console or Console(), wandb or read_wandb(run))
+            return _resume(run, config, console or PrintableConsole(), wandb or read_wandb(run))
 
 
 @_memory_errors()

@@ -15,6 +15,7 @@ import numpy as np
 import safetensors.torch
 import torch
 
+from echelon_env.networks.checkpoint import errors_in
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes, write_json
 from echelon_env.storage.reading import parse_json, read_regular_file
@@ -90,10 +91,8 @@ def read_member(folder: Path, name: str, member: PastPolicy) -> None:
         raise CheckpointError(f"{path}: {error}") from None
     weights, normaliser = part_of(tensors, _WEIGHTS), part_of(tensors, _NORMALISER)
     check_shapes(member.policy, weights, path)
-    try:
+    with errors_in(path):
         check_finite(weights)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from None
     if any(tensor.dtype not in (torch.float32, torch.float64) for tensor in normaliser.values()):
         raise CheckpointError(f"{path}: expected a normaliser of floats")
     arrays = {key: tensor.numpy() for key, tensor in normaliser.items()}

@@ -127,8 +127,9 @@ def test_loading_does_not_unpickle(saved, monkeypatch):
 )
 def test_a_bad_checkpoint_is_rejected_with_the_reason(saved, damage, reason):
     damage(saved)
-    with pytest.raises(CheckpointError, match=reason):
+    with pytest.raises(CheckpointError, match=reason) as error:
         load_checkpoint(saved)
+    assert str(saved) in str(error.value)
 
 
 def test_a_flipped_byte_is_detected(saved):

@@ -222,7 +222,7 @@ def test_bad_files_are_rejected_with_the_reason(tmp_path, case):
     model.save(tmp_path / "model")
     damage, message = BAD_FILES[case]
     damage(tmp_path / "model.safetensors")
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError, match=rf"model\.safetensors: .*{message}"):
         EchelonRecurrentPPO.load(tmp_path / "model", CASES["vectors"][0]())
 
 

@@ -204,9 +204,7 @@ def test_damaged_runs_are_refused_and_nothing_is_written(run, tmp_path, file, te
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".report")]
 
 
-@pytest.mark.parametrize(
-    "limit", ["echelon_train.report.sources.MAX_JSON_BYTES", "echelon_train.runs.folder.MAX_METRICS_BYTES"]
-)
+@pytest.mark.parametrize("limit", ["report.sources.MAX_JSON_BYTES", "runs.folder.MAX_METRICS_BYTES"])
 def test_large_files_are_refused(run, tmp_path, monkeypatch, limit):
     monkeypatch.setattr(f"echelon_train.{limit}", 10)
     with pytest.raises(RunFolderError, match="larger than 10 bytes"):

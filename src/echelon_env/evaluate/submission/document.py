@@ -192,11 +192,6 @@ def check_text(name: str, value: Any, most: int = MAX_TEXT) -> str:
     return value
 
 
-def printable(text: str) -> str:
-    """A text of a stranger, such as the name of a file, with question marks for characters that cannot be printed."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def check_player(action_mode: Any, identity: Any) -> tuple[str, dict[str, str | int]]:
     """Return a player's action mode and identity. Raises SubmissionError for those that a submission cannot hold."""
     return check_text("player.action_mode", action_mode, 20), _check_identity(identity)

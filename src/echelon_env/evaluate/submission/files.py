@@ -43,13 +43,13 @@ from echelon_env.evaluate.submission.document import (
     battle_key,
     check_player,
     check_text,
-    printable,
     results_document,
 )
 from echelon_env.evaluate.suite import SUITES, Suite, load_suite
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
 from echelon_env.storage.reading import parse_json, read_regular_file
+from echelon_env.storage.text import printable
 
 FORMAT, VERSION = "echelon-submission", 2
 
@@ -120,7 +120,7 @@ def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None)
     try:
         return _from_document(_parse(data), suite)
     except ConfigError as error:
-        raise SubmissionError(f"{name}: {shorten(printable(str(error)), MAX_MESSAGE)}") from None
+        raise SubmissionError(f"{name}: {shorten(str(error), MAX_MESSAGE)}") from None
 
 
 def _dump(value: Any) -> str:

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate import BASELINES
 from echelon_train.cli.league.output import plural, print_result
@@ -29,7 +30,10 @@ def run_add(args: argparse.Namespace) -> int:
         "weights_sha256": member.weights_sha256,
     }
     trained = "" if member.weights_sha256 is None else f", trained on {plural(member.age, 'decision')}"
-    lines = [f"{member.name} has joined ({member.kind}{trained}).", f"Rate it: echelon league play {args.league}"]
+    lines = [
+        f"{member.name} has joined ({member.kind}{trained}).",
+        f"Rate it: {command('league', 'play', args.league)}",
+    ]
     print_result(args, document, lines)
     return 0
 

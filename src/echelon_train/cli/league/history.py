@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from echelon_env.cli.output import command
 from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.output import (
     NAME,
@@ -34,7 +35,7 @@ def run_history(args: argparse.Namespace) -> int:
         for period, ratings in league.history().items()
     }
     if not history:
-        raise LeagueError(f"{args.league}: no rating period is closed yet; echelon league play {args.league}")
+        raise LeagueError(f"{args.league}: no rating period is closed yet; {command('league', 'play', args.league)}")
     if args.picture:
         save_rating_history(args.picture, history, title=str(args.league))
     document = {

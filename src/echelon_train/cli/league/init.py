@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate import BASELINES
@@ -29,10 +30,10 @@ def run_init(args: argparse.Namespace) -> int:
         f"{settings.anchor} anchors the scale with a rating of 1500.",
         "",
         "Next:",
-        f"  echelon league add {args.league} RUN      # add a policy",
-        f"  echelon train --league {args.league}      # self-play, which adds snapshots",
-        f"  echelon league play {args.league}         # rate all members",
-        f"  echelon league standings {args.league}",
+        f"  {command('league', 'add', args.league, 'RUN')}      # add a policy",
+        f"  {command('train', '--league', args.league)}      # self-play, which adds snapshots",
+        f"  {command('league', 'play', args.league)}         # rate all members",
+        f"  {command('league', 'standings', args.league)}",
     ]
     print_result(args, document, lines)
     return 0

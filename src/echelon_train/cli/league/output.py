@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.backend_bases import FigureCanvasBase
-from rich.console import Console
 from rich.status import Status
 
 from echelon_env.cli.tournament import check_new_file
@@ -21,6 +20,7 @@ from echelon_env.evaluate.statistics import map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share
 from echelon_env.evaluate.tables import percent as percent
 from echelon_env.evaluate.tables import plural as plural
+from echelon_train.console import PrintableConsole
 from echelon_train.league.ratings.glicko2 import REACH, Rating
 from echelon_train.league.store.records import PlayedMatch
 
@@ -35,7 +35,7 @@ def print_result(args: argparse.Namespace, document: Mapping[str, Any], lines: S
 
 def show_status(text: str) -> Status:
     """A context that shows on stderr what takes long, if that is a terminal."""
-    return Console(stderr=True).status(text)
+    return PrintableConsole(stderr=True).status(text)
 
 
 def none_if_nan(value: float) -> float | None:

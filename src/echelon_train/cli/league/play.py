@@ -8,11 +8,12 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator
 
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError
 from echelon_train.cli.league.output import describe_match, match_document, plural, print_result, rating_document, wrap
+from echelon_train.console import PrintableConsole
 from echelon_train.league.playing.battle_choice import choose_battle
 from echelon_train.league.playing.executors import Executor, LocalExecutor
 from echelon_train.league.playing.ray_executor import RayExecutor
@@ -82,7 +83,7 @@ def _check(args: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[int], None]]:
     """Yields a function that shows the number of finished matches on stderr, each minute if that is no terminal."""
-    console = Console(stderr=True)
+    console = PrintableConsole(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     wanted = args.until_rd or _UNTIL_RD
     active = [member.name for member in league.members() if member.state == "active"]
@@ -125,4 +126,4 @@ def _format(
             f"{number} in {scenario}: the rating of {uncertain} still has a deviation of "
             f"{result.deviations[uncertain]:.0f} points. Continue with the same command."
         )
-    return [*lines, f"Standings: echelon league standings {args.league}"]
+    return [*lines, f"Standings: {command('league', 'standings', args.league)}"]

@@ -6,14 +6,14 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from rich.console import Console
-
+from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError
 from echelon_env.config.skill import LEVELS
 from echelon_env.storage.atomic import new_folder
 from echelon_train.checkpoints.provenance import machine_cores
 from echelon_train.cli.league.arguments import PLAN_OPTIONS
 from echelon_train.cli.league.output import print_result
+from echelon_train.console import PrintableConsole
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.store.members import read_candidate
@@ -46,7 +46,7 @@ def run_run(args: argparse.Namespace) -> int:
     if policy is not None:
         plan = changed(plan, {"start": _start_member(league, policy)})
     supervisor = _supervisor(args, league, plan)
-    console = Console(stderr=True)
+    console = PrintableConsole(stderr=True)
     with screen(console) as show, stop_signals(supervisor.stop, console, every=True):
         interrupted = supervisor.run(show)
     members, champion = league.standings(), league.champion()
@@ -59,15 +59,15 @@ def run_run(args: argparse.Namespace) -> int:
     lines = [
         f"{'Interrupted' if interrupted else 'Ended'}: {len(members)} members, "
         f"champion {'none yet' if champion is None else champion.name}.",
-        f"Continue:   echelon league run {args.league}{_ray_option(args)}",
-        f"Standings:  echelon league standings {args.league}",
+        f"Continue:   {command('league', 'run', args.league, *_ray_option(args))}",
+        f"Standings:  {command('league', 'standings', args.league)}",
     ]
     print_result(args, document, lines)
     return _INTERRUPTED if interrupted else 0
 
 
-def _ray_option(args: argparse.Namespace) -> str:
-    return "" if args.ray is None else f" --ray {args.ray}".rstrip()
+def _ray_option(args: argparse.Namespace) -> list[str]:
+    return [] if args.ray is None else ["--ray", args.ray] if args.ray else ["--ray"]
 
 
 def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> Supervisor | RayLeagueRun:
