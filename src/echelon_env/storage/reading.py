@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator
 from reprlib import repr as shortened
 from typing import Any, BinaryIO
@@ -63,8 +64,7 @@ def parse_json(
     def convert(pairs: list[tuple[str, Any]]) -> Any:
         plain = dict(pairs)
         if len(plain) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in plain if keys.count(key) > 1)
+            twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
             raise ValueError(f"expected different keys in each object, got {shortened(twice)} twice")
         return object_hook(plain)
 
