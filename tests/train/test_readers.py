@@ -1,5 +1,7 @@
 """Files of strangers that the trainer reads: regular ones only, and no JSON with a key twice."""
 
+import os
+
 import pytest
 
 from echelon_env.config.schema import ConfigError
@@ -10,7 +12,7 @@ from echelon_train.league.store.transfer import import_league
 from echelon_train.league.store.values import parse
 from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 from echelon_train.report.sources import read_groups
-from echelon_train.runs.folder import read_metrics, read_run_config
+from echelon_train.runs.folder import LOCK_FILE, locked, read_metrics, read_run_config
 from echelon_train.runs.seeds import resume_seeds
 from echelon_train.self_play.files import read_member, read_pool
 from echelon_train.supervisor.children import last_line
@@ -47,6 +49,12 @@ def test_what_shows_the_progress_of_a_learner_reads_only_regular_files(tmp_path)
         (tmp_path / name).symlink_to("/dev/zero")
     assert read_progress(tmp_path) == Progress()
     assert last_line(tmp_path / "run.log") == ""
+
+
+def test_a_pipe_in_place_of_a_lock_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / LOCK_FILE)
+    with pytest.raises(OSError, match=LOCK_FILE), locked(tmp_path):
+        pass
 
 
 @pytest.mark.parametrize(("name", "read"), JSON_READERS.values(), ids=JSON_READERS)

@@ -26,7 +26,7 @@ def open_regular_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises OSError if it cannot be read, and ValueError, with the reason, for one that is not regular, such as a pipe,
     for whose other end nothing waits.
     """
-    with open(path, "rb", opener=_without_waiting) as file:
+    with open(path, "rb", opener=without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("not a regular file")
         yield file
@@ -85,6 +85,6 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"expected finite numbers, got {constant}")
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def without_waiting(path: str, flags: int) -> int:
     """Open a file without waiting for the other end of a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

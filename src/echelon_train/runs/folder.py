@@ -35,7 +35,7 @@ from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json
-from echelon_env.storage.reading import parse_json, read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file, without_waiting
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
@@ -77,7 +77,7 @@ def locked(path: Path) -> Iterator[None]:
 
     Raises RunFolderError if another process trains there, and OSError if the folder cannot be written.
     """
-    with (path / LOCK_FILE).open("ab") as file:
+    with open(path / LOCK_FILE, "ab", opener=without_waiting) as file:
         if sys.platform != "win32":
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

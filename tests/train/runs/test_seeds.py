@@ -156,7 +156,7 @@ def test_bad_requests(tmp_path, quiet):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (None, "expected an experiment of several seeds"),
+        (None, "seeds.json: expected JSON"),
         ({"format": "x"}, "expected an experiment of several seeds"),
         ({"seeds": []}, "seeds: expected 1 to 1,000 integers"),
         ({"seeds": [1.5]}, "seeds: expected"),
