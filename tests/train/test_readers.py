@@ -7,7 +7,9 @@ import pytest
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.files import load_run_config
 from echelon_train.errors import TrainError
-from echelon_train.league.errors import DamagedLeagueError
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.store.periods import LeagueSettings
+from echelon_train.league.store.registry import League
 from echelon_train.league.store.transfer import import_league
 from echelon_train.league.store.values import parse
 from echelon_train.ppo.algorithm import EchelonRecurrentPPO
@@ -55,6 +57,14 @@ def test_a_pipe_in_place_of_a_lock_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / LOCK_FILE)
     with pytest.raises(OSError, match=LOCK_FILE), locked(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("end", ["journal", "wal", "shm"])
+def test_a_pipe_beside_the_database_of_a_league_is_refused_without_waiting(tmp_path, end):
+    League.create(tmp_path / "league", LeagueSettings())
+    os.mkfifo(tmp_path / "league" / f"league.db-{end}")
+    with pytest.raises(LeagueError, match=f"league.db-{end}: not a regular file"):
+        League.open(tmp_path / "league")
 
 
 @pytest.mark.parametrize(("name", "read"), JSON_READERS.values(), ids=JSON_READERS)

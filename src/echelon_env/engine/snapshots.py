@@ -160,7 +160,7 @@ def _check_config(config: BattleConfig, found: Any) -> None:
         other = dict(_leaves(parse_json(text)))
     except ValueError:
         raise ValueError("state of the battles: 'config': expected a battle's configuration as JSON") from None
-    own = dict(_leaves(json.loads(expected)))
+    own = dict(_leaves(parse_json(expected)))
     for key in [*own, *other]:
         if own.get(key) != other.get(key):
             raise ValueError(

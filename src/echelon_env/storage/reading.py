@@ -69,7 +69,9 @@ def parse_json(
         return object_hook(plain)
 
     try:
-        value = json.loads(text, parse_constant=float if allow_nan else _refuse, object_pairs_hook=convert)
+        value = json.loads(  # noqa: TID251
+            text, parse_constant=float if allow_nan else _refuse, object_pairs_hook=convert
+        )
     except RecursionError:
         raise ValueError(f"expected at most {MAX_DEPTH} nested values") from None
     level, depth = [value], 0

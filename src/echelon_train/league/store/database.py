@@ -86,6 +86,9 @@ def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
     if not (folder / DATABASE_FILE).is_file():
         missing = f"no {DATABASE_FILE}" if folder.exists() else "no such folder"
         raise LeagueError(f"{folder}: is no league ({missing})")
+    for name in (f"{DATABASE_FILE}-journal", f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm"):
+        if (folder / name).exists() and not (folder / name).is_file():  # SQLite would wait for the end of a pipe
+            raise LeagueError(f"{folder / name}: not a regular file")
     with _connection(folder, "rw") as connection:
         _leave_unsafe_wal(connection)
         connection.execute(begin)
