@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from cli.test_dispatch import run_without_train
 from echelon_env import ConfigError, make_config
+from echelon_env.engine import _library
+from echelon_env.engine.kernels import Backend
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
@@ -29,9 +32,21 @@ def misspelt() -> str:
     return str(caught.value)
 
 
+def damaged() -> str:
+    with tempfile.TemporaryDirectory() as package:
+        folder = Path(package, _library.FOLDER)
+        folder.mkdir()
+        folder.joinpath(_library.MANIFEST).write_text('{"manifest_sha256": "0"}')
+        with pytest.raises(_library.LibraryError) as caught:
+            _library.load(Path(package))
+    return str(Backend("jit", str(caught.value)))
+
+
 RAISED = {
     "Echelon needs Python 3.11 or newer; set PYTHON=": lambda: (ROOT / "Makefile").read_text(encoding="utf-8"),
     "'train' needs tensorboard: pip install \"echelon-env[train]\"": lambda: run_without_train("train").stderr,
+    "no machine code could be built (...)": lambda: (ROOT / "hatch_build.py").read_text(encoding="utf-8"),
+    "Backend(name='jit', reason='.../manifest.json is damaged')": damaged,
     "NamespaceNotFound: Namespace echelon not found": gymnasiums,
     "unknown command ...; did you mean ...?": lambda: run_without_train("tran").stderr,
     "unknown config key ...; did you mean ...?": misspelt,

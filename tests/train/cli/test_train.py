@@ -8,6 +8,7 @@ import pytest
 from echelon_env.cli import main
 from echelon_train.cli.train import option
 from echelon_train.config.files import load_run_config, run_config_descriptions, settings
+from echelon_train.runs.run import TrainResult
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def runs(tmp_path, monkeypatch):
     fake = ModuleType("echelon_train.runs.training")
 
     def answer(out, interrupted, done):
-        return SimpleNamespace(checkpoint=Path(out, "checkpoints", "7"), steps=1234, interrupted=interrupted, done=done)
+        return TrainResult(Path(out, "checkpoints", "7"), 1234, interrupted, done)
 
     def train(config, out, *, wandb):
         asked.append(SimpleNamespace(config=config, out=out, wandb=wandb))

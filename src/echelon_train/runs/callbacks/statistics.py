@@ -66,7 +66,7 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
     @property
     def learner_win_rate(self) -> float | None:
         """That of battles which the learner has played itself; None without a teacher, and before the first."""
-        return None if self.model.teacher is None else _share(self._own_outcomes, 1)
+        return None if getattr(self.model, "teacher", None) is None else _share(self._own_outcomes, 1)
 
     @property
     def mean_return(self) -> float | None:
