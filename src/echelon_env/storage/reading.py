@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import stat
 from collections import Counter
@@ -68,9 +69,10 @@ def parse_json(
             raise ValueError(f"expected different keys in each object, got {shortened(twice)} twice")
         return object_hook(plain)
 
+    number = float if allow_nan else _finite
     try:
         value = json.loads(  # noqa: TID251
-            text, parse_constant=float if allow_nan else _refuse, object_pairs_hook=convert
+            text, parse_float=number, parse_constant=number, object_pairs_hook=convert
         )
     except RecursionError:
         raise ValueError(f"expected at most {MAX_DEPTH} nested values") from None
@@ -83,8 +85,11 @@ def parse_json(
     return value
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"expected finite numbers, got {constant}")
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):  # such as 1e999, too
+        raise ValueError(f"expected finite numbers, got {shortened(text)[1:-1]}")
+    return value
 
 
 def without_waiting(path: str, flags: int) -> int:
