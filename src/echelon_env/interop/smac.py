@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from echelon_env.config.scenario import ScenarioLike
 from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.engine.core import BattleEngine
+from echelon_env.envs.controlled import check_arguments
 from echelon_env.envs.infos import agent_names
 from echelon_env.envs.single import BattleEnv
 from echelon_env.layout.observations import OBSERVATION_DIM
@@ -62,6 +63,7 @@ class SMACEnv:
     ) -> None:
         if given := kwargs.keys() & {"action", "control", "mask_in_observation", "observation"}:
             raise ConfigError(f"{', '.join(sorted(given))}: the interface of SMAC chooses these")
+        check_arguments(kwargs, SMACEnv, BattleEnv)
         self._env = BattleEnv(map_name, control="team", opponent=opponent, action="discrete", **kwargs)
         self._seed = None if seed is None else check_seed(seed)
         self.n_agents = len(self._env.mechs)

@@ -86,7 +86,7 @@ def epymarl():
     code = next(block for block in blocks("python") if "REGISTRY" in block)
     names = {}
     exec(code, names)
-    (block,) = blocks("yaml")
+    block = next(block for block in blocks("yaml") if "env_args" in block)
     config = {"common_reward": True, "reward_scalarisation": "sum"} | yaml.safe_load(block)
     assert config["env_args"]["map_name"] in scenario_names()  # results are named by it; without it `main.py` ends
     config["env_args"] |= {"seed": 900_737_697}
@@ -217,6 +217,8 @@ def test_bad_input():
         SMACEnv(opponent="novize")
     with pytest.raises(ConfigError, match="control, observation: the interface of SMAC chooses these"):
         SMACEnv("duel", observation="dict", control="pilot")
+    with pytest.raises(ConfigError, match=r"SMACEnv.* argument 'scenario'; did you mean 'map_name'\?"):
+        SMACEnv(scenario="duel")
     with pytest.raises(ValueError, match="seed: expected an integer"):
         SMACEnv("duel", seed=-1)
     env = SMACEnv("duel", seed=3)
