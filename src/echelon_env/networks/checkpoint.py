@@ -215,10 +215,9 @@ def read_file(path: Path, limit: int) -> bytes:
 
 
 def _read_json(path: Path, limit: int) -> dict[str, Any]:
+    data = read_file(path, limit)
     try:
-        document = parse_json(read_regular_file(path, limit))
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
+        document = parse_json(data)
     except ValueError as error:
         raise CheckpointError(f"{path}: no valid JSON ({error})") from error
     if not isinstance(document, dict):
