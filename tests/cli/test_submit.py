@@ -12,6 +12,7 @@ from echelon_env.evaluate import freeze_suite
 from echelon_env.evaluate.submission import Draw, Method, drawn_battles, read_submission, write_submission
 from echelon_env.evaluate.submission.actions import pack_actions
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.storage.text import printable
 from evaluate.submissions import Charge, made_player
 
 MODULE = "echelon_env.cli.leaderboard"
@@ -135,11 +136,13 @@ def test_files_that_are_refused_leave_the_table_of_the_others(submit, suite, tmp
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "edited.json").write_text((tmp_path / "true.json").read_text().replace('"scripted"', '"sampled"'))
     (tmp_path / "folder").mkdir()
-    files = ["bad.json", "true.json", "none.json", "copy.json", "edited.json", "folder"]
+    (tmp_path / "\x1b.json").write_text("[]")
+    files = ["bad.json", "\x1b.json", "true.json", "none.json", "copy.json", "edited.json", "folder"]
     assert leaderboard(*files, "--suite", "small.json", "--verify", "--out", "board.md") == 1
     captured = capsys.readouterr()
     reasons = {
         "bad.json": "expected JSON: Expecting property name",
+        "\x1b.json": "expected a submission",
         "none.json": "No such file or directory",
         "copy.json": "has the same results as true.json",
         "edited.json": "results_hash: expected ",
@@ -147,7 +150,7 @@ def test_files_that_are_refused_leave_the_table_of_the_others(submit, suite, tmp
     }
     for text in (captured.out, (tmp_path / "board.md").read_text()):
         plain = " ".join(text.replace("\\", "").split())
-        assert all(f"not ranked: {file}: {reason}" in plain for file, reason in reasons.items())
+        assert all(f"not ranked: {printable(file)}: {reason}" in plain for file, reason in reasons.items())
         assert "1 novice" in plain and "all as stated" in plain and "Thief" not in plain
     assert leaderboard(*files, "--suite", "small.json", "--json") == 1
     document = json.loads(capsys.readouterr().out)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--submit",
         type=Path,
         metavar="FILE",
-        help="new file (JSON) with a single player's results on the suite, which others verify by replaying drawn "
+        help="new file (JSON) with a single player's results on the suite, which others verify by replaying its "
         "battles; a scripted level also plays against itself",
     )
     add("--method", metavar="NAME", help="name of the method (default: the last part of the player's)")

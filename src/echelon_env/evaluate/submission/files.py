@@ -49,7 +49,6 @@ from echelon_env.evaluate.suite import SUITES, Suite, load_suite
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
 from echelon_env.storage.reading import parse_json, read_regular_file
-from echelon_env.storage.text import printable
 
 FORMAT, VERSION = "echelon-submission", 2
 
@@ -112,7 +111,7 @@ def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None)
     OSError
         If the file cannot be read.
     """
-    name = printable(os.fspath(path))
+    name = os.fspath(path)
     try:
         data = read_regular_file(path, MAX_BYTES)
     except ValueError as error:
