@@ -48,6 +48,7 @@ class MachineCodeHook(BuildHookInterface[Any]):  # type: ignore[misc]
 
     def _compiles_here(self) -> bool:
         """Whether pyproject.toml requires all compilers on this machine."""
-        requires = tomllib.loads(Path(self.root, "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+        with Path(self.root, "pyproject.toml").open("rb") as file:
+            requires = tomllib.load(file)["build-system"]["requires"]
         markers = [Requirement(each).marker for each in requires]
         return all(marker is None or marker.evaluate() for marker in markers)
