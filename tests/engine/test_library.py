@@ -167,6 +167,16 @@ def test_no_special_file_is_read(package, kind):
         _library.load(package)
 
 
+@pytest.mark.parametrize("text", ["{}", DEEP])
+def test_with_a_damaged_manifest_numba_compiles_and_the_backend_has_the_reason(package, monkeypatch, text):
+    manifest = package / _library.FOLDER / _library.MANIFEST
+    manifest.write_text(text)
+    monkeypatch.setattr(kernels, "__file__", str(package / "engine" / "kernels.py"))
+    chosen, library = kernels._choose.__wrapped__()  # not cached
+    assert (chosen.name, library) == ("jit", None)
+    assert chosen.reason.startswith(f"{manifest} cannot be read")
+
+
 def test_no_library_at_all(tmp_path):
     with pytest.raises(_library.LibraryError, match=f"no library is installed for {_library.machine()}"):
         _library.load(tmp_path)
