@@ -13,10 +13,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.league_scheduling import Population, explain
+from benchmarks.league_scheduling import Game, Population, explain, results_of, used_maps
 from benchmarks.tables import Table, as_text
 from echelon_train.league.matchmaking.provisional import rate_newcomers
-from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches
+from echelon_train.league.matchmaking.scheduling import deviations, propose_matches
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 from echelon_train.league.store.periods import ANCHOR_RATING
 
@@ -62,8 +62,11 @@ def rating_run(population: Population, generator: np.random.Generator, *, place:
     ratings = {name: Rating() for name in population.names} | dict.fromkeys(population.anchors, ANCHOR_RATING)
     games: list[Game] = []
     matches, batch = 0, MEMBERS // 2
-    while max(deviations(ratings, games, population.anchors).values()) > TARGET:
-        pairings = propose_matches(ratings, games, population.anchors, target=TARGET, matches=batch, maps=MAPS, seed=0)
+    while max(deviations(ratings, results_of(games), population.anchors).values()) > TARGET:
+        pairings = propose_matches(
+            ratings, results_of(games), population.anchors,
+            used=used_maps(games), target=TARGET, matches=batch, maps=MAPS, seed=0,
+        )  # fmt: skip
         if not pairings:  # no match would help
             break
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
@@ -78,7 +81,7 @@ def _rated(
     before: dict[str, Rating], played: Sequence[Game], games: Sequence[Game], anchors: Collection[str], *, place: bool
 ) -> dict[str, Rating]:
     after = rate_period(before, (game[:3] for game in played), pinned=anchors)
-    return rate_newcomers(after, [game[:3] for game in games], anchors) if place else after
+    return rate_newcomers(after, results_of(games), anchors) if place else after
 
 
 def _truth(points: NDArray[np.float64], reach: NDArray[np.float64], true: NDArray[np.float64]) -> tuple[float, float]:

@@ -8,9 +8,10 @@ once, again and again. Both are compared after equally many matches, and are rat
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +22,34 @@ from scipy.stats import bootstrap
 from benchmarks.tables import Table, as_text
 from benchmarks.timing import tell
 from echelon_train.league.matchmaking.provisional import rate_newcomers
-from echelon_train.league.matchmaking.scheduling import (
-    Game,
-    Pairing,
-    deviations,
-    joint_ratings,
-    propose_matches,
-)
+from echelon_train.league.matchmaking.scheduling import Pairing, deviations, joint_ratings, propose_matches
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating, rate_period
+from echelon_train.league.ratings.results import Results
 
 DRAWS = 0.4
 """Share of draws among the battles of equals."""
 
 ALIKE = 0.3
 """Share of maps on which the second battle ends as the first did."""
+
+
+class Game(NamedTuple):
+    """One map of a match, played from both sides."""
+
+    first: str
+    second: str
+    score: float  # of the first, 0 to 1
+    seed: int  # of the map
+
+
+def results_of(games: Iterable[Game]) -> Results:
+    """The results of games."""
+    return Results(game[:3] for game in games)
+
+
+def used_maps(games: Iterable[Game]) -> Callable[[str, str], set[int]]:
+    """A function that returns the maps of the games of two members."""
+    return lambda *pair: {game.seed for game in games if {game.first, game.second} == {*pair}}
 
 
 @dataclass(frozen=True)
@@ -114,9 +129,12 @@ def rating_run(
     ratings = {name: Rating() for name in names} | {anchors[0]: Rating(1500, DEVIATIONS[0])}
     games: list[Game] = []
     matches, batch, rounds = 0, len(names) // 2, round_robin(names, maps)
-    while max((known := deviations(ratings, games, anchors)).values()) > target:
+    while max((known := deviations(ratings, results_of(games), anchors)).values()) > target:
         if scheduled:
-            pairings = propose_matches(ratings, games, anchors, target=target, matches=batch, maps=maps, seed=0)
+            pairings = propose_matches(
+                ratings, results_of(games), anchors,
+                used=used_maps(games), target=target, matches=batch, maps=maps, seed=0,
+            )  # fmt: skip
         else:
             pairings = [next(rounds) for _ in range(batch)]
         if not pairings:  # no match would help
@@ -124,9 +142,9 @@ def rating_run(
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
         rated = rate_period(ratings, [game[:3] for game in played], pinned=anchors)
-        ratings = rate_newcomers(rated, [game[:3] for game in games], anchors)
+        ratings = rate_newcomers(rated, results_of(games), anchors)
         matches += len(pairings)
-    joint = joint_ratings(ratings, games, anchors)
+    joint = joint_ratings(ratings, results_of(games), anchors)
     claimed = float(np.sqrt(np.mean(np.square(list(known.values())[1:]))))
     glicko = np.array([rating.rating for rating in ratings.values()])
     return Outcome(matches, population.error(joint.ratings), claimed, population.error(glicko))

@@ -32,6 +32,7 @@ __all__ = [
     "map_scores",
     "match_outcomes",
     "probability_of_improvement",
+    "score_ends",
     "score_interval",
     "stratified_bootstrap",
     "wilson",
@@ -198,7 +199,27 @@ def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
     estimate = float(np.mean([each.mean() for each in values]))
     shares = np.bincount(owners, weights)
     degrees = max(len(shares) - len(sizes), int(sizes.min()) - 1)
-    return _effective_wilson(estimate, variance, 1 / float(np.square(shares).sum()), degrees)
+    low, high = _effective_wilson(estimate, variance, 1 / float(np.square(shares).sum()), degrees)
+    return Interval(estimate, float(low), float(high))
+
+
+def score_ends(
+    maps: NDArray[Any], scores: NDArray[Any], squares: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lower and upper ends of the `score_interval` of many results at once, each of one stratum.
+
+    Parameters
+    ----------
+    maps
+        Number of maps of each result, at least 1.
+    scores
+        Mean map score of each.
+    squares
+        Sum of the squared deviations of its map scores from their mean.
+    """
+    degrees = np.maximum(maps - 1, 1)
+    variance = np.where(maps > 1, squares / (maps * degrees), math.nan)
+    return _effective_wilson(scores, variance, maps, degrees)
 
 
 def stratified_bootstrap(
@@ -308,7 +329,9 @@ def probability_of_improvement(x: Strata, y: Strata) -> Interval:
     estimates, variances, inverses = np.array([_improvement(ours, theirs) for ours, theirs in pairs]).T
     degrees = sum(min(len(ours), len(theirs)) - 1 for ours, theirs in pairs)
     variance = float(variances.sum()) / len(pairs) ** 2
-    return _effective_wilson(float(estimates.mean()), variance, len(pairs) ** 2 / float(inverses.sum()), degrees)
+    estimate = float(estimates.mean())
+    low, high = _effective_wilson(estimate, variance, len(pairs) ** 2 / float(inverses.sum()), degrees)
+    return Interval(estimate, float(low), float(high))
 
 
 def _improvement(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -324,17 +347,23 @@ def _improvement(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tupl
     return float(better.mean()), float(variance), inverse
 
 
-def _effective_wilson(estimate: float, variance: float, units: float, degrees: int) -> Interval:
-    """Wilson's interval for the number of trials that gives the variance, or for `units` if it is zero or unknown."""
+def _effective_wilson(
+    estimate: ArrayLike, variance: ArrayLike, units: ArrayLike, degrees: int | NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ends of Wilson's interval for the number of trials that gives the variance.
+
+    The trials are `units` where the variance is zero or unknown.
+    """
+    estimate, variance = np.asarray(estimate, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     z = float(stats.norm.isf(_TAIL))
-    trials = float(units)
-    if variance > _NO_VARIANCE:
-        trials = estimate * (1 - estimate) / variance * (z / float(stats.t.isf(_TAIL, degrees))) ** 2
+    known = variance > _NO_VARIANCE
+    effective = estimate * (1 - estimate) / np.where(known, variance, 1.0) * (z / stats.t.isf(_TAIL, degrees)) ** 2
+    trials = np.where(known, effective, units)
     shrink = 1 + z**2 / trials
     centre = (estimate + z**2 / (2 * trials)) / shrink
     half = z * np.sqrt(estimate * (1 - estimate) / trials + z**2 / (4 * trials**2)) / shrink
-    low, high = max(0.0, float(centre - half)), min(1.0, float(centre + half))
-    return Interval(estimate, min(low, estimate), max(high, estimate))  # against rounding at estimates of 0 and 1
+    low, high = np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    return np.minimum(low, estimate), np.maximum(high, estimate)  # against rounding at estimates of 0 and 1
 
 
 def _check_strata(strata: Strata) -> list[NDArray[np.float64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,12 +49,6 @@ def analyse(league: League) -> Analysis:
     contradicted = {frozenset((pair.first, pair.second)) for pair in mispredictions(games, fitted)}
     unexplained = [pair for pair in wrong if frozenset((pair.first, pair.second)) in contradicted]
     return Analysis(ratings, games, strengths, wrong, unexplained, cycle_score(games, strengths))
-
-
-def payoffs_among(league: League, members: Sequence[str]) -> Payoffs:
-    """The games among the named members."""
-    scores = {pair: games for pair, games in league.pair_scores().items() if set(pair) <= set(members)}
-    return payoffs(members, scores)
 
 
 def warnings(analysis: Analysis, more: str) -> list[str]:

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 
 from echelon_env.evaluate.statistics import map_scores, score_interval
 from echelon_env.evaluate.tables import percent, plural
-from echelon_train.league.analysis import Analysis, analyse, payoffs_among, warnings
+from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.playing.replay import record
 from echelon_train.league.plots import rating_curve, rating_history
 from echelon_train.league.ratings.glicko2 import REACH, format_rating
@@ -95,7 +95,7 @@ def _read(path: Path, retired: bool) -> _League:
     standings = league.standings()
     ranked = [each for each in standings if retired or each.member.state == "active"]
     analysis = analyse(league)
-    games = payoffs_among(league, [each.member.name for each in ranked[:MOST_MEMBERS]])
+    games = analysis.payoffs.among([each.member.name for each in ranked[:MOST_MEMBERS]])
     hidden = len(standings) - len(ranked)
     return _League(league, analysis, ranked, hidden, games, nash_average(games, analysis.ratings))
 
@@ -106,10 +106,10 @@ def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
         yield "champion", champion.name, _rating(found, champion.name)
     policies = sum(each.member.weights_sha256 is not None for each in found.ranked)
     yield "members", len(found.ranked), f"{policies} policies; {found.retired} retired are not shown"
-    games = sum(len(scores) for scores in found.league.pair_scores().values())
+    games = int(found.analysis.payoffs.games.sum()) // 2
     yield "maps played", f"{games:,}", "each from both sides"
     unrated = found.league.unrated_matches()
-    yield "rating periods", len(found.league.history()), f"{plural(unrated, 'match', 'matches')} not rated yet"
+    yield "rating periods", found.league.periods(), f"{plural(unrated, 'match', 'matches')} not rated yet"
 
 
 def _rating(found: _League, name: str) -> str:
@@ -210,10 +210,7 @@ def _cell(games: Payoffs, i: int, j: int, framed: bool) -> Html:
 
 def _history(found: _League) -> Iterator[Html]:
     names = {each.member.name for each in found.ranked[:MOST_MEMBERS]}
-    history = {
-        period: {name: rating for name, rating in ratings.items() if name in names}
-        for period, ratings in found.league.history().items()
-    }
+    history = found.league.history(names)
     members = [each.member for each in found.ranked[:MOST_MEMBERS]]
     shown = []
     with style():
@@ -274,7 +271,12 @@ def _replays(found: _League, most: int) -> Iterator[Embedded | Html]:
     member.
     """
     ranks = {each.member.name: rank for rank, each in enumerate(found.ranked)}
-    pairs = [pair for pair in found.league.pair_scores() if all(name in ranks for name in pair)]
+    games = found.analysis.payoffs
+    pairs = [
+        (games.members[i], games.members[j])
+        for i, j in np.argwhere(np.triu(games.played)).tolist()
+        if games.members[i] in ranks and games.members[j] in ranks
+    ]
     champion = found.league.champion()
     policies = {each.member.name for each in found.ranked if each.member.weights_sha256 is not None}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from echelon_env.replays import read_replay
-from echelon_train.league.analysis import analyse, payoffs_among
+from echelon_train.league.analysis import analyse
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import run_job, worker_name
 from echelon_train.league.playing.runner import pairing
@@ -56,7 +56,7 @@ def test_the_tables_are_those_of_the_league(grown, tmp_path):
         f"{rank} {name}{' ★' if name == champion else ''}" for rank, name in enumerate(names, 1)
     ]
     analysis = analyse(grown)
-    games = payoffs_among(grown, names)
+    games = analysis.payoffs.among(names)
     average = nash_average(games, analysis.ratings)
     for place, (row, each) in enumerate(zip(rows, active, strict=True)):
         cells = dict(zip(header, row, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -29,11 +29,10 @@ def run_history(args: argparse.Namespace) -> int:
     """Show the ratings after a few evenly spaced periods; JSON has all periods."""
     check_pictures(args.picture)
     league = League.open(args.league)
-    active = {member.name for member in league.members() if args.all or member.state == "active"}
-    history = {
-        period: {name: rating for name, rating in ratings.items() if name in active}
-        for period, ratings in league.history().items()
-    }
+    shown = [member.name for member in league.members() if args.all or member.state == "active"]
+    closed = league.periods()
+    places = np.unique(np.linspace(1, closed, min(_PERIODS, closed)).round().astype(int)).tolist()
+    history = league.history(shown, None if args.json or args.picture else places)
     if not history:
         raise LeagueError(f"{args.league}: no rating period is closed yet; {command('league', 'play', args.league)}")
     if args.picture:
@@ -45,16 +44,13 @@ def run_history(args: argparse.Namespace) -> int:
             for period, ratings in history.items()
         ],
     }
-    print_result(args, document, _format_history(history))
+    print_result(args, document, _format_history(history, places, closed))
     return 0
 
 
-def _format_history(history: Mapping[int, Mapping[str, Rating]]) -> list[str]:
+def _format_history(history: Mapping[int, Mapping[str, Rating]], chosen: Sequence[int], closed: int) -> list[str]:
     """One row per member, the highest rating first, with a few of the periods."""
-    periods = [*history]
-    places = np.unique(np.linspace(0, len(periods) - 1, min(_PERIODS, len(periods))).round().astype(int))
-    chosen = [periods[place] for place in places]
-    last = history[periods[-1]]
+    last = history[closed]
     names = sorted(last, key=lambda name: -last[name].rating)
     cells = [
         [format_rating(history[period][name]) if name in history[period] else "-" for period in chosen]
@@ -63,5 +59,5 @@ def _format_history(history: Mapping[int, Mapping[str, Rating]]) -> list[str]:
     lines = grid(
         [shorten(name, NAME) for name in names], [f"period {period}" for period in chosen], cells, _PERIOD_COLUMN
     )
-    shown = "" if len(chosen) == len(periods) else f"; {len(chosen)} of {len(periods)} periods, all with --json"
+    shown = "" if len(chosen) == closed else f"; {len(chosen)} of {closed} periods, all with --json"
     return [*lines, f"ratings ± half of their 95 % intervals{shown}"]

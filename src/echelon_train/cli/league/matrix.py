@@ -16,7 +16,7 @@ from echelon_train.cli.league.output import (
     plural,
     print_result,
 )
-from echelon_train.league.analysis import Analysis, analyse, payoffs_among
+from echelon_train.league.analysis import Analysis, analyse
 from echelon_train.league.plots import save_nash_average, save_payoff_matrix
 from echelon_train.league.ratings.glicko2 import format_rating
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
@@ -32,7 +32,7 @@ def run_matrix(args: argparse.Namespace) -> int:
     league = League.open(args.league)
     shown = [each.member.name for each in league.standings() if args.all or each.member.state == "active"]
     analysis = analyse(league)
-    games = payoffs_among(league, shown)
+    games = analysis.payoffs.among(shown)
     average = nash_average(games, analysis.ratings)
     if args.picture:
         among = [pair for pair in analysis.mispredictions if {pair.first, pair.second} <= set(shown)]

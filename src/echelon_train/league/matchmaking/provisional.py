@@ -9,28 +9,26 @@ ratings stay too close to each other. So a newcomer's games are fitted jointly, 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from echelon_train.league.matchmaking.scheduling import Game, joint_ratings
+from echelon_train.league.matchmaking.scheduling import joint_ratings
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, RATINGS, Rating
+from echelon_train.league.ratings.results import Results
 
 PROVISIONAL: Final = 120
 """A member with at most this many games is a newcomer: its rating is the one that explains all of them best."""
 
 
-def rate_newcomers(
-    ratings: Mapping[str, Rating], games: Sequence[tuple[str, str, float]], pinned: Collection[str]
-) -> dict[str, Rating]:
+def rate_newcomers(ratings: Mapping[str, Rating], results: Results, pinned: Collection[str]) -> dict[str, Rating]:
     """The ratings after a period; newcomers that have played get jointly fitted ratings instead of Glicko-2's.
 
     Parameters
     ----------
     ratings
         Glicko-2 ratings after the period, by member.
-    games
-        All games so far: first member, second member, the first's score from 0 to 1.
+    results
+        All games so far.
     pinned
         Members that keep their ratings, at least one.
 
@@ -39,12 +37,12 @@ def rate_newcomers(
     ConfigError
         As `joint_ratings` does.
     """
-    played = Counter(name for game in games for name in game[:2])
-    newcomers = {name for name in ratings if name not in pinned and 0 < played[name] <= PROVISIONAL}
+    newcomers = {name for name in ratings if name not in pinned and 0 < results.games(name) <= PROVISIONAL}
     if not newcomers:
         return dict(ratings)
-    relevant = [Game(*game, 0) for game in games if newcomers.intersection(game[:2])]
-    joint = joint_ratings(ratings, relevant, ratings.keys() - newcomers)
+    involved = newcomers.union(pinned, *(results.of(name) for name in newcomers))
+    among = {name: rating for name, rating in ratings.items() if name in involved}
+    joint = joint_ratings(among, results, among.keys() - newcomers)
     after = dict(ratings)
     for name, points, variance in zip(joint.members, joint.ratings, joint.covariance.diagonal(), strict=True):
         if name in newcomers:

@@ -8,7 +8,8 @@ are small.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -21,6 +22,7 @@ from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_train.league.matchmaking.opponents import NEIGHBOURHOOD, NEWCOMER_GAMES
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating
+from echelon_train.league.ratings.results import Results
 
 PRIOR: Final = Rating()
 """Prior of the ratings: the expected mean of all members, and the deviation of each member from their mean."""
@@ -36,13 +38,13 @@ MEAN_DEVIATION: Final = 500.0
 """Prior deviation of the mean of all members, points. Without it, the mean of many members would be certain: 1500."""
 
 
-class Game(NamedTuple):
-    """One map of a match, played from both sides."""
+_MOST_NUMBERS: Final = 1_000_000
+"""Numbers that a choice between matches takes at a time: pairs times members. All pairs of 126 members have fewer."""
 
-    first: str
-    second: str
-    score: float  # of the first, 0 to 1
-    seed: int  # of the map
+_REFRESH: Final = 5
+"""Matches after which the upper bounds are computed again in larger leagues."""
+
+Array = NDArray[np.float64]
 
 
 class Pairing(NamedTuple):
@@ -53,17 +55,26 @@ class Pairing(NamedTuple):
     seeds: tuple[int, ...]  # of its maps, each played from both sides
 
 
+class _Pairs(NamedTuple):
+    """The games of pairs, in arrays (pairs,)."""
+
+    first: NDArray[np.intp]  # places of the members
+    second: NDArray[np.intp]
+    games: Array
+    points: Array  # sums of the first's scores
+
+
 @dataclass(frozen=True)
 class JointRatings:
     """The ratings of P members that explain all games best, with their covariance."""
 
     members: tuple[str, ...]
-    ratings: NDArray[np.float64]  # (P,) points
-    covariance: NDArray[np.float64]  # (P, P) squared points; zeros for the pinned
+    ratings: Array  # (P,) points
+    covariance: Array  # (P, P) squared points; zeros for the pinned
 
 
-def joint_ratings(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: Collection[str]) -> JointRatings:
-    """Fit the Bradley-Terry model to all games, on the scale of the pinned members.
+def joint_ratings(ratings: Mapping[str, Rating], results: Results, pinned: Collection[str]) -> JointRatings:
+    """Fit the Bradley-Terry model to the games of all members that are not pinned, on the scale of the pinned ones.
 
     A score counts as a fraction of a win. The prior is normal, see `PRIOR` and `MEAN_DEVIATION`. The result is the mode
     of the posterior and the normal approximation there.
@@ -72,37 +83,38 @@ def joint_ratings(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: 
     ----------
     ratings
         By member. Those of the pinned members are given; the others are not used.
-    games
-        In any order.
+    results
+        The games.
     pinned
         Members whose ratings are given, at least one.
 
     Raises
     ------
     ConfigError
-        Without a pinned member, for an unknown member, a game of a member against itself, and a score out of range.
+        Without a pinned member, and for a game of a member without a rating.
     """
     place = _places(ratings, pinned)
     free = np.array([name not in pinned for name in place])
     given = np.array([(each.rating - PRIOR.rating) / SCALE for each in ratings.values()])
-    strengths, covariance = _posterior(*_tally(place, games), given, free)
+    strengths, covariance = _posterior(_pairs(place, results, pinned), given, free)
     return JointRatings(tuple(place), PRIOR.rating + SCALE * strengths, SCALE**2 * covariance)
 
 
-def deviations(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: Collection[str]) -> dict[str, float]:
+def deviations(ratings: Mapping[str, Rating], results: Results, pinned: Collection[str]) -> dict[str, float]:
     """Uncertainty of each rating, points: the larger of the Glicko-2 deviation and the one by `joint_ratings`.
 
     0 for pinned members. Raises `ConfigError` as `joint_ratings` does.
     """
-    joint = joint_ratings(ratings, games, pinned)
+    joint = joint_ratings(ratings, results, pinned)
     return dict(zip(ratings, np.sqrt(_covariance(joint, ratings, pinned).diagonal()).tolist(), strict=True))
 
 
 def propose_matches(
     ratings: Mapping[str, Rating],
-    games: Sequence[Game],
+    results: Results,
     pinned: Collection[str],
     *,
+    used: Callable[[str, str], Collection[int]],
     target: float,
     matches: int,
     maps: int,
@@ -123,10 +135,12 @@ def propose_matches(
     ----------
     ratings
         By member.
-    games
-        All games so far, in any order.
+    results
+        All games so far.
     pinned
         Members that anchor the scale, at least one.
+    used
+        Returns the seeds of the maps that two members have played against each other.
     target
         Deviation at which a rating counts as known, points, see `deviations`. It must be above 45, the smallest
         Glicko-2 deviation.
@@ -151,24 +165,18 @@ def propose_matches(
     matches, maps = check_integer("matches", matches), check_integer("maps", maps)
     if len(ratings) < 2:
         raise ConfigError(f"expected at least two members, got {len(ratings)}")
-    joint = joint_ratings(ratings, games, pinned)
+    joint = joint_ratings(ratings, results, pinned)
     covariance = _covariance(joint, ratings, pinned)
-    rows, columns = np.triu_indices(len(ratings), 1)
-    allowed = (_may_play(joint, games) & _informative(ratings, games))[rows, columns]
-    rows, columns = rows[allowed], columns[allowed]
-    ahead = joint.ratings[rows] - joint.ratings[columns]
+    candidates = _Candidates(joint, _may_play(joint, results) & _informative(joint, results), target, maps)
     chosen: list[tuple[str, str]] = []
-    while len(chosen) < matches and len(rows) and covariance.diagonal().max() > target**2:
-        shared, weights = _effects(covariance, rows, columns, ahead, maps)
-        before = np.maximum(covariance.diagonal(), target**2)
-        after = np.maximum(covariance.diagonal() - weights[:, None] * shared**2, target**2)
-        helps = _gains(covariance, rows, columns, ahead)[:, before > target**2].max(axis=1) >= LEAST_GAIN
-        best = int(np.argmax(np.where(helps, np.sum(before - after, axis=1), 0.0)))
-        if not helps[best]:
+    while len(chosen) < matches and covariance.diagonal().max() > target**2:
+        found = candidates.best(covariance)
+        if found is None:
             break
-        covariance = covariance - weights[best] * np.outer(shared[best], shared[best])
-        chosen.append((joint.members[rows[best]], joint.members[columns[best]]))
-    return _with_maps(chosen, games, maps, seed)
+        first, second, reduction = found
+        covariance = covariance - reduction
+        chosen.append((joint.members[first], joint.members[second]))
+    return _with_maps(chosen, used, maps, seed)
 
 
 def _places(ratings: Mapping[str, Rating], pinned: Collection[str]) -> dict[str, int]:
@@ -180,129 +188,175 @@ def _places(ratings: Mapping[str, Rating], pinned: Collection[str]) -> dict[str,
     return {name: index for index, name in enumerate(ratings)}
 
 
-def _tally(place: Mapping[str, int], games: Iterable[Game]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(P, P) number of games of the row's member against the column's, and the sum of its scores."""
-    played, won = np.zeros((2, len(place), len(place)))
-    for game in games:
-        if game.first == game.second or game.first not in place or game.second not in place:
-            raise ConfigError(f"games: expected two members that have ratings, got {game.first!r} and {game.second!r}")
-        if not 0 <= game.score <= 1:
-            raise ConfigError(f"games: expected a score from 0 to 1, got {game.score!r}")
-        a, b = place[game.first], place[game.second]
-        for row, column, score in ((a, b, game.score), (b, a, 1 - game.score)):
-            played[row, column] += 1
-            won[row, column] += score
-    return played, won
+def _pairs(place: Mapping[str, int], results: Results, pinned: Collection[str]) -> _Pairs:
+    """All pairs that have played and are not both pinned."""
+    rows = []
+    for name, index in place.items():
+        if name in pinned:
+            continue
+        for opponent, (games, points) in results.of(name).items():
+            if opponent not in place:
+                raise ConfigError(f"games: expected two members that have ratings, got {name!r} and {opponent!r}")
+            if opponent in pinned or index < place[opponent]:
+                rows.append((index, place[opponent], games, points))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    return _Pairs(columns[0].astype(np.intp), columns[1].astype(np.intp), columns[2], columns[3])
 
 
-def _posterior(
-    played: NDArray[np.float64], won: NDArray[np.float64], given: NDArray[np.float64], free: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _posterior(pairs: _Pairs, given: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
     """(P,) strengths, given or (where free) the posterior's mode, and their (P, P) covariance, in Glicko-2's units."""
     size = int(np.count_nonzero(free))
-    covariance = np.zeros_like(played)
+    covariance = np.zeros((len(free), len(free)))
     if not size:
         return given, covariance
-    prior = np.linalg.inv((PRIOR.deviation**2 * np.eye(size) + MEAN_DEVIATION**2) / SCALE**2)
+    first, second, games, points = pairs
+    own, mean = (PRIOR.deviation / SCALE) ** 2, (MEAN_DEVIATION / SCALE) ** 2
+    shared = mean / (own * (own + size * mean))  # the precision of the prior is 1 / own less this, by Sherman-Morrison
 
-    def all_strengths(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def all_strengths(values: Array) -> Array:
         strengths = given.copy()
         strengths[free] = values
         return strengths
 
-    def ahead(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ahead(values: Array) -> Array:
         strengths = all_strengths(values)
-        return strengths[:, None] - strengths
+        return strengths[first] - strengths[second]
 
-    def loss(values: NDArray[np.float64]) -> float:
+    def loss(values: Array) -> float:
         """The negative logarithm of the posterior density."""
-        return float(np.sum(won * np.logaddexp(0, -ahead(values))) + values @ prior @ values / 2)
+        lead = ahead(values)
+        unlikely = points @ np.logaddexp(0, -lead) + (games - points) @ np.logaddexp(0, lead)
+        return float(unlikely + (values @ values / own - shared * values.sum() ** 2) / 2)
 
-    def slope(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        unexpected = np.sum(played * expit(ahead(values)) - won, axis=1)
-        return np.asarray(unexpected[free] + prior @ values)
+    def slope(values: Array) -> Array:
+        unexpected = games * expit(ahead(values)) - points
+        each = np.bincount(first, unexpected, len(free)) - np.bincount(second, unexpected, len(free))
+        return np.asarray(each[free] + values / own - shared * values.sum())
 
-    def curvature(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        weights = played * expit(ahead(values)) * expit(-ahead(values))
-        laplacian = np.diag(weights.sum(axis=1)) - weights
-        return np.asarray(laplacian[np.ix_(free, free)] + prior)
+    def curvature(values: Array) -> Array:
+        weights = games * expit(ahead(values)) * expit(-ahead(values))
+        precision = np.zeros_like(covariance)
+        precision[first, second] = -weights
+        precision += precision.T
+        precision[np.diag_indices_from(precision)] -= precision.sum(axis=1)
+        precision = precision[np.ix_(free, free)] - shared
+        precision[np.diag_indices_from(precision)] += 1 / own
+        return precision
 
     mode = minimize(loss, np.zeros(size), jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-9}).x
     covariance[np.ix_(free, free)] = np.linalg.inv(curvature(mode))
     return all_strengths(mode), covariance
 
 
-def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> NDArray[np.float64]:
+def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> Array:
     """(P, P) squared points; where Glicko-2 is less certain about a member, the difference is an independent error."""
     glicko = np.array([0 if name in pinned else each.deviation for name, each in ratings.items()])
     return np.asarray(joint.covariance + np.diag(np.maximum(glicko**2 - joint.covariance.diagonal(), 0)))
 
 
-def _may_play(joint: JointRatings, games: Iterable[Game]) -> NDArray[np.bool_]:
+def _may_play(joint: JointRatings, results: Results) -> NDArray[np.bool_]:
     """(P, P) whether two members may play: a newcomer plays against neighbours or the nearest member only."""
-    played = dict.fromkeys(joint.members, 0)
-    for game in games:
-        played[game.first] += 1
-        played[game.second] += 1
-    new = np.array([played[name] < NEWCOMER_GAMES for name in joint.members])
+    new = np.array([results.games(name) < NEWCOMER_GAMES for name in joint.members])
     distance = np.abs(np.subtract.outer(joint.ratings, joint.ratings))
     np.fill_diagonal(distance, np.inf)
     near = (distance <= NEIGHBOURHOOD) | (distance == distance.min(axis=1, keepdims=True))
     return np.asarray(~new[:, None] & ~new | near | near.T)
 
 
-def _informative(ratings: Mapping[str, Rating], games: Iterable[Game]) -> NDArray[np.bool_]:
+def _informative(joint: JointRatings, results: Results) -> NDArray[np.bool_]:
     """(P, P) whether the games so far between two members leave their result open, see `LEAST_INFORMATION`."""
-    played, won = _tally({name: index for index, name in enumerate(ratings)}, games)
-    share = (won + 0.5) / (played + 1)
-    return np.asarray(share * (1 - share) >= LEAST_INFORMATION)
+    first, second, games, points = _pairs({name: index for index, name in enumerate(joint.members)}, results, ())
+    share = (points + 0.5) / (games + 1)
+    informative = np.ones((len(joint.members), len(joint.members)), dtype=np.bool_)
+    informative[first, second] = informative[second, first] = share * (1 - share) >= LEAST_INFORMATION
+    return informative
 
 
-def _effects(
-    covariance: NDArray[np.float64],
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    ahead: NDArray[np.float64],
-    maps: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Expected information of a match, for each of N pairs.
+class _Candidates:
+    """The matches that may be played, to find the one with the largest expected reduction of the variances.
 
-    Returns (N, P) covariances of all ratings with the pair's rating difference, and (N,) weights. A match reduces a
-    member's variance by the weight times the squared covariance.
+    What a match of each of N pairs does to each of P members takes N times P numbers. If these are more than
+    `_MOST_NUMBERS`, it is computed for those pairs only whose reductions have the largest upper bounds.
     """
-    shared = covariance[rows] - covariance[columns]
-    index = np.arange(len(rows))
-    variance = np.maximum(shared[index, rows] - shared[index, columns], 0)
+
+    def __init__(self, joint: JointRatings, allowed: NDArray[np.bool_], target: float, maps: int) -> None:
+        self.rows, self.columns = np.nonzero(np.triu(allowed, 1))
+        self.ahead = joint.ratings[self.rows] - joint.ratings[self.columns]
+        self.known, self.maps = target**2, maps
+        self.few = len(self.rows) * len(allowed) <= _MOST_NUMBERS
+        self.chosen = np.arange(len(self.rows))
+        self.calls = 0
+
+    def best(self, covariance: Array) -> tuple[int, int, Array] | None:
+        """The members of the best match, and what it takes from the covariance (P, P); None if no match helps."""
+        if not self.few:
+            if self.calls % _REFRESH == 0:
+                bounds = self._bounds(covariance)
+                self.chosen = np.argsort(-bounds, kind="stable")[: _MOST_NUMBERS // len(covariance)]
+            self.calls += 1
+        if not self.chosen.size:
+            return None
+        rows, columns, ahead = self.rows[self.chosen], self.columns[self.chosen], self.ahead[self.chosen]
+        variances = covariance.diagonal()
+        shared = covariance[rows] - covariance[columns]
+        index = np.arange(len(rows))
+        variance = np.maximum(shared[index, rows] - shared[index, columns], 0)
+        weights, single = (_weights(variance, ahead, maps)[:, None] for maps in (self.maps, 1))
+        squares = shared**2
+        before = np.maximum(variances, self.known)
+        after = np.maximum(variances - weights * squares, self.known)
+        open_ = variances > self.known
+        gains = np.max(single * squares[:, open_] / variances[open_], axis=1, initial=0.0)
+        helps = gains >= LEAST_GAIN
+        best = int(np.argmax(np.where(helps, np.sum(before - after, axis=1), 0.0)))
+        if not helps[best]:
+            return None
+        return int(rows[best]), int(columns[best]), weights[best] * np.outer(shared[best], shared[best])
+
+    def _bounds(self, covariance: Array) -> Array:
+        """(N,) at least the reduction of the variances by a match of each pair, but for rounding.
+
+        The reductions of the pair's own variances are exact. Those of all others are not limited to what is above the
+        target: their sum follows from the product of the covariance with itself.
+        """
+        above = covariance.diagonal() - self.known
+        relevant = covariance[:, above > 0]
+        relevant = (relevant - relevant.mean(axis=0)).astype(np.float32)  # all that matters is differences of rows
+        product = relevant @ relevant.T
+        rows, columns = self.rows, self.columns
+        own, other, both = covariance[rows, rows], covariance[columns, columns], covariance[rows, columns]
+        weights = _weights(np.maximum(own + other - 2 * both, 0), self.ahead, self.maps)
+        squares = product[rows, rows] + product[columns, columns] - 2 * product[rows, columns]
+        bounds = np.zeros(len(rows))
+        for places, shared in ((rows, own - both), (columns, other - both)):
+            excess = np.maximum(above[places], 0)
+            bounds += np.minimum(excess, weights * shared**2)
+            squares = squares - np.where(excess > 0, shared**2, 0)
+        return np.asarray(bounds + weights * np.maximum(squares, 0))
+
+
+def _weights(variance: Array, ahead: Array, maps: int) -> Array:
+    """(N,) weights of matches: one reduces a variance by the weight times the squared covariance with the difference.
+
+    `variance` is that of the pair's rating difference, and `ahead` its expected value.
+    """
     damping = 1 / np.sqrt(1 + 3 * variance / (np.pi * SCALE) ** 2)
     score = expit(damping * ahead / SCALE)
     # slope of the expected score: the mean of p (1 - p) over the distribution of the difference
     information = maps * damping * score * (1 - score) / SCALE**2
-    return shared, information / (1 + information * variance)
+    return np.asarray(information / (1 + information * variance))
 
 
-def _gains(
-    covariance: NDArray[np.float64], rows: NDArray[np.intp], columns: NDArray[np.intp], ahead: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(N, P) expected share by which one map of each pair reduces each member's variance; 0 where there is none."""
-    shared, weights = _effects(covariance, rows, columns, ahead, maps=1)
-    variances = covariance.diagonal()
-    return np.divide(weights[:, None] * shared**2, variances, out=np.zeros_like(shared), where=variances > 0)
-
-
-def _with_maps(chosen: Iterable[tuple[str, str]], games: Iterable[Game], maps: int, seed: int) -> list[Pairing]:
-    used: dict[frozenset[str], set[int]] = {}
-    for game in games:
-        used.setdefault(frozenset((game.first, game.second)), set()).add(game.seed)
+def _with_maps(
+    chosen: Iterable[tuple[str, str]], used: Callable[[str, str], Collection[int]], maps: int, seed: int
+) -> list[Pairing]:
+    known: dict[tuple[str, str], set[int]] = {}
     pairings = []
-    for first, second in chosen:
-        known = used.setdefault(frozenset((first, second)), set())
-        fresh: list[int] = []
-        index = 0
-        while len(fresh) < maps:
-            candidate = evaluation_seed(seed, index)
-            if candidate not in known:
-                fresh.append(candidate)
-                known.add(candidate)
-            index += 1
-        pairings.append(Pairing(first, second, tuple(fresh)))
+    for pair in chosen:
+        if pair not in known:
+            known[pair] = set(used(*pair))
+        candidates = (evaluation_seed(seed, index) for index in itertools.count())
+        fresh = tuple(itertools.islice((each for each in candidates if each not in known[pair]), maps))
+        known[pair].update(fresh)
+        pairings.append(Pairing(*pair, fresh))
     return pairings

@@ -7,17 +7,22 @@ import itertools
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer
 from echelon_env.evaluate import evaluation_seed, validation_seed
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches
+from echelon_train.league.matchmaking.scheduling import deviations, propose_matches
 from echelon_train.league.playing.executors import Executor
 from echelon_train.league.playing.jobs import Job
 from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
+
+MOST_MATCHES: Final = 100
+"""Most matches of a rating period in a rating run: many more would be chosen by ratings that are out of date."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def pairing(
     maps = check_integer("maps", maps)
     if first == second:
         raise LeagueError(f"expected two members, got {first!r} against itself")
-    used = {battle.seed for played in league.matches(first, second) for battle in played.match.battles}
+    used = league.maps(first, second)
     own = secrets.randbits(63) if seed is None else seed
     candidates = (evaluation_seed(own, index) for index in itertools.count())
     fresh = itertools.islice((candidate for candidate in candidates if candidate not in used), maps)
@@ -129,8 +134,8 @@ def rating_run(
 ) -> RatingRun:
     """Play matches until every rating is known as well as matches allow, and close a period after every few of them.
 
-    A period has half as many matches as there are members. All state is in the league, so a call continues a run that
-    was stopped at any moment. It first closes the period that is still open.
+    A period has half as many matches as there are members, at most `MOST_MATCHES`. All state is in the league, so a
+    call continues a run that was stopped at any moment. It first closes the period that is still open.
 
     Parameters
     ----------
@@ -169,18 +174,19 @@ def rating_run(
     league.rate_matches()
     played = 0
     while True:
-        ratings, games = _known(league, names)
+        ratings, results = _known(league, names)
         pairings = propose_matches(
             ratings,
-            games,
+            results,
             pinned,
+            used=league.maps,
             target=target_deviation,
-            matches=max(1, min(len(names) // 2, max_matches - played)),
+            matches=max(1, min(len(names) // 2, MOST_MATCHES, max_matches - played)),
             maps=maps_per_match,
             seed=validation_seed(seed),
         )
         if not pairings or played >= max_matches:
-            found = deviations(ratings, games, pinned)
+            found = deviations(ratings, results, pinned)
             above = () if pairings else tuple(name for name, each in found.items() if each > target_deviation)
             return RatingRun(played, found, not pairings, above)
         jobs = [Job(first, second, config, scenario, seeds) for first, second, seeds in pairings]
@@ -190,8 +196,8 @@ def rating_run(
 
 def uncertainty(league: League, names: Collection[str]) -> dict[str, float]:
     """Deviations of the ratings of members, points, as a rating run among them sees it; 0 for the anchor."""
-    ratings, games = _known(league, {*names, league.settings.anchor})
-    return deviations(ratings, games, (league.settings.anchor,))
+    ratings, results = _known(league, {*names, league.settings.anchor})
+    return deviations(ratings, results, (league.settings.anchor,))
 
 
 def _participants(league: League, members: Collection[str] | None) -> set[str]:
@@ -201,8 +207,7 @@ def _participants(league: League, members: Collection[str] | None) -> set[str]:
     return {league.member(name).name for name in (*members, anchor)}
 
 
-def _known(league: League, names: Collection[str]) -> tuple[dict[str, Rating], list[Game]]:
-    """The ratings of the named members, and the games among them."""
+def _known(league: League, names: Collection[str]) -> tuple[dict[str, Rating], Results]:
+    """The ratings of the named members, and the results among them."""
     ratings = {name: rating for name, rating in league.ratings().items() if name in names}
-    games = [Game(*game) for game in league.games()]
-    return ratings, [game for game in games if game.first in names and game.second in names]
+    return ratings, league.results(names)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse import csgraph
 from scipy.special import expit
 
 from echelon_train.league.ratings.bradley_terry import Strengths
@@ -16,8 +20,9 @@ MISLEADING = 0.05
 """Smallest cycle score with which ratings are misleading. Below it they explain nearly everything."""
 
 _SAMPLES = 999
+_LEAST_SAMPLES = 99
+_MOST_NUMBERS = 5_000_000  # simulated scores at a time; if there are more, samples are fewer
 _SEED = 0
-_RANK = 1e-9  # singular values below this share of the largest are rounding errors
 
 Array = NDArray[np.float64]
 
@@ -50,7 +55,7 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     The logits are those of the Bradley-Terry model, corrected to first order by the measured scores. So all are finite,
     also those of a member that won every game, and the cyclic part is what the model leaves unexplained. Noise is
     simulated: `_SAMPLES` times as many games again, with the scores that the strengths predict and the measured
-    dispersion.
+    dispersion. In leagues of more than 5,000 pairs it is fewer times, `_LEAST_SAMPLES` at least.
 
     Measured: noise is reported as a cycle in 0 to 7 % of leagues, and in 11 % where two members always draw with each
     other. A cycle of three members that beat each other at 65 % is detected in 90 % of leagues with 20 games per pair,
@@ -82,48 +87,79 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     expected = expit(differences)
     variance = expected * expit(-differences)  # unlike 1 - expected, never rounds to 0
     # maps strengths to the flow of each pair, times the square root of its weight
-    incidence = np.zeros((len(rows), len(payoffs.members)))
-    pairs = np.arange(len(rows))
-    incidence[pairs, rows], incidence[pairs, columns] = 1.0, -1.0
-    weighted = np.sqrt(games * variance)[:, np.newaxis] * incidence
-    gradients, singular, _ = np.linalg.svd(weighted, full_matrices=False)
-    gradients = gradients[:, singular > _RANK * singular.max(initial=0.0)]
-    loops = len(rows) - gradients.shape[1]
+    weighted = sparse.diags_array(np.sqrt(games * variance)) @ _incidence(rows, columns, len(payoffs.members))
+    parts, part = csgraph.connected_components(abs(weighted.T) @ abs(weighted), directed=False)
+    loops = len(rows) - len(part) + parts
     triangle = _triangle(payoffs)
     if not loops:
         return CycleScore(0.0, 1.0, 0, triangle)
 
+    # of every connected part, one strength is free: all may change alike
+    laplacian = (weighted.T @ weighted).toarray()
+    solver = linalg.cho_factor(laplacian + np.mean(games * variance) * (part[:, np.newaxis] == part))
     explained = np.sqrt(games * variance) * differences
-    simulated = _simulate(games, expected, payoffs.dispersion[rows, columns])
     scale = np.sqrt(games / variance)
-    errors = scale * (np.vstack([payoffs.score[rows, columns], simulated]) - expected)
-    along = errors @ gradients
-    cyclic = np.square(errors).sum(axis=1) - np.square(along).sum(axis=1)
-    cyclic_part = max(0.0, float(cyclic[0] - cyclic[1:].mean()))
-    gradient_part = max(0.0, float(explained @ explained - np.square(along[1:]).sum(axis=1).mean()))
+    dispersion = payoffs.dispersion[rows, columns]
+    rng = np.random.default_rng(_SEED)
+
+    def split(scores: Array) -> tuple[Array, Array]:
+        """The squared lengths (samples,) of the cyclic and the gradient part of the errors of scores."""
+        errors = scale * (scores - expected)
+        slopes = errors @ weighted
+        gradient = np.sum(slopes * linalg.cho_solve(solver, slopes.T).T, axis=1)
+        return np.square(errors).sum(axis=1) - gradient, gradient
+
+    samples = int(np.clip(_MOST_NUMBERS // len(games), _LEAST_SAMPLES, _SAMPLES))
+    block = max(1, _MOST_NUMBERS // len(games))
+    simulated = [
+        split(_simulate(rng, games, expected, dispersion, min(block, samples - start)))
+        for start in range(0, samples, block)
+    ]
+    noise, along = (np.concatenate(each) for each in zip(*simulated, strict=True))
+    cyclic = split(payoffs.score[np.newaxis, rows, columns])[0][0]
+    cyclic_part = max(0.0, float(cyclic - noise.mean()))
+    gradient_part = max(0.0, float(explained @ explained - along.mean()))
     whole = cyclic_part + gradient_part
-    p_value = float(1 + np.count_nonzero(cyclic[1:] >= cyclic[0])) / (1 + _SAMPLES)
+    p_value = float(1 + np.count_nonzero(noise >= cyclic)) / (1 + samples)
     return CycleScore(cyclic_part / whole if whole else 0.0, p_value, loops, triangle)
 
 
-def _simulate(games: NDArray[np.int64], expected: Array, dispersion: Array) -> Array:
+def _incidence(rows: NDArray[np.intp], columns: NDArray[np.intp], members: int) -> Any:
+    """(pairs, members) 1 for the first and -1 for the second of each pair, sparse."""
+    pairs = np.tile(np.arange(len(rows)), 2)
+    signs = np.repeat([1.0, -1.0], len(rows))
+    return sparse.csr_array((signs, (pairs, np.concatenate([rows, columns]))), shape=(len(rows), members))
+
+
+def _simulate(
+    rng: np.random.Generator, games: NDArray[np.int64], expected: Array, dispersion: Array, samples: int
+) -> Array:
     """Mean scores (samples, pairs) of games with the pairs' expected scores and dispersions.
 
     The dispersion is the share of games that are won or lost. The others have the expected score.
     """
-    rng = np.random.default_rng(_SEED)
-    decided = rng.binomial(games, dispersion, size=(_SAMPLES, len(games)))
+    decided = rng.binomial(games, dispersion, size=(samples, len(games)))
     wins = rng.binomial(decided, expected)
     return np.asarray((wins + (games - decided) * expected) / games)
 
 
 def _triangle(payoffs: Payoffs) -> tuple[str, str, str] | None:
+    """Of the triangles whose closest result is the clearest, the first in the order of the members."""
     low = np.where(payoffs.played, payoffs.low, 0.0)
-    best, found = 0.5, None
-    names = payoffs.members
-    for first, beaten in enumerate(low):
-        closest = np.minimum(np.minimum(beaten[:, np.newaxis], low), low[:, first])
-        second, third = np.unravel_index(closest.argmax(), closest.shape)
-        if closest[second, third] > best:
-            best, found = closest[second, third], (names[first], names[second], names[third])
-    return found
+    levels = np.unique(low[low > 0.5]).tolist()
+
+    def triangles(level: float) -> Any:
+        """(P, P) sparse: where the row beats the column, how many the column beats that beat the row."""
+        beats: Any = sparse.csr_array(low >= level, dtype=np.int64)
+        return (beats @ beats).T.multiply(beats).tocsr()
+
+    # the highest level at which there is a triangle
+    below = bisect.bisect_left(range(len(levels)), True, key=lambda place: not triangles(levels[place]).nnz)
+    if not below:
+        return None
+    level = levels[below - 1]
+    found = triangles(level)
+    first = int(np.flatnonzero(np.diff(found.indptr))[0])
+    second = int(found.indices[found.indptr[first] : found.indptr[first + 1]].min())
+    third = int(np.flatnonzero((low[second] >= level) & (low[:, first] >= level))[0])
+    return payoffs.members[first], payoffs.members[second], payoffs.members[third]

@@ -12,12 +12,15 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit
 
 from echelon_env.config.schema import check_fields, quantity
 from echelon_env.evaluate.statistics import CONFIDENCE
+from echelon_train.league.ratings.results import Results
 
 SCALE: Final = 173.7178
 """Points of a rating per unit of Glicko-2's own scale, 400 / ln 10."""
@@ -65,8 +68,12 @@ def expected_score(first: Rating, second: Rating) -> float:
     It is the probability of a win, with a draw counted as half a win. Both deviations are taken into account: Glickman,
     "The Glicko system", 1999, equation 16.
     """
-    spread = math.hypot(first.deviation, second.deviation) / SCALE
-    return _logistic(_damping(spread) * (first.rating - second.rating) / SCALE)
+    return float(expected_scores(first.rating - second.rating, math.hypot(first.deviation, second.deviation)))
+
+
+def expected_scores(ahead: Any, deviation: Any) -> Any:
+    """As `expected_score`, from the differences of ratings and their deviations, numbers or arrays of points."""
+    return expit(ahead / SCALE / np.sqrt(1 + 3 * (deviation / SCALE / math.pi) ** 2))
 
 
 def rate(
@@ -98,14 +105,21 @@ def rate(
         raise ValueError(
             f"expected at least one game and a score of each, got {len(opponents)} opponents, {len(scores)} scores"
         )
+    for score in scores:
+        _check_score(score)
+    games = [(opponent, 1, score) for opponent, score in zip(opponents, scores, strict=True)]
+    return _rate(rating, games, tau, drifting=drifting)
+
+
+def _rate(rating: Rating, results: Sequence[tuple[Rating, int, float]], tau: float, *, drifting: bool) -> Rating:
+    """As `rate`, from the opponents' ratings, the number of games against each and the sum of the scores in them."""
     own, deviation, volatility = _internal(rating.rating), rating.deviation / SCALE, rating.volatility
     gains, informations = [], []
-    for opponent, score in zip(opponents, scores, strict=True):
-        _check_score(score)
+    for opponent, games, points in results:
         damping = _damping(opponent.deviation / SCALE)
         ahead = damping * (own - _internal(opponent.rating))
-        gains.append(damping * (score - _logistic(ahead)))
-        informations.append(damping**2 * _logistic(ahead) * _logistic(-ahead))
+        gains.append(damping * (points - games * _logistic(ahead)))
+        informations.append(games * damping**2 * _logistic(ahead) * _logistic(-ahead))
     gain, information = math.fsum(gains), math.fsum(informations)  # exact sums do not depend on the order
     if drifting:
         volatility = _new_volatility(volatility, deviation, gain, information, tau)
@@ -125,7 +139,7 @@ def without_games(rating: Rating) -> Rating:
 
 def rate_period(
     ratings: Mapping[str, Rating],
-    games: Iterable[tuple[str, str, float]],
+    games: Iterable[tuple[str, str, float]] | Results,
     *,
     drifting: Collection[str] = (),
     pinned: Collection[str] = (),
@@ -138,7 +152,7 @@ def rate_period(
     ratings
         By member.
     games
-        First member, second member, the first's score from 0 to 1, in any order.
+        First member, second member, the first's score from 0 to 1, in any order; or the `Results`.
     drifting
         Members whose strength changes with time: those still training. The deviations of others never grow.
     pinned
@@ -154,21 +168,14 @@ def rate_period(
     _check_tau(tau)
     for name in (*drifting, *pinned):
         _check_member(name, ratings)
-    results: dict[str, tuple[list[Rating], list[float]]] = {name: ([], []) for name in ratings}
-    for first, second, score in games:
-        _check_member(first, ratings)
-        _check_member(second, ratings)
-        _check_score(score)
-        if first == second:
-            raise ValueError(f"expected a game of two members, got {first!r} against itself")
-        for name, opponent, points in ((first, second, score), (second, first, 1 - score)):
-            results[name][0].append(ratings[opponent])
-            results[name][1].append(points)
+    results = games if isinstance(games, Results) else Results(games)
+    for name in results.members:
+        _check_member(name, ratings)
     after = dict(ratings)
     for name in ratings.keys() - set(pinned):
-        opponents, scores = results[name]
-        if opponents:
-            after[name] = rate(ratings[name], opponents, scores, tau, drifting=name in drifting)
+        played = [(ratings[opponent], *sums) for opponent, sums in results.of(name).items()]
+        if played:
+            after[name] = _rate(ratings[name], played, tau, drifting=name in drifting)
         elif name in drifting:
             after[name] = without_games(ratings[name])
     return after

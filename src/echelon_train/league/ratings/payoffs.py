@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
-from echelon_env.evaluate.statistics import CONFIDENCE, score_interval
-from echelon_train.league.ratings.glicko2 import Rating, expected_score
+from echelon_env.evaluate.statistics import CONFIDENCE, score_ends
+from echelon_train.league.ratings.glicko2 import Rating, expected_scores
 
 SIGNIFICANCE = 1 - CONFIDENCE
 """Largest share of false alarms among warnings."""
@@ -70,6 +70,13 @@ class Payoffs:
         dispersion[pairs] = dispersion.T[pairs] = own
         return dispersion
 
+    def among(self, members: Sequence[str]) -> Payoffs:
+        """The games among some of the members, in their order."""
+        places = {name: place for place, name in enumerate(self.members)}
+        cells = np.ix_(*[[places[name] for name in members]] * 2)
+        floats = (self.score, self.low, self.high, self.squares)
+        return Payoffs(tuple(members), self.games[cells], *(each[cells] for each in floats))
+
 
 @dataclass(frozen=True)
 class Misprediction:
@@ -105,28 +112,38 @@ def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
     if not members or len(set(members)) < len(members):
         raise ValueError(f"members: expected at least one and all different, got {members}")
     places = {name: place for place, name in enumerate(members)}
-    together: dict[tuple[int, int], list[NDArray[np.float64]]] = {}
+    pairs, parts = [], []
     for (first, second), given in scores.items():
         if first not in places or second not in places or first == second:
             raise ValueError(f"pair {(first, second)}: expected two different ones of the members {members}")
         values = np.asarray(given, dtype=np.float64)
-        if values.ndim != 1 or not np.all((values >= 0) & (values <= 1)):
+        if values.ndim != 1 or not (values.size == 0 or (values.min() >= 0 and values.max() <= 1)):
             raise ValueError(f"pair {(first, second)}: expected scores (games,) between 0 and 1, got {values}")
         i, j = places[first], places[second]
-        together.setdefault((min(i, j), max(i, j)), []).append(values if i < j else 1 - values)
+        pairs.append((min(i, j), max(i, j)))
+        parts.append(values if i < j else 1 - values)
+    return _arranged(
+        members, np.repeat(np.array(pairs, dtype=np.int64).reshape(-1, 2), [*map(len, parts)], axis=0), parts
+    )
+
+
+def _arranged(members: tuple[str, ...], pairs: NDArray[np.int64], parts: Sequence[NDArray[np.float64]]) -> Payoffs:
+    """The payoffs of games: the pair (games, 2) of each, and in parts the scores of the pair's first."""
     size = len(members)
+    values = np.concatenate([np.zeros(0), *parts])
+    cells, owners = np.unique(pairs @ [size, 1], return_inverse=True)
+    upper, lower = cells // size, cells % size
+    number = np.bincount(owners, minlength=len(cells))
+    mean = np.bincount(owners, values, len(cells)) / number
+    spread = np.bincount(owners, np.square(values - mean[owners]), len(cells))
+    ends = score_ends(number, mean, spread)
     games = np.zeros((size, size), dtype=np.int64)
     squares = np.zeros((size, size))
     score, low, high = np.full((3, size, size), np.nan)
-    for (i, j), parts in together.items():
-        values = np.concatenate(parts)
-        if not values.size:
-            continue
-        interval = score_interval({None: values})
-        games[i, j] = games[j, i] = values.size
-        squares[i, j] = squares[j, i] = np.square(values - values.mean()).sum()
-        score[i, j], low[i, j], high[i, j] = interval.estimate, interval.low, interval.high
-        score[j, i], low[j, i], high[j, i] = 1 - interval.estimate, 1 - interval.high, 1 - interval.low
+    games[upper, lower] = games[lower, upper] = number
+    squares[upper, lower] = squares[lower, upper] = spread
+    score[upper, lower], low[upper, lower], high[upper, lower] = mean, *ends
+    score[lower, upper], low[lower, upper], high[lower, upper] = 1 - mean, 1 - ends[1], 1 - ends[0]
     return Payoffs(members, games, score, low, high, squares)
 
 
@@ -146,8 +163,8 @@ def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray
     ValueError
         If a member has no rating.
     """
-    of_members = member_ratings(payoffs, ratings)
-    return np.array([[expected_score(row, column) for column in of_members] for row in of_members])
+    points, deviations = np.array([(each.rating, each.deviation) for each in member_ratings(payoffs, ratings)]).T
+    return np.asarray(expected_scores(np.subtract.outer(points, points), np.hypot.outer(deviations, deviations)))
 
 
 def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misprediction]:
@@ -188,23 +205,23 @@ def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misp
     if not rows.size:
         return []
     q_values = false_discovery_control(_tails(payoffs, predicted, rows, columns))
+    inside = (payoffs.low <= predicted) & (predicted <= payoffs.high)
+    chosen = (q_values <= SIGNIFICANCE) & ~inside[rows, columns]
     found = []
-    for i, j, q_value in zip(rows.tolist(), columns.tolist(), q_values.tolist(), strict=True):
-        inside = payoffs.low[i, j] <= predicted[i, j] <= payoffs.high[i, j]
-        if q_value <= SIGNIFICANCE and not inside:
-            a, b = (i, j) if payoffs.score[i, j] > predicted[i, j] else (j, i)
-            found.append(
-                Misprediction(
-                    first=payoffs.members[a],
-                    second=payoffs.members[b],
-                    games=int(payoffs.games[a, b]),
-                    predicted=float(predicted[a, b]),
-                    score=float(payoffs.score[a, b]),
-                    low=float(payoffs.low[a, b]),
-                    high=float(payoffs.high[a, b]),
-                    q_value=q_value,
-                )
+    for i, j, q_value in zip(*(each[chosen].tolist() for each in (rows, columns, q_values)), strict=True):
+        a, b = (i, j) if payoffs.score[i, j] > predicted[i, j] else (j, i)
+        found.append(
+            Misprediction(
+                first=payoffs.members[a],
+                second=payoffs.members[b],
+                games=int(payoffs.games[a, b]),
+                predicted=float(predicted[a, b]),
+                score=float(payoffs.score[a, b]),
+                low=float(payoffs.low[a, b]),
+                high=float(payoffs.high[a, b]),
+                q_value=q_value,
             )
+        )
     return sorted(found, key=lambda pair: pair.predicted - pair.score)
 
 

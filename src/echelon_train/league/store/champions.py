@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import astuple, dataclass, field
 
+from echelon_train.league.store.database import check_room
 from echelon_train.league.store.members import now
 
 
@@ -41,7 +42,8 @@ def read_champion(connection: sqlite3.Connection) -> str | None:
 
 
 def insert_promotion(connection: sqlite3.Connection, promotion: Promotion) -> None:
-    """Add a promotion to a database."""
+    """Add a promotion to a database. Raises LeagueError, with nothing added, if the league is full."""
+    check_room(connection, "promotions")
     connection.execute(
         "INSERT INTO promotions VALUES"
         " (?, (SELECT id FROM members WHERE name = ?), (SELECT id FROM members WHERE name = ?), ?, ?, ?, ?, ?, ?)",

@@ -32,7 +32,10 @@ MAX_ROWS = {
     "meta": 100, "members": 10_000, "configs": 10_000, "promotions": 10_000, "periods": 100_000, "matches": 1_000_000,
     "ratings": 10_000_000,
 }  # fmt: skip
-"""Most rows of each table that are read."""
+"""Most rows of each table that are written."""
+
+READ_FACTOR = 10
+"""A table with at most so many times `MAX_ROWS` is read: a league that is over a limit can be read and repaired."""
 
 SAFE_WAL_VERSION = (3, 51, 3)
 """The first SQLite without the race in which a write-ahead log loses transactions, https://sqlite.org/wal.html."""
@@ -150,8 +153,24 @@ def _check_schema(folder: Path, connection: sqlite3.Connection) -> None:
     if problems:
         raise DamagedLeagueError(f"{folder / DATABASE_FILE}: damaged: {'; '.join(problems[:4])}")
     for table, most in MAX_ROWS.items():
-        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1 OFFSET {most}").fetchone():
-            raise DamagedLeagueError(f"{folder / DATABASE_FILE}: the table {table!r} has more than {most:,} rows")
+        if table != "ratings" and _rows(connection, table) > READ_FACTOR * most:  # ratings are read period by period
+            raise DamagedLeagueError(
+                f"{folder / DATABASE_FILE}: the table {table!r} has more than {READ_FACTOR * most:,} rows"
+            )
+
+
+def check_room(connection: sqlite3.Connection, table: str, rows: int = 1) -> None:
+    """Raise LeagueError unless a table has room for more rows. To be called before they are inserted."""
+    there, most = _rows(connection, table), MAX_ROWS[table]
+    if there + rows > most:
+        raise LeagueError(f"the league is full, with {there:,} {table} of at most {most:,}: begin another")
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> int:
+    """Number of rows of a table, or more if some were deleted."""
+    count = "COUNT(*)" if table == "ratings" else "COALESCE(MAX(rowid) - MIN(rowid) + 1, 0)"  # the latter at once
+    (rows,) = connection.execute(f"SELECT {count} FROM {table}").fetchone()
+    return int(rows)
 
 
 def _check_format(folder: Path, meta: Mapping[str, str]) -> None:

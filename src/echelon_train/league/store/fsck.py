@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from echelon_env.evaluate.stamps import document_hash
 from echelon_train.league.errors import DamagedLeagueError
@@ -15,9 +16,9 @@ from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.champions import Promotion, read_promotions
 from echelon_train.league.store.database import DATABASE_FILE, check_integrity, writing
 from echelon_train.league.store.members import MEMBERS_FOLDER, check_files, read_members
-from echelon_train.league.store.periods import derive_all, read_periods, read_ratings
+from echelon_train.league.store.periods import derive_all, read_events, read_numbers, read_periods, read_ratings
 from echelon_train.league.store.promotion import conservative_score
-from echelon_train.league.store.records import read_rows, to_match
+from echelon_train.league.store.records import checked_columns, read_rows
 from echelon_train.league.store.registry import read_settings
 from echelon_train.league.store.values import parse
 
@@ -92,14 +93,13 @@ def _check_configs(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
 
 def _check_matches(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
     recorded = dict(connection.execute("SELECT uuid, content_sha256 FROM matches"))
-    members = {member.name: member for member in read_members(connection)}
     for row in read_rows(connection):
         subject, pinned = f"match {row.uuid}", recorded.pop(row.uuid)
         try:
             if row.content_sha256 != pinned:
                 yield Finding(subject, "altered: its SHA-256 is not the recorded one", _RESTORE)
                 continue
-            to_match(row, members)
+            checked_columns(row)
         except DamagedLeagueError as error:
             yield Finding(subject, str(error), _RESTORE)
     for uuid in recorded:
@@ -136,23 +136,26 @@ def _check_periods(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
 
 def _check_ratings(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
     """Compare the ratings with those computed from the matches."""
-    derived = {}
     try:
-        for number, ratings in derive_all(connection):
-            derived[number] = ratings
+        for number, ratings in derive_all(read_events(connection)):
+            yield from _compare(connection, number, ratings)
     except ValueError as error:
         yield Finding("periods", f"no ratings can be computed from them: {error}", _RESTORE)
+
+
+def _compare(connection: sqlite3.Connection, period: int, expected: Mapping[str, Rating]) -> Iterator[Finding]:
+    found = {name: numbers for name, *numbers in read_numbers(connection, period)}
+    wrong = [name for name in expected.keys() | found.keys() if not _alike(expected.get(name), found.get(name))]
+    try:
+        for name in wrong:
+            if name in found:
+                Rating(*found[name])
+    except (TypeError, ValueError) as error:
+        yield Finding(f"ratings of period {period}", f"invalid: {name}: {error}", _REBUILD)
         return
-    for number, expected in derived.items():
-        try:
-            found = read_ratings(connection, number)
-        except DamagedLeagueError as error:
-            yield Finding(f"ratings of period {number}", f"invalid: {error}", _REBUILD)
-            continue
-        wrong = [name for name in expected.keys() | found.keys() if not _alike(name, expected, found)]
-        if wrong:
-            problem = f"are not those computed from the matches: {', '.join(sorted(wrong)[:4])} ({len(wrong)} in all)"
-            yield Finding(f"ratings of period {number}", problem, _REBUILD)
+    if wrong:
+        problem = f"are not those computed from the matches: {', '.join(sorted(wrong)[:4])} ({len(wrong)} in all)"
+        yield Finding(f"ratings of period {period}", problem, _REBUILD)
 
 
 def _check_promotions(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -192,11 +195,13 @@ def _wrong_scores(connection: sqlite3.Connection, reign: Promotion) -> Iterator[
             yield name
 
 
-def _alike(name: str, expected: Mapping[str, Rating], found: Mapping[str, Rating]) -> bool:
-    if name not in expected or name not in found:
+def _alike(expected: Rating | None, found: Sequence[Any] | None) -> bool:
+    if expected is None or found is None:
         return False
-    pairs = zip(astuple(expected[name]), astuple(found[name]), strict=True)
-    return all(math.isclose(a, b, rel_tol=0.0, abs_tol=_TOLERANCE) for a, b in pairs)
+    return all(
+        number == each or (isinstance(each, float) and abs(number - each) <= _TOLERANCE)
+        for number, each in zip((expected.rating, expected.deviation, expected.volatility), found, strict=True)
+    )
 
 
 _CHECKS = (

@@ -34,7 +34,7 @@ from echelon_env.networks.checkpoint import (
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import new_folder, write_bytes
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
-from echelon_train.league.store.database import DATABASE_FILE
+from echelon_train.league.store.database import DATABASE_FILE, check_room
 from echelon_train.league.store.values import is_text, parse, printable
 
 MEMBERS_FOLDER = "members"
@@ -121,7 +121,11 @@ def _check_row(member: Member, parent: Any) -> None:
 
 
 def insert_member(connection: sqlite3.Connection, member: Member, parent: int | None) -> int:
-    """Add a member to a database and return its id. `parent` is an id; `member.id` and `member.parent` are ignored."""
+    """Add a member to a database and return its id. `parent` is an id; `member.id` and `member.parent` are ignored.
+
+    Raises LeagueError, with nothing added, if the league is full.
+    """
+    check_room(connection, "members")
     cursor = connection.execute(
         "INSERT INTO members (name, kind, state, parent, age, weights_sha256, document_sha256, created_at, origin)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -6,25 +6,23 @@ import dataclasses
 import json
 import reprlib
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from echelon_env.config.schema import check_fields, quantity
 from echelon_env.evaluate import baseline
-from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
-from echelon_train.league.store.database import MAX_ROWS
+from echelon_train.league.ratings.results import Results
+from echelon_train.league.store.database import check_room
 from echelon_train.league.store.members import LEARNING_KINDS, now
-from echelon_train.league.store.records import read_games
+from echelon_train.league.store.records import read_results
 from echelon_train.league.store.values import parse
 
 ANCHOR_RATING = Rating(deviation=0.0)
 """Rating of the anchor. It defines the scale, so it has no uncertainty."""
-
-_Game = tuple[str, str, float]
-"""First member, second member and the first's score, see `read_games`."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +68,13 @@ def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Per
     The newest member of each of the `LEARNING_KINDS` is still training, if it is active. All others are frozen: their
     learner has left a newer snapshot since, or resets after each one.
 
-    Raises LeagueError if its ratings would be more than a league can have.
+    Raises LeagueError if it, or its ratings, would be more than a league can have.
     """
     number = last_period(connection)[0] + 1
     (last_match,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM matches").fetchone()
     (last_member,) = connection.execute("SELECT MAX(id) FROM members").fetchone()
-    (ratings,) = connection.execute("SELECT COUNT(*) FROM ratings").fetchone()
-    most = MAX_ROWS["ratings"]
-    if ratings + last_member > most:
-        raise LeagueError(f"the league is full, with {ratings:,} ratings of at most {most:,}: begin another")
+    check_room(connection, "periods")
+    check_room(connection, "ratings", last_member)
     marks = ", ".join("?" * len(LEARNING_KINDS))
     drifting = connection.execute(
         f"SELECT id FROM members m WHERE kind IN ({marks}) AND state = 'active'"
@@ -118,77 +114,123 @@ def insert_period(connection: sqlite3.Connection, period: Period) -> None:
     connection.execute("INSERT INTO periods VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def derive(
-    connection: sqlite3.Connection, period: Period, before: Mapping[str, Rating], after_match: int
-) -> dict[str, Rating]:
-    """All ratings after a period, from those before it and its matches, whose ids are above `after_match`.
+@dataclass(frozen=True)
+class Inputs:
+    """All that the ratings after a period follow from, so that they can be computed without the database."""
+
+    period: Period
+    members: Mapping[int, str]  # names by id, in the order of joining
+    before: Mapping[str, Rating]  # ratings after the previous period
+    earlier: Results  # of all previous periods
+    results: Results  # of the period
+
+
+def read_inputs(connection: sqlite3.Connection, period: Period) -> Inputs:
+    """The inputs of the period after the last one."""
+    number, after_match = last_period(connection)
+    return Inputs(
+        period,
+        dict(connection.execute("SELECT id, name FROM members ORDER BY id")),
+        read_ratings(connection, number),
+        read_results(connection, 0, after_match),
+        read_results(connection, after_match, period.last_match),
+    )
+
+
+def derive(inputs: Inputs) -> dict[str, Rating]:
+    """All ratings after a period. Members are in the order of joining. `Inputs.earlier` gets the period's results.
 
     Newcomers are rated by all of their games, see `rate_newcomers`. A newcomer that is still training and did not play
-    in the period does not become more certain. Members are in the order of joining. Raises ValueError for a period that
-    is inconsistent with the members.
+    in the period does not become more certain. Raises ValueError for a period that is inconsistent with the members.
     """
-    earlier = list(read_games(connection, 0, after_match))
-    return _derive(connection, period, before, earlier, list(read_games(connection, after_match, period.last_match)))
-
-
-def _derive(
-    connection: sqlite3.Connection,
-    period: Period,
-    before: Mapping[str, Rating],
-    earlier: list[_Game],
-    games: list[_Game],
-) -> dict[str, Rating]:
-    """As `derive`, from the period's games and all earlier ones."""
-    names: dict[int, str] = dict(
-        connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
-    )
+    period = inputs.period
+    names = {number: name for number, name in inputs.members.items() if number <= period.last_member}
     missing = [number for number in (*period.drifting, *period.pinned) if number not in names]
     if missing:
         raise ValueError(f"period {period.number}: names members of the ids {missing}, which it does not have")
     pinned = [names[number] for number in period.pinned]
-    ratings = {name: before.get(name, ANCHOR_RATING if name in pinned else Rating()) for name in names.values()}
+    unrated = Rating()
+    ratings = {name: inputs.before.get(name, ANCHOR_RATING if name in pinned else unrated) for name in names.values()}
     drifting = [names[number] for number in period.drifting]
-    rated = rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
-    after = rate_newcomers(rated, [*earlier, *games], pinned)
-    played = {name for game in games for name in game[:2]}
+    rated = rate_period(ratings, inputs.results, drifting=drifting, pinned=pinned, tau=period.tau)
+    inputs.earlier.update(inputs.results)
+    after = rate_newcomers(rated, inputs.earlier, pinned)
     for name in drifting:
-        if name not in played and after[name].deviation < rated[name].deviation:
+        if not inputs.results.of(name) and after[name].deviation < rated[name].deviation:
             after[name] = dataclasses.replace(after[name], deviation=rated[name].deviation)
     return after
 
 
-def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:
+def read_events(connection: sqlite3.Connection) -> list[Inputs]:
+    """The inputs of all periods, without the ratings before them and the earlier results, see `derive_all`."""
+    inputs, after_match = [], 0
+    members = dict(connection.execute("SELECT id, name FROM members ORDER BY id"))
+    for period in read_periods(connection):
+        results = read_results(connection, after_match, period.last_match)
+        after_match = period.last_match
+        inputs.append(Inputs(period, members, {}, Results(), results))
+    return inputs
+
+
+def derive_all(events: Iterable[Inputs]) -> Iterator[tuple[int, dict[str, Rating]]]:
     """The number of each period and all ratings after it, computed from the matches alone. Raises as `derive`."""
     ratings: dict[str, Rating] = {}
-    earlier: list[_Game] = []
-    after_match = 0
-    for period in read_periods(connection):
-        games = list(read_games(connection, after_match, period.last_match))
-        ratings = _derive(connection, period, ratings, earlier, games)
-        earlier += games
-        after_match = period.last_match
-        yield period.number, ratings
+    earlier = Results()
+    for inputs in events:
+        ratings = derive(dataclasses.replace(inputs, before=ratings, earlier=earlier))
+        yield inputs.period.number, ratings
 
 
-def read_ratings(connection: sqlite3.Connection, period: int) -> dict[str, Rating]:
-    """All ratings after a period, as recorded. Raises DamagedLeagueError for one that no rating can be."""
-    rows = connection.execute(
+def read_ratings(
+    connection: sqlite3.Connection, period: int, names: Collection[str] | None = None
+) -> dict[str, Rating]:
+    """The ratings after a period, as recorded, of all members or the named ones.
+
+    Raises DamagedLeagueError for one that no rating can be.
+    """
+    ratings = {}
+    for name, *numbers in read_numbers(connection, period):
+        if names is None or name in names:
+            try:
+                ratings[name] = Rating(*numbers)
+            except (TypeError, ValueError) as error:
+                raise DamagedLeagueError(f"period {period}: rating of {name}: {error}: rebuild the ratings") from None
+    return ratings
+
+
+def read_numbers(connection: sqlite3.Connection, period: int) -> Iterator[tuple[str, float, float, float]]:
+    """Name, rating, deviation and volatility of every member after a period, as recorded."""
+    return connection.execute(
         "SELECT m.name, r.rating, r.deviation, r.volatility FROM ratings r JOIN members m ON m.id = r.member"
         " WHERE r.period = ? ORDER BY m.id",
         (period,),
     )
-    ratings = {}
-    for name, *numbers in rows:
-        try:
-            ratings[name] = Rating(*numbers)
-        except (TypeError, ValueError) as error:
-            raise DamagedLeagueError(f"period {period}: rating of {name}: {error}: rebuild the ratings") from None
-    return ratings
+
+
+def replace_ratings(connection: sqlite3.Connection, derived: Mapping[int, Sequence[Rating]]) -> int:
+    """Replace the recorded ratings after each period by others, in the order of joining. Returns how many differ."""
+    ids = [row[0] for row in connection.execute("SELECT id FROM members ORDER BY id")]
+    changed = connection.execute("DELETE FROM ratings WHERE period NOT IN (SELECT number FROM periods)").rowcount
+    for period, ratings in derived.items():
+        rows = connection.execute(
+            "SELECT member, rating, deviation, volatility FROM ratings WHERE period = ? ORDER BY member", (period,)
+        )
+        found = {row[0]: row for row in rows}
+        right = {
+            number: (number, each.rating, each.deviation, each.volatility)
+            for number, each in zip(ids, ratings, strict=False)
+        }
+        if found != right:
+            changed += sum(found.get(number) != right.get(number) for number in found.keys() | right.keys())
+            connection.execute("DELETE FROM ratings WHERE period = ?", (period,))
+            connection.executemany(f"INSERT INTO ratings VALUES ({period}, ?, ?, ?, ?)", right.values())
+    return changed
 
 
 def insert_ratings(connection: sqlite3.Connection, period: int, ratings: Mapping[str, Rating]) -> None:
     """Add all ratings after a period to a database."""
+    ids = dict(connection.execute("SELECT name, id FROM members"))
     connection.executemany(
-        "INSERT INTO ratings SELECT ?, id, ?, ?, ? FROM members WHERE name = ?",
-        [(period, each.rating, each.deviation, each.volatility, name) for name, each in ratings.items()],
+        "INSERT INTO ratings VALUES (?, ?, ?, ?, ?)",
+        [(period, ids[name], each.rating, each.deviation, each.volatility) for name, each in ratings.items()],
     )

@@ -11,8 +11,9 @@ import json
 import reprlib
 import sqlite3
 import uuid as uuids
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from echelon_env.config.battle import BattleConfig
@@ -21,10 +22,14 @@ from echelon_env.evaluate import Battle, Match, stamp
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
 from echelon_env.evaluate.stamps import battle_document, battle_hash, document_hash
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.ratings.results import Results
+from echelon_train.league.store.database import check_room
 from echelon_train.league.store.members import Member, now, read_members
 from echelon_train.league.store.values import check_text, parse
 
 _COLUMNS = tuple(each.name for each in fields(Battle) if each.name != "outcome")
+_NEWEST = 2**63 - 1  # the largest id that a match can have
+_OUTCOMES = frozenset((WIN, TIE, LOSS))
 _PAIRS = ("scores", "survivors")  # of (first, second)
 
 
@@ -65,9 +70,14 @@ class Row:
                 "scenario": self.scenario,
                 "config": self.config,
                 "outcomes": parse(self.outcomes, list, f"outcomes of match {self.uuid}"),
-                "document": parse(self.document, dict, f"document of match {self.uuid}"),
+                "document": self.parsed,
             }
         )
+
+    @cached_property
+    def parsed(self) -> dict[str, Any]:
+        """The document as plain data. Raises DamagedLeagueError for invalid JSON."""
+        return parse(self.document, dict, f"document of match {self.uuid}")
 
 
 def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
@@ -76,24 +86,24 @@ def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
     where = f"match {played.uuid}"
     _check_uuid(played.uuid)
     _check_players(where, played, members)
-    _check_battles(where, match.battles)
+    columns = {name: [getattr(battle, name) for battle in match.battles] for name in _COLUMNS}
+    outcomes = [battle.outcome for battle in match.battles]
+    _check_battles(where, columns, outcomes)
     if match.config_hash != battle_hash(played.config):
         raise LeagueError(f"{where}: was not played with the configuration that came with it")
     try:
         document = {
             "action_modes": list(match.action_modes),
-            "battles": {name: [getattr(battle, name) for battle in match.battles] for name in _COLUMNS},
+            "battles": columns,
             "classes": [{name: dict(counts) for name, counts in of.items()} for of in match.classes],
         }
-        outcomes, rest = _json([battle.outcome for battle in match.battles]), _json(document)
+        texts = _json(outcomes), _json(document)
     except (TypeError, ValueError) as error:
         raise LeagueError(f"{where}: holds a value that is no plain data: {error}") from error
-    return Row(
-        played.uuid, match.first, match.second, played.learner, match.scenario, match.config_hash, outcomes, rest
-    )
+    return Row(played.uuid, match.first, match.second, played.learner, match.scenario, match.config_hash, *texts)
 
 
-def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence[str | int] = ()) -> list[Row]:
+def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence[str | int] = ()) -> Iterator[Row]:
     """The matches that fulfil a condition, in the order of recording. Raises DamagedLeagueError for foreign texts."""
     rows = connection.execute(
         "SELECT m.uuid, a.name, b.name, l.name, m.scenario, m.config, m.outcomes, m.document FROM matches m"
@@ -101,12 +111,10 @@ def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence
         f" WHERE {where} ORDER BY m.id",
         values,
     )
-    read = []
     for columns in rows:
         check_text(columns[0], "uuid of a match")
         check_text(columns[4], f"scenario of match {columns[0]}")
-        read.append(Row(*columns))
-    return read
+        yield Row(*columns)
 
 
 def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[str | int]) -> list[PlayedMatch]:
@@ -145,30 +153,50 @@ def to_match(row: Row, members: Mapping[str, Member]) -> Match:
 
     Raises DamagedLeagueError for a row that no release has written.
     """
+    columns, outcomes = checked_columns(row)
+    document = row.parsed
+    pairs = {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
+    fields = {**columns, **pairs, "outcome": outcomes}
+    battles = [Battle(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True)]
+    modes, (first, second) = tuple(document["action_modes"]), document["classes"]
+    identities = _identity(members[row.first]), _identity(members[row.second])
+    return Match(row.scenario, row.first, row.second, modes, tuple(battles), (first, second), row.config, identities)
+
+
+def checked_columns(row: Row) -> tuple[dict[str, list[Any]], list[int]]:
+    """The fields of a row's battles but their outcomes, and the outcomes.
+
+    Raises DamagedLeagueError for a row that no release has written.
+    """
     where = f"match {row.uuid}"
-    document = parse(row.document, dict, where)
+    document, outcomes = row.parsed, parse(row.outcomes, list, where)
     try:
-        columns = dict(document["battles"])
-        columns |= {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
-        columns["outcome"] = parse(row.outcomes, list, where)
-        battles = [Battle(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
-        first, second = document["classes"]
-        modes = tuple(document["action_modes"])
-        _check_battles(where, battles)
+        columns = {name: document["battles"][name] for name in _COLUMNS}
+        lengths = {len(values) for values in (*columns.values(), outcomes)}
+        if len(document["battles"]) != len(columns) or len(lengths) != 1:
+            raise ValueError(f"expected the fields {_COLUMNS} of each battle")
+        for name in _PAIRS:
+            tuple(map(tuple, columns[name]))
+        tuple(document["action_modes"])
+        _, _ = document["classes"]
+        _check_battles(where, columns, outcomes)
         game_scores(row.outcomes)
     except (KeyError, TypeError, ValueError, LeagueError) as error:
         raise DamagedLeagueError(f"{where}: is no match: {reprlib.repr(str(error))}") from error
-    identities = _identity(members[row.first]), _identity(members[row.second])
-    return Match(row.scenario, row.first, row.second, modes, tuple(battles), (first, second), row.config, identities)
+    return columns, outcomes
 
 
 def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
     """Add a match to a database, and its configuration if that is new.
 
-    Raises DamagedLeagueError for a scenario that could not be read again, with nothing added.
+    Raises, with nothing added, DamagedLeagueError for a scenario that could not be read again, and LeagueError if the
+    league is full.
     """
     check_text(row.scenario, "scenario of the match")
-    connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (row.config, config_document(played.config)))
+    check_room(connection, "matches")
+    if connection.execute("SELECT 1 FROM configs WHERE hash = ?", (row.config,)).fetchone() is None:
+        check_room(connection, "configs")
+        connection.execute("INSERT INTO configs VALUES (?, ?)", (row.config, config_document(played.config)))
     connection.execute(
         "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"
         " content_sha256, stamp, worker, played_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -200,7 +228,7 @@ def game_scores(outcomes: str) -> list[float]:
     Raises DamagedLeagueError for a text that holds no outcomes.
     """
     values = parse(outcomes, list, "outcomes of a match")
-    if not values or len(values) % 2 or any(type(each) is not int or each not in (WIN, TIE, LOSS) for each in values):
+    if not values or len(values) % 2 or {*map(type, values)} != {int} or not _OUTCOMES.issuperset(values):
         raise DamagedLeagueError(f"outcomes of a match: expected two of -1, 0 or 1 a map, got {reprlib.repr(outcomes)}")
     return [(2 + blue + red) / 4 for blue, red in zip(values[::2], values[1::2], strict=True)]
 
@@ -218,32 +246,37 @@ def read_pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], li
     return scores
 
 
-def read_games(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, str, float]]:
-    """First member, second member and the first's score of every game in the matches of the ids (after, last]."""
+def read_results(
+    connection: sqlite3.Connection, after: int = 0, last: int = _NEWEST, names: Collection[str] | None = None
+) -> Results:
+    """The results of the matches of the ids (after, last]: all, or those among the named members."""
+    members = dict(connection.execute("SELECT id, name FROM members"))
+    among = "1"
+    if names is not None:
+        ids = ", ".join(str(number) for number, name in members.items() if name in names)
+        among = f"first IN ({ids}) AND second IN ({ids})"
     rows = connection.execute(
-        "SELECT a.name, b.name, m.outcomes FROM matches m JOIN members a ON a.id = m.first"
-        " JOIN members b ON b.id = m.second WHERE m.id > ? AND m.id <= ? ORDER BY m.id",
-        (after, last),
+        f"SELECT first, second, outcomes FROM matches WHERE id > ? AND id <= ? AND {among} ORDER BY id", (after, last)
     )
+    results = Results()
     for first, second, outcomes in rows:
-        for score in game_scores(outcomes):
-            yield first, second, score
+        scores = game_scores(outcomes)
+        results.add(members[first], members[second], len(scores), sum(scores))
+    return results
 
 
-def read_map_games(connection: sqlite3.Connection) -> Iterator[tuple[str, str, float, int]]:
-    """First member, second member, the first's score and the map's seed of every game."""
+def read_maps(connection: sqlite3.Connection, first: int, second: int) -> set[int]:
+    """The seeds of all maps that two members, given by their ids, have played against each other."""
     rows = connection.execute(
-        "SELECT a.name, b.name, m.outcomes, m.document FROM matches m JOIN members a ON a.id = m.first"
-        " JOIN members b ON b.id = m.second ORDER BY m.id"
+        "SELECT document FROM matches WHERE first IN (?1, ?2) AND second IN (?1, ?2)", (first, second)
     )
-    for first, second, outcomes, document in rows:
+    seeds: set[int] = set()
+    for (document,) in rows:
         try:
-            seeds = parse(document, dict, "document of a match")["battles"]["seed"][::2]
-            scored = list(zip(game_scores(outcomes), map(check_seed, seeds), strict=True))
+            seeds.update(map(check_seed, parse(document, dict, "document of a match")["battles"]["seed"]))
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedLeagueError(f"document of a match: {reprlib.repr(str(error))}") from error
-        for score, seed in scored:
-            yield first, second, score, seed
+    return seeds
 
 
 def _check_uuid(uuid: str) -> None:
@@ -269,13 +302,15 @@ def _check_players(where: str, played: PlayedMatch, members: Mapping[str, Member
         raise LeagueError(f"{where}: learner: expected one of the two players or none, got {played.learner!r}")
 
 
-def _check_battles(where: str, battles: Sequence[Battle]) -> None:
+def _check_battles(where: str, columns: Mapping[str, Sequence[Any]], outcomes: Sequence[Any]) -> None:
     """Raise LeagueError unless every map is played from both sides in succession, and all maps differ."""
+    seeds, hashes = columns["seed"], columns["map_hash"]
     try:
-        well_formed = [(battle.number, battle.side) for battle in battles] == [(n, n % 2) for n in range(len(battles))]
-        maps = [[(check_seed(battle.seed), battle.map_hash) for battle in battles[side::2]] for side in (0, 1)]
-        complete = maps[0] == maps[1] and len(set(dict(maps[0]))) == len(maps[0]) > 0
-        decided = all(battle.outcome in (WIN, TIE, LOSS) for battle in battles)
+        well_formed = [*columns["number"]] == [*range(len(seeds))] and [*columns["side"]] == [0, 1] * (len(seeds) // 2)
+        maps = {check_seed(seed) for seed in seeds[::2]}
+        complete = seeds[::2] == seeds[1::2] and hashes[::2] == hashes[1::2] and len(maps) == len(seeds[::2]) > 0
+        complete = complete and {*map(type, seeds[1::2])} == {int}
+        decided = all(outcome in (WIN, TIE, LOSS) for outcome in outcomes)
     except ValueError as error:
         raise LeagueError(f"{where}: {error}") from error
     if not (well_formed and complete and decided):

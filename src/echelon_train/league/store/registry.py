@@ -16,15 +16,17 @@ import itertools
 import json
 import math
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from echelon_env.config.schema import build, nearest_name, to_plain
 from echelon_env.evaluate import BASELINES
 from echelon_env.storage.atomic import new_folder
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.champions import Promotion, read_champion, read_promotions
 from echelon_train.league.store.database import check_integrity, create_database, read_meta, reading, writing
 from echelon_train.league.store.members import (
@@ -42,6 +44,7 @@ from echelon_train.league.store.members import (
 )
 from echelon_train.league.store.periods import (
     ANCHOR_RATING,
+    Inputs,
     LeagueSettings,
     count_unrated,
     derive,
@@ -50,18 +53,24 @@ from echelon_train.league.store.periods import (
     insert_ratings,
     last_period,
     next_period,
+    read_events,
+    read_inputs,
     read_periods,
     read_ratings,
+    replace_ratings,
 )
 from echelon_train.league.store.records import (
     PlayedMatch,
     insert_match,
-    read_map_games,
+    read_maps,
     read_matches,
     read_pair_scores,
+    read_results,
     to_row,
 )
 from echelon_train.league.store.values import parse
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -279,39 +288,69 @@ class League:
         with reading(self.path) as connection:
             return read_pair_scores(connection)
 
-    def games(self) -> list[tuple[str, str, float, int]]:
-        """Of every game, in the order of recording: first member, second member, the first's score, the map's seed."""
+    def results(self, names: Collection[str] | None = None) -> Results:
+        """The sums of the scores of all pairs, or of those among the named members."""
         with reading(self.path) as connection:
-            return list(read_map_games(connection))
+            return read_results(connection, names=names)
+
+    def maps(self, first: str, second: str) -> set[int]:
+        """The seeds of the maps that two members have played against each other.
+
+        Raises LeagueError for an unknown member.
+        """
+        with reading(self.path) as connection:
+            ids: dict[str, int] = dict(connection.execute("SELECT name, id FROM members"))
+            return read_maps(connection, _known(ids, first), _known(ids, second))
+
+    def count_matches(self) -> int:
+        """Number of recorded matches."""
+        with reading(self.path) as connection:
+            (count,) = connection.execute("SELECT COUNT(*) FROM matches").fetchone()
+            return int(count)
 
     def unrated_matches(self) -> int:
         """Number of matches that no period has yet."""
         with reading(self.path) as connection:
             return count_unrated(connection)
 
-    def close_period(self) -> int:
-        """Rate all members by the matches since the last period, in one transaction. Returns the period's number.
+    def periods(self) -> int:
+        """Number of closed rating periods."""
+        with reading(self.path) as connection:
+            return last_period(connection)[0]
 
-        A period without matches only makes the ratings of members that are still training less certain.
+    def close_period(self) -> int:
+        """Rate all members by the matches since the last period. Returns the period's number.
+
+        A period without matches only makes the ratings of members that are still training less certain. Other processes
+        may use the league meanwhile: a match that they add belongs to the next period.
         """
-        with writing(self.path) as connection:
-            return self._close_period(connection)
+        while True:
+            with reading(self.path) as connection:
+                inputs = read_inputs(connection, next_period(connection, self.settings))
+            if self._close(inputs):
+                return inputs.period.number
 
     def rate_matches(self) -> bool:
         """Close a period if there are unrated matches. Returns whether it did; of several processes only one does."""
-        with writing(self.path) as connection:
-            new = count_unrated(connection) > 0
-            if new:
-                self._close_period(connection)
-        return new
+        while True:
+            with reading(self.path) as connection:
+                if not count_unrated(connection):
+                    return False
+                inputs = read_inputs(connection, next_period(connection, self.settings))
+            if self._close(inputs):
+                return True
 
-    def _close_period(self, connection: sqlite3.Connection) -> int:
-        period = next_period(connection, self.settings)
-        last, after_match = last_period(connection)
-        before = read_ratings(connection, last)
-        insert_period(connection, period)
-        insert_ratings(connection, period.number, derive(connection, period, before, after_match))
-        return period.number
+    def _close(self, inputs: Inputs) -> bool:
+        """Compute the ratings without keeping the league locked. Returns whether the period could still be closed."""
+        ratings = derive(inputs)
+        period = inputs.period
+        with writing(self.path) as connection:
+            last, _ = last_period(connection)
+            if last != period.number - 1 or read_ratings(connection, last) != inputs.before:
+                return False  # another process has closed a period, or has rebuilt the ratings
+            insert_period(connection, period)
+            insert_ratings(connection, period.number, ratings)
+            return True
 
     def ratings(self, period: int | None = None) -> dict[str, Rating]:
         """Ratings by member, in the order of joining.
@@ -327,43 +366,50 @@ class League:
                 raise LeagueError(f"period {period}: expected one of the {closed} that are closed, from 1")
             return read_ratings(connection, period)
 
-    def history(self) -> dict[int, dict[str, Rating]]:
-        """Number of a period -> all ratings after it."""
+    def history(
+        self, names: Collection[str] | None = None, periods: Collection[int] | None = None
+    ) -> dict[int, dict[str, Rating]]:
+        """Number of a period -> ratings after it: of all or the named members, after all or the given periods."""
         with reading(self.path) as connection:
-            return {period.number: read_ratings(connection, period.number) for period in read_periods(connection)}
+            numbers = [period.number for period in read_periods(connection)]
+            chosen = [number for number in numbers if periods is None or number in periods]
+            return {number: read_ratings(connection, number, names) for number in chosen}
 
     def standings(self) -> list[Standing]:
         """All members, the highest rating first."""
         with reading(self.path) as connection:
-            points: dict[str, list[float]] = {}
-            for (first, second), scores in read_pair_scores(connection).items():
-                points.setdefault(first, []).extend(scores)
-                points.setdefault(second, []).extend(1.0 - score for score in scores)
+            results = read_results(connection)
             members, ratings = _by_name(connection), self._latest(connection)
-        means = {name: sum(scores) / len(scores) for name, scores in points.items()}
-        standings = [
-            Standing(member, ratings[name], len(points.get(name, ())), means.get(name, math.nan))
-            for name, member in members.items()
-        ]
+        standings = []
+        for name, member in members.items():
+            games = results.games(name)
+            standings.append(
+                Standing(member, ratings[name], games, results.points(name) / games if games else math.nan)
+            )
         return sorted(standings, key=lambda each: -each.rating.rating)
 
     def rebuild(self) -> int:
-        """Compute all ratings again from members, matches and periods. Returns how many ratings changed."""
-        with writing(self.path) as connection:
-            before = _all_ratings(connection)
-            connection.execute("DELETE FROM ratings")
+        """Compute all ratings again from members, matches and periods. Returns how many ratings changed.
+
+        Other processes may use the league until the ratings are replaced.
+        """
+        while True:
+            with reading(self.path) as connection:
+                events = read_events(connection)
             try:
-                for number, ratings in derive_all(connection):
-                    insert_ratings(connection, number, ratings)
+                # in the order of joining; a list of most of the same objects needs little memory
+                derived = {number: [*ratings.values()] for number, ratings in derive_all(events)}
             except ValueError as error:
                 raise LeagueError(f"{self.path}: {error}; fsck says more") from error
-            after = _all_ratings(connection)
-        return sum(before.get(key) != after.get(key) for key in before.keys() | after.keys())
+            with writing(self.path) as connection:
+                if last_period(connection)[0] == len(derived):  # no other process has closed a period
+                    return replace_ratings(connection, derived)
 
     def _latest(self, connection: sqlite3.Connection) -> dict[str, Rating]:
         rated = read_ratings(connection, last_period(connection)[0])
-        unrated = {self.settings.anchor: ANCHOR_RATING}
-        return {name: rated.get(name, unrated.get(name, Rating())) for name in _by_name(connection)}
+        unrated = Rating()
+        ratings = {name: rated.get(name, unrated) for name in _by_name(connection)}
+        return ratings if self.settings.anchor in rated else ratings | {self.settings.anchor: ANCHOR_RATING}
 
 
 def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
@@ -380,12 +426,7 @@ def _by_name(connection: sqlite3.Connection) -> dict[str, Member]:
     return {member.name: member for member in read_members(connection)}
 
 
-def _known(members: Mapping[str, Member], name: str) -> Member:
+def _known(members: Mapping[str, T], name: str) -> T:
     if name not in members:
         raise LeagueError(f"no member {name!r}{nearest_name(name, members)}")
     return members[name]
-
-
-def _all_ratings(connection: sqlite3.Connection) -> dict[tuple[int, int], tuple[float, ...]]:
-    rows = connection.execute("SELECT period, member, rating, deviation, volatility FROM ratings")
-    return {(period, member): tuple(numbers) for period, member, *numbers in rows}

@@ -7,11 +7,17 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.league.matchmaking.provisional import PROVISIONAL, rate_newcomers
+from echelon_train.league.matchmaking.provisional import PROVISIONAL
+from echelon_train.league.matchmaking.provisional import rate_newcomers as rate_results
 from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
 from echelon_train.league.ratings.glicko2 import SCALE, Rating
+from echelon_train.league.ratings.results import Results
 
 ANCHORED = {"anchor": Rating(1500.0, 0.0), "other": Rating(1900.0, 60.0)}
+
+
+def rate_newcomers(ratings, played, pinned):
+    return rate_results(ratings, Results(played), pinned)
 
 
 def games(first, second, won, lost=0, even=0):

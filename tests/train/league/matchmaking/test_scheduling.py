@@ -4,18 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from benchmarks.league_scheduling import draw_population, rating_run, round_robin
+from benchmarks.league_scheduling import Game, draw_population, rating_run, results_of, round_robin, used_maps
 from scipy.stats import bootstrap
 
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS
-from echelon_train.league.matchmaking.scheduling import (
-    MEAN_DEVIATION,
-    PRIOR,
-    Game,
-    deviations,
-    joint_ratings,
-    propose_matches,
-)
+from echelon_train.league.matchmaking import scheduling
+from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 
 NAMES = [f"member {index}" for index in range(6)]
@@ -24,7 +18,21 @@ ANCHOR = ["member 0"]
 
 
 def propose(ratings=RATINGS, games=(), pinned=ANCHOR, **options):
-    return propose_matches(ratings, games, pinned, **{"target": 75.0, "matches": 3, "maps": 4, "seed": 1} | options)
+    return scheduling.propose_matches(
+        ratings,
+        results_of(games),
+        pinned,
+        used=used_maps(games),
+        **{"target": 75.0, "matches": 3, "maps": 4, "seed": 1} | options,
+    )
+
+
+def joint_ratings(ratings, games, pinned):
+    return scheduling.joint_ratings(ratings, results_of(games), pinned)
+
+
+def deviations(ratings, games, pinned):
+    return scheduling.deviations(ratings, results_of(games), pinned)
 
 
 def games_of(first, second, scores, start=0):
@@ -218,9 +226,9 @@ def test_what_a_match_tells_is_averaged_over_what_the_strengths_may_be():
     [
         ({"pinned": []}, "at least one member that anchors"),
         ({"pinned": ["absent"]}, "pinned: expected a member that has a rating, got 'absent'"),
-        ({"games": [Game("absent", "member 1", 1.0, 0)]}, "got 'absent' and 'member 1'"),
-        ({"games": [Game("member 1", "member 1", 1.0, 0)]}, "got 'member 1' and 'member 1'"),
-        ({"games": [Game("member 1", "member 2", -0.5, 0)]}, r"score from 0 to 1, got -0\.5"),
+        ({"games": [Game("absent", "member 1", 1.0, 0)]}, "got 'member 1' and 'absent'"),
+        ({"games": [Game("member 1", "member 1", 1.0, 0)]}, "'member 1' against itself"),
+        ({"games": [Game("member 1", "member 2", -0.5, 0)]}, r"score: expected a number from 0 to 1, got -0\.5"),
         ({"ratings": {"member 0": Rating()}}, "at least two members, got 1"),
         ({"target": 45.0}, "target: expected a deviation above 45 points, got 45"),
         ({"target": math.nan}, "target"),

@@ -125,7 +125,7 @@ def test_changed_rows_are_found(league, statement, subject, problem):
     assert all(p.isprintable() and len(p) < 500 for _, p in found)
 
 
-@pytest.mark.parametrize("table", ["meta", "members", "configs", "periods", "matches", "ratings"])
+@pytest.mark.parametrize("table", ["meta", "members", "configs", "periods", "matches"])
 def test_a_table_with_too_many_rows_is_not_read(league, monkeypatch, table):
     monkeypatch.setitem(database.MAX_ROWS, table, 0)
     (finding,) = fsck(league.path)

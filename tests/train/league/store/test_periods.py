@@ -8,6 +8,8 @@ from echelon_train.league.store.periods import (
     derive_all,
     insert_period,
     next_period,
+    read_events,
+    read_inputs,
     read_periods,
 )
 from echelon_train.league.store.registry import League
@@ -25,7 +27,7 @@ def test_a_period_keeps_what_its_ratings_follow_from(tmp_path):
     assert period == Period(1, 1, 2, 0.7, (2,), (1,), period.closed_at)
     league.add_scripted("expert")
     with reading(league.path) as connection:
-        ((number, ratings),) = derive_all(connection)
+        ((number, ratings),) = derive_all(read_events(connection))
     assert number == 1 and ratings.keys() == {"novice", "learner"}, "members that joined later are not rated"
 
 
@@ -36,7 +38,7 @@ def test_a_period_with_members_that_it_does_not_have(tmp_path, ids):
         reading(league.path) as connection,
         pytest.raises(ValueError, match=r"period 2: names members of the ids \[9\]"),
     ):
-        derive(connection, Period(2, 3, 3, 0.5, *ids), {}, 0)
+        derive(read_inputs(connection, Period(2, 3, 3, 0.5, *ids)))
 
 
 def test_a_learner_with_few_games_grows_less_certain_while_it_does_not_play(tmp_path):

@@ -15,6 +15,7 @@ from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period
 from echelon_train.league.ratings.payoffs import payoffs
+from echelon_train.league.ratings.results import Results
 from echelon_train.league.store import database, members
 from echelon_train.league.store.database import reading, writing
 from echelon_train.league.store.fsck import fsck
@@ -234,13 +235,13 @@ def test_a_period_rates_what_was_played_since_the_last_one(league):
         ("trivial", "expert", 0.0),
         ("trivial", "expert", 0.25),
     ]
-    after = rate_newcomers(rate_period(start, games, pinned=["novice"]), games, ["novice"])
+    after = rate_newcomers(rate_period(start, games, pinned=["novice"]), Results(games), ["novice"])
     assert league.ratings() == league.ratings(1) == after
     league.record(played("expert", "novice", (1, 1), 4))
     assert league.ratings() == after, "until the period is closed"
     assert league.close_period() == 2
     more = [("expert", "novice", 1.0)]
-    later = rate_newcomers(rate_period(after, more, pinned=["novice"]), games + more, ["novice"])
+    later = rate_newcomers(rate_period(after, more, pinned=["novice"]), Results(games + more), ["novice"])
     assert league.ratings() == later
     assert league.history() == {1: after, 2: later}
     for period in (0, 3, -1):

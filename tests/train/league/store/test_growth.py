@@ -1,0 +1,147 @@
+"""Leagues that are large, or full, or used by others while their ratings are computed."""
+
+import dataclasses
+
+import pytest
+
+from echelon_env import make_config
+from echelon_env.evaluate.stamps import battle_hash
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.store import database, records, registry
+from echelon_train.league.store.champions import Promotion, insert_promotion
+from echelon_train.league.store.database import writing
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.promotion import conservative_score
+from echelon_train.league.store.registry import League
+from echelon_train.league.store.transfer import export_league, import_league
+from train.league.leagues import CONFIG, played
+
+
+@pytest.mark.parametrize("close", [League.close_period, League.rate_matches])
+def test_a_match_that_is_added_while_a_period_is_computed_belongs_to_the_next(league, monkeypatch, close):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    derive = registry.derive
+
+    def derive_slowly(inputs):
+        assert league.record(played("novice", "expert", (1, 1), 50))
+        return derive(inputs)
+
+    league.record(played("novice", "trivial", (1, 1), 49))
+    monkeypatch.setattr(registry, "derive", derive_slowly)
+    assert close(league)
+    assert league.periods() == 2 and league.unrated_matches() == 1
+    assert fsck(league.path) == []
+
+
+def test_a_league_is_used_while_its_ratings_are_computed_again(league, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    derive_all = registry.derive_all
+    calls = []
+
+    def derive_slowly(events):
+        derived = [*derive_all(events)]
+        calls.append(len(derived))
+        if len(calls) == 1:
+            league.close_period()
+        return derived
+
+    with writing(league.path) as connection:
+        connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
+    monkeypatch.setattr(registry, "derive_all", derive_slowly)
+    assert league.rebuild() > 0
+    assert calls == [1, 2], "the period that was closed meanwhile is computed, too"
+    assert fsck(league.path) == [] and league.rebuild() == 0
+
+
+@pytest.mark.parametrize("meanwhile", [League.close_period, League.rebuild])
+def test_a_period_is_computed_again_if_what_it_follows_from_has_changed(league, monkeypatch, meanwhile):
+    derive = registry.derive
+    calls = []
+
+    def derive_slowly(inputs):
+        calls.append(inputs.period.number)
+        if len(calls) == 1:
+            meanwhile(league)
+        return derive(inputs)
+
+    if meanwhile is League.rebuild:
+        with writing(league.path) as connection:
+            connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
+    monkeypatch.setattr(registry, "derive", derive_slowly)
+    closed = league.close_period()
+    assert closed == league.periods() == calls[-1] and len(calls) > 1
+    assert fsck(league.path) == []
+
+
+def other_config():
+    silent = make_config(CONFIG, abilities={"messages": False})
+    one = played("novice", "trivial", number=9)
+    return dataclasses.replace(
+        one, match=dataclasses.replace(one.match, config_hash=battle_hash(silent)), config=silent
+    )
+
+
+def promote(league):
+    score = conservative_score(league.ratings(1)["expert"])
+    with writing(league.path) as connection:
+        insert_promotion(connection, Promotion(1, "expert", None, None, 1, 1.0, score, None))
+
+
+WRITERS = {
+    "members": lambda league: league.add_scripted("veteran"),
+    "matches": lambda league: league.record(played("novice", "expert", (1, 1), 50)),
+    "configs": lambda league: league.record(other_config()),
+    "periods": League.close_period,
+    "ratings": League.close_period,
+    "promotions": promote,
+}
+
+
+def rows(league, table):
+    with writing(league.path) as connection:
+        return connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+
+
+@pytest.mark.parametrize("table", WRITERS)
+def test_writers_refuse_what_a_league_has_no_room_for(league, monkeypatch, table):
+    counts = {name: rows(league, name) for name in WRITERS}
+    monkeypatch.setitem(database.MAX_ROWS, table, counts[table])
+    with pytest.raises(LeagueError, match=rf"the league is full, with {counts[table]} {table} of at most"):
+        WRITERS[table](league)
+    assert {name: rows(league, name) for name in WRITERS} == counts, "nothing is added"
+    monkeypatch.undo()
+    WRITERS[table](league)
+    assert rows(league, table) > counts[table]
+
+
+def test_a_league_over_its_limits_is_read_exported_and_repaired(league, tmp_path, monkeypatch):
+    league.close_period()
+    promote(league)
+    for table in WRITERS:
+        monkeypatch.setitem(database.MAX_ROWS, table, max(1, rows(league, table) - 1))
+    opened = League.open(league.path)
+    assert opened.standings() and opened.matches() and len(opened.history()) == 2
+    with writing(league.path) as connection:
+        connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
+    assert fsck(league.path)
+    assert opened.rebuild() == 2
+    assert fsck(league.path) == []
+    export_league(opened, tmp_path / "league.zip")
+    assert import_league(tmp_path / "league.zip", tmp_path / "copy").history() == opened.history()
+
+
+def test_only_the_matches_among_the_named_members_are_read(league, monkeypatch):
+    read = []
+    scores = records.game_scores
+    monkeypatch.setattr(records, "game_scores", lambda outcomes: read.append(outcomes) or scores(outcomes))
+    results = league.results(["novice", "expert"])
+    assert len(read) == 1 and set(results.members) == {"novice", "expert"}
+    assert league.results().games("novice") == 4
+
+
+def test_a_history_is_read_for_the_given_members_and_periods(league):
+    for _ in range(3):
+        league.close_period()
+    assert league.history(["novice"], [1, 4]) == {
+        number: {"novice": ratings["novice"]} for number, ratings in league.history().items() if number in (1, 4)
+    }
