@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
+from benchmarks.machine import ROOT
 from benchmarks.tables import Cell, Table, as_markdown
 from benchmarks.timing import tell
 from echelon_env.evaluate.stamps import battle_hash
@@ -74,7 +75,7 @@ COMMANDS = {
     "propose a period's matches": _PROPOSE,
     **{
         name: f"sys.exit(main(['league', *{name.split()[:1]}, path, *{name.split()[1:]}]))"
-        for name in ("standings", "matrix", "history", "report --replays 0", "fsck", "rebuild")
+        for name in ("standings", "matrix", "history", "report --replays 0", "rebuild", "fsck")
     },
 }
 """What is measured, each as a script in a process of its own, in this order."""
@@ -153,11 +154,14 @@ def _rows(
         yield index, row.uuid, first + 1, second + 1, None, row.scenario, config, *texts, row.content_sha256, *beside
 
 
-def measure(path: Path, script: str, limit: int) -> tuple[float, float] | None:
-    """Processor seconds on one thread and peak memory in GB of a script that uses a league; None beyond the limit."""
+def measure(path: Path, script: str, limit: int, source: Path) -> tuple[float, float] | None:
+    """Processor seconds on one thread and peak memory in GB of a script that uses a league; None beyond the limit.
+
+    `source` is the folder of the packages.
+    """
     with tempfile.TemporaryFile() as output:
         command = [sys.executable, "-c", _OPEN + script, str(path), str(limit)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(source)}
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -176,6 +180,9 @@ def main() -> None:
     add("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of members (default: %(default)s)")
     add("--folder", type=Path, help="where the leagues are kept, up to 4 GB (default: a temporary folder)")
     add("--limit", type=int, default=120, metavar="S", help="for a command, seconds (default: %(default)s)")
+    add(
+        "--source", type=Path, default=ROOT / "src", help="folder of the packages to measure (default: this checkout's)"
+    )
     add("--retired", action="store_true", help=f"all but {ACTIVE} members are retired")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -189,14 +196,14 @@ def main() -> None:
             path = Path(temporary) / "league"
             shutil.copytree(kept, path)
             for name, script in COMMANDS.items():
-                found = measure(path, script, options.limit)
-                shown = f"> {options.limit:g} s" if found is None else f"{found[0]:.1f} s, {found[1]:.2f} GB"
+                found = measure(path, script, options.limit, options.source.resolve())
+                shown = f"> {options.limit:g} s" if found is None else f"{found[0]:.1f} s, {found[1]:.1f} GB"
                 tell(f"{members} members, {name}: {shown}")
                 columns[name].append(shown)
             shutil.rmtree(path)
     sizes = tuple(f"{members:,}" for members in options.sizes)
     rows = {name: tuple(cells) for name, cells in columns.items()}
-    print(as_markdown(Table("sizes", "Time and peak memory by the number of members", "members", sizes, rows)))
+    print(as_markdown(Table("sizes", "Processor time and peak memory", "members", sizes, rows)))
 
 
 if __name__ == "__main__":

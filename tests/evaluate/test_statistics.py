@@ -15,6 +15,7 @@ from echelon_env.evaluate.statistics import (
     interquartile_mean,
     map_scores,
     probability_of_improvement,
+    score_ends,
     score_interval,
     stratified_bootstrap,
     wilson,
@@ -241,3 +242,13 @@ def test_invalid_strata_are_refused() -> None:
         probability_of_improvement(good, {"b": good["a"]})
     with pytest.raises(ValueError, match="at least one bootstrap sample, got 0"):
         stratified_bootstrap(good, interquartile_mean, samples=0)
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=9), min_size=1, max_size=5))
+def test_the_intervals_of_many_results_are_those_of_each(results):
+    arrays = [np.array(each) for each in results]
+    squares = [np.square(each - each.mean()).sum() for each in arrays]
+    low, high = score_ends(*map(np.array, ([*map(len, arrays)], [each.mean() for each in arrays], squares)))
+    for index, each in enumerate(arrays):
+        found = score_interval({None: each})
+        assert (low[index], high[index]) == pytest.approx((found.low, found.high), rel=1e-12)

@@ -28,6 +28,9 @@ from echelon_train.league.ratings.nash_averaging import NashAverage
 from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, member_ratings
 from echelon_train.league.store.members import Kind, Member
 
+MOST_DRAWN = 100
+"""Members in a picture, the best ones. One of several hundred is too large to be drawn."""
+
 _DPI = 150
 _NAME = 24  # characters of a member's name
 _ROW = 0.3  # inches
@@ -75,12 +78,12 @@ def save_payoff_matrix(
         If a member has no rating.
     """
     rated = member_ratings(payoffs, ratings)
-    size = len(rated)
-    order = sorted(range(size), key=lambda place: -rated[place].rating)
+    size = min(MOST_DRAWN, len(rated))
+    order = sorted(range(len(rated)), key=lambda place: -rated[place].rating)[:size]
     members = [payoffs.members[place] for place in order]
     width = _CELL if size <= _NUMBERED else _ROW
     figure = Figure((_NAMES + _PANEL + width * size, _FRAME + 1.4 + width * size), layout="constrained")
-    figure.suptitle(title)
+    figure.suptitle(_of(title, size, len(rated)))
     scale, matrix = figure.subplots(1, 2, sharey=True, width_ratios=[_PANEL, max(_PANEL, width * size)])
     values = np.array([rated[place].rating for place in order])
     reach = REACH * np.array([rated[place].deviation for place in order])
@@ -89,11 +92,12 @@ def save_payoff_matrix(
     scale.set_yticks(range(size), [shorten(name, _NAME) for name in members])
     _draw_matrix(figure, matrix, payoffs, order)
     places = {name: place for place, name in enumerate(members)}
-    for pair in mispredicted:
+    shown = [pair for pair in mispredicted if {pair.first, pair.second} <= places.keys()]
+    for pair in shown:
         for i, j in ((pair.first, pair.second), (pair.second, pair.first)):
             corner = places[j] - 0.44, places[i] - 0.44
             matrix.add_patch(Rectangle(corner, 0.88, 0.88, fill=False, edgecolor="black", linewidth=2))
-    if mispredicted:
+    if shown:
         figure.supxlabel("framed: the games contradict the ratings", fontsize=9)
     _save(path, figure)
 
@@ -124,16 +128,17 @@ def rating_history(history: Mapping[int, Mapping[str, Rating]], *, title: str = 
             lines.setdefault(name, []).append((period, rating.rating, rating.deviation))
     if not lines:
         raise ValueError("history: expected at least one rating")
-    figure = Figure((9, max(4.5, 1.0 + 0.2 * len(lines))), layout="constrained")
+    names = sorted(lines, key=lambda name: -lines[name][-1][1])[:MOST_DRAWN]  # the best first in the legend
+    figure = Figure((9, max(4.5, 1.0 + 0.2 * len(names))), layout="constrained")
     axes = figure.subplots()
-    for number, name in enumerate(sorted(lines, key=lambda name: -lines[name][-1][1])):  # the best first in the legend
+    for number, name in enumerate(names):
         periods, ratings, deviations = np.array(lines[name]).T
         label = f"{shorten(name, _NAME)}  {ratings[-1]:.0f} ± {deviations[-1]:.0f}"
         style: dict[str, Any] = {"color": f"C{number % 10}", "linestyle": _LINES[number // 10 % len(_LINES)]}
         axes.plot(periods, ratings, linewidth=1.6, marker="o", markersize=2.5, label=label, **style)
         low, high = ratings - deviations, ratings + deviations
         axes.fill_between(periods, low, high, color=style["color"], alpha=0.13, linewidth=0)
-    axes.set(xlabel="rating period", ylabel="rating ± rating deviation", title=title)
+    axes.set(xlabel="rating period", ylabel="rating ± rating deviation", title=_of(title, len(names), len(lines)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
@@ -202,8 +207,8 @@ def rating_curve(members: Sequence[Member], ratings: Mapping[str, Rating], *, ti
 
 def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None:
     """Draw the Bradley-Terry strengths with their intervals, one row per member."""
-    order = np.argsort(-strengths.strength, kind="stable")
-    figure = _rows(len(order), 1, title)
+    order = np.argsort(-strengths.strength, kind="stable")[:MOST_DRAWN]
+    figure = _rows(len(order), 1, _of(title, len(order), len(strengths.members)))
     axes = figure.subplots()
     _draw_intervals(axes, strengths.strength[order], strengths.low[order], strengths.high[order])
     _name_rows(axes, [strengths.members[place] for place in order])
@@ -213,8 +218,9 @@ def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None
 
 def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> None:
     """Draw the weights of the Nash mixture and every member's advantage against it, one row per member."""
-    order = np.lexsort((-average.advantage, -average.weights))
-    figure = _rows(len(order), 2, title)
+    order = np.lexsort((-average.advantage, -average.weights))[:MOST_DRAWN]
+    size = len(average.members)
+    figure = _rows(len(order), 2, _of(title, len(order), size))
     weights, advantages = figure.subplots(1, 2, sharey=True)
     _draw_bars(weights, average.weights[order], [f"{weight:.1%}" for weight in average.weights[order]])
     # members with weight have an advantage of 0, except for rounding
@@ -227,7 +233,6 @@ def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> N
     weights.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     advantages.xaxis.set_major_locator(MaxNLocator(5))
     _name_rows(weights, [average.members[place] for place in order])
-    size = len(order)
     filled = int(average.filled.sum()) // 2
     if filled:
         note = f"{filled} of {size * (size - 1) // 2} pairs have not played: predicted by the ratings"
@@ -279,6 +284,11 @@ def _draw_bars(axes: Axes, values: Array, numbers: list[str]) -> None:
     axes.bar_label(axes.barh(np.arange(len(values)), values, height=0.6), numbers, padding=3, fontsize=8)
     axes.margins(x=0.25)
     _clear(axes)
+
+
+def _of(title: str, shown: int, members: int) -> str:
+    """A title that says so if not all members are drawn."""
+    return title if shown == members else f"{title} (the best {shown} of {members:,} members)".strip()
 
 
 def _rows(members: int, columns: int, title: str) -> Figure:

@@ -186,3 +186,18 @@ def test_an_unknown_format_leaves_nothing_behind(tmp_path):
     with pytest.raises(ValueError, match="nonsense"):
         save_strengths(tmp_path / "s.nonsense", bradley_terry(TABLE))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_of_many_members_shows_the_best(tmp_path, monkeypatch):
+    """At 0.3 inches each, the matrix of a thousand would have two thousand million pixels."""
+    monkeypatch.setattr(plots, "MOST_DRAWN", 3)
+    titles = []
+    monkeypatch.setattr(plots, "_save", lambda path, figure: titles.append(figure.get_suptitle()))
+    table = payoffs(names(5), {("member-0", "member-4"): [1.0, 0.5], ("member-1", "member-3"): [0.5]})
+    ratings = {name: Rating(1500.0 + 10 * number) for number, name in enumerate(names(5))}
+    plots.save_payoff_matrix(tmp_path / "a.png", table, ratings, title="t")
+    plots.save_strengths(tmp_path / "b.png", bradley_terry(table), title="t")
+    plots.save_nash_average(tmp_path / "c.png", nash_average(table, ratings), title="t")
+    assert titles == ["t (the best 3 of 5 members)"] * 3
+    history = plots.rating_history({1: ratings})
+    assert [line.get_label().split()[0] for line in history.axes[0].get_lines()] == ["member-4", "member-3", "member-2"]

@@ -30,8 +30,9 @@ def run_matrix(args: argparse.Namespace) -> int:
     """Show the scores of all pairs, the Nash mixture, and whether ratings can describe the league."""
     check_pictures(args.picture, args.nash_picture)
     league = League.open(args.league)
-    shown = [each.member.name for each in league.standings() if args.all or each.member.state == "active"]
-    analysis = analyse(league)
+    scores = league.pair_scores()
+    shown = [each.member.name for each in league.standings(scores) if args.all or each.member.state == "active"]
+    analysis = analyse(league, scores)
     games = analysis.payoffs.among(shown)
     average = nash_average(games, analysis.ratings)
     if args.picture:

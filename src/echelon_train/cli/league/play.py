@@ -23,6 +23,7 @@ from echelon_train.league.store.registry import League
 
 _INTERRUPTED = 130  # exit code
 _EVERY = 60.0  # s between lines where stderr is no terminal
+_SHARE = 20  # times what showing the status takes: pause until the next time
 _UNTIL_RD, _MOST_MATCHES = 75.0, 1000
 
 
@@ -89,18 +90,20 @@ def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[in
     active = [member.name for member in league.members() if member.state == "active"]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(" v ".join(args.players) or "the first match", total=None)
-        told = time.monotonic()
+        told, pause = time.monotonic(), 0.0 if console.is_terminal else _EVERY
 
         def show(matches: int) -> None:
-            nonlocal told
-            if not console.is_terminal and time.monotonic() - told < _EVERY:
+            nonlocal told, pause
+            began = time.monotonic()
+            if began - told < pause:
                 return
             deviation = max(uncertainty(league, active).values())
             status = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
             progress.update(task, description=status)
             if not console.is_terminal:
                 console.print(status, markup=False)
-                told = time.monotonic()
+            told = time.monotonic()
+            pause = max(pause, _SHARE * (told - began))  # in large leagues the deviations take seconds
 
         yield show
 

@@ -94,16 +94,15 @@ def _film(league: League, args: argparse.Namespace) -> int:
 
 def _list(league: League, args: argparse.Namespace) -> int:
     """Show the last matches."""
-    matches = league.matches()
-    last = matches[-_LISTED:]
+    last, recorded = league.last_matches(_LISTED), league.count_matches()
     document = {
         "league": str(args.league),
-        "recorded": len(matches),
+        "recorded": recorded,
         "matches": [match_document(played) for played in last],
     }
     header = f"{'match':<{_UUID + 2}}{'first':<{NAME + 1}}{'second':<{NAME + 1}}{'scenario':<{_SCENARIO + 1}}"
     lines = [f"{header}{'maps':>5}{'score %':>9}", *map(_row, last)]
-    lines.append(f"the last {len(last)} of {plural(len(matches), 'match', 'matches')}; the score is the first's")
+    lines.append(f"the last {len(last)} of {plural(recorded, 'match', 'matches')}; the score is the first's")
     print_result(args, document, lines)
     return 0
 

@@ -33,8 +33,9 @@ def run_standings(args: argparse.Namespace) -> int:
     """Show the members, the highest rating first."""
     check_pictures(args.picture, args.curve_picture)
     league = League.open(args.league)
-    standings = league.standings()
-    analysis = analyse(league)
+    scores = league.pair_scores()
+    standings = league.standings(scores)
+    analysis = analyse(league, scores)
     ranked = [each for each in standings if args.all or each.member.state == "active"]
     champion = league.champion()
     if args.picture:

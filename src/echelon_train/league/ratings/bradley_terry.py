@@ -152,38 +152,50 @@ class _Model:
 def _near_ends(model: _Model, best: Array, origin: Array) -> Array:
     """(P, 2) nearly the `_profile_end` of each member downwards and upwards, for many members at once.
 
-    Where a member's strength differs from the best, those of the others follow as the information at the best says, and
-    the value of the games among them is that of its second-order expansion there. The member's own games have their
-    exact value.
+    Where a member's strength differs from the best, those of the others follow as the information at the best says. The
+    games of the member and of the anchor have their exact value, all other games that of the second-order expansion.
     """
     reach = float(stats.norm.isf((1 - CONFIDENCE) / 2))
     inverse = np.linalg.inv(model.information(best))
     along = inverse - (inverse @ origin)[:, np.newaxis]  # a column for each member: how all strengths follow it
     variance = along.diagonal() - origin @ along
-    along = along / np.where(variance > 0, variance, 1.0)
-    moved = along.diagonal()[:, np.newaxis] - along.T  # by row: how a member's lead on each other grows
-    lead = best[:, np.newaxis] - best
+    known = variance <= 0  # of the anchor
+    along = along / np.where(known, 1.0, variance)
+    moved, second = np.nonzero(model.trials)  # whose strength changes, and whom it plays
+    first = moved
+    for anchor in np.flatnonzero(origin == 1):
+        opponents = np.flatnonzero(model.trials[anchor])
+        others, theirs = (each.ravel() for each in np.meshgrid(np.arange(len(best)), opponents))
+        more = others != theirs  # which are not among its own games
+        moved, second = np.concatenate([moved, others[more]]), np.concatenate([second, theirs[more]])
+        first = np.concatenate([first, np.full(np.count_nonzero(more), anchor)])
+    lead, grown = best[first] - best[second], along[first, moved] - along[second, moved]
+    wins, losses = model.wins[first, second], model.wins[second, first]
     expected = expit(lead)
-    own = (model.trials * expected * (1 - expected) * moved**2).sum(axis=1)
-    others = 1 / np.where(variance > 0, variance, 1.0) - own
-    slope = ((model.wins - model.trials * expected) * moved).sum(axis=1)
 
-    def value(lead: Array) -> Array:
-        return np.asarray(-(model.wins * np.logaddexp(0, -lead) + model.wins.T * np.logaddexp(0, lead)).sum(axis=1))
+    def summed(terms: Array) -> Array:
+        """(P,) the sums over the games for each member whose strength changes."""
+        return np.bincount(moved, terms, len(best)).astype(np.float64, copy=False)
 
-    def is_inside(length: Array) -> NDArray[np.bool_]:
-        fall = top - value(lead + length[:, np.newaxis] * moved) + slope * length + others * length**2 / 2
-        return np.asarray(2 * fall < reach**2)
+    slope = summed((wins * (1 - expected) - losses * expected) * grown)
+    information = summed((wins + losses) * expected * (1 - expected) * grown**2)
+    rest = np.maximum(0, 1 / np.where(known, 1.0, variance) - information)
 
-    top = value(lead)
+    def value(length: Array) -> Array:
+        ahead = lead + length[moved] * grown
+        exact = summed(wins * np.logaddexp(0, -ahead) + losses * np.logaddexp(0, ahead))
+        return np.asarray(-exact - slope * length - rest * length**2 / 2)
+
+    top = value(np.zeros(len(best)))
     ends = np.zeros((len(best), 2))
     for column, sign in enumerate((-1, 1)):
-        inside, outside = np.zeros(len(best)), sign * reach * np.sqrt(variance)
-        while (near := is_inside(outside) & (variance > 0)).any():
+        inside, outside = np.zeros(len(best)), sign * reach * np.sqrt(variance.clip(0))
+        while (near := (2 * (top - value(outside)) < reach**2) & ~known).any():
             outside = np.where(near, 2 * outside, outside)
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
-            inside, outside = np.where((near := is_inside(middle)), [middle, outside], [inside, middle])
+            near = 2 * (top - value(middle)) < reach**2
+            inside, outside = np.where(near, [middle, outside], [inside, middle])
         ends[:, column] = np.abs(inside)
     return ends
 

@@ -116,22 +116,24 @@ def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
     for (first, second), given in scores.items():
         if first not in places or second not in places or first == second:
             raise ValueError(f"pair {(first, second)}: expected two different ones of the members {members}")
-        values = np.asarray(given, dtype=np.float64)
-        if values.ndim != 1 or not (values.size == 0 or (values.min() >= 0 and values.max() <= 1)):
-            raise ValueError(f"pair {(first, second)}: expected scores (games,) between 0 and 1, got {values}")
-        i, j = places[first], places[second]
-        pairs.append((min(i, j), max(i, j)))
-        parts.append(values if i < j else 1 - values)
-    return _arranged(
-        members, np.repeat(np.array(pairs, dtype=np.int64).reshape(-1, 2), [*map(len, parts)], axis=0), parts
-    )
-
-
-def _arranged(members: tuple[str, ...], pairs: NDArray[np.int64], parts: Sequence[NDArray[np.float64]]) -> Payoffs:
-    """The payoffs of games: the pair (games, 2) of each, and in parts the scores of the pair's first."""
-    size = len(members)
+        pairs.append((places[first], places[second]))
+        parts.append(np.asarray(given, dtype=np.float64))
+        if parts[-1].ndim != 1:
+            raise ValueError(f"pair {(first, second)}: expected scores (games,) between 0 and 1, got {parts[-1]}")
     values = np.concatenate([np.zeros(0), *parts])
-    cells, owners = np.unique(pairs @ [size, 1], return_inverse=True)
+    owners = np.repeat(np.arange(len(parts)), [*map(len, parts)])
+    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if wrong.size:
+        place = owners[wrong[0]]
+        raise ValueError(f"pair {[*scores][place]}: expected scores (games,) between 0 and 1, got {parts[place]}")
+    return _arranged(members, np.array(pairs, dtype=np.int64).reshape(-1, 2)[owners], values)
+
+
+def _arranged(members: tuple[str, ...], pairs: NDArray[np.int64], values: NDArray[np.float64]) -> Payoffs:
+    """The payoffs of games: the pair (games, 2) of each, and the first's score."""
+    size = len(members)
+    values = np.where(pairs[:, 0] < pairs[:, 1], values, 1 - values)
+    cells, owners = np.unique(np.sort(pairs) @ [size, 1], return_inverse=True)
     upper, lower = cells // size, cells % size
     number = np.bincount(owners, minlength=len(cells))
     mean = np.bincount(owners, values, len(cells)) / number

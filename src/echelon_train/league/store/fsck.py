@@ -24,7 +24,7 @@ from echelon_train.league.store.values import parse
 
 _RESTORE = "restore the league from an export"
 _REBUILD = "rebuild the ratings"
-_TOLERANCE = 1e-6  # points: logarithms differ between machines in the last bits, and the differences may grow
+_TOLERANCE = 1e-3  # points: machines and releases differ in the last bits of a fit, and the differences may grow
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import itertools
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -264,20 +264,25 @@ class League:
             ids = [_known(members, name).id for name in names]
             return read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
 
+    def last_matches(self, count: int) -> list[PlayedMatch]:
+        """The matches that were recorded last, in the order of recording, at most so many."""
+        with reading(self.path) as connection:
+            return read_matches(connection, "m.id IN (SELECT id FROM matches ORDER BY id DESC LIMIT ?)", [count])
+
     def last_match(self) -> PlayedMatch | None:
         """The match that was recorded last; None if there is none."""
-        with reading(self.path) as connection:
-            return next(iter(read_matches(connection, "m.id = (SELECT MAX(id) FROM matches)", [])), None)
+        return next(iter(self.last_matches(1)), None)
 
     def match(self, uuid: str) -> PlayedMatch:
         """A match by its uuid, or by a prefix that no other uuid has. Raises LeagueError if there is no such match."""
         with reading(self.path) as connection:
-            found = read_matches(connection, "substr(m.uuid, 1, ?) = ?", [len(uuid), uuid])
-        if len(found) != 1:
-            raise LeagueError(
-                f"match {uuid!r}: expected the uuid of a match or a unique prefix, {len(found)} matches have it"
-            )
-        return found[0]
+            begins = "m.uuid >= ?1 AND m.uuid < ?1 || 'g'"  # the index finds it; after a hexadecimal digit comes no g
+            (count,) = connection.execute(f"SELECT COUNT(*) FROM matches m WHERE {begins}", [uuid]).fetchone()
+            if count != 1:
+                raise LeagueError(
+                    f"match {uuid!r}: expected the uuid of a match or a unique prefix, {count} matches have it"
+                )
+            return read_matches(connection, begins, [uuid])[0]
 
     def pair_scores(self) -> dict[tuple[str, str], list[float]]:
         """(first, second) -> the first's scores in all of their games, as `payoffs` takes them.
@@ -375,17 +380,20 @@ class League:
             chosen = [number for number in numbers if periods is None or number in periods]
             return {number: read_ratings(connection, number, names) for number in chosen}
 
-    def standings(self) -> list[Standing]:
-        """All members, the highest rating first."""
+    def standings(self, scores: Mapping[tuple[str, str], Sequence[float]] | None = None) -> list[Standing]:
+        """All members, the highest rating first. `scores` are the `pair_scores`, if they have been read already."""
         with reading(self.path) as connection:
-            results = read_results(connection)
+            scores = read_pair_scores(connection) if scores is None else scores
             members, ratings = _by_name(connection), self._latest(connection)
-        standings = []
-        for name, member in members.items():
-            games = results.games(name)
-            standings.append(
-                Standing(member, ratings[name], games, results.points(name) / games if games else math.nan)
-            )
+        games, points = dict.fromkeys(members, 0), dict.fromkeys(members, 0.0)
+        for (first, second), played in scores.items():
+            for name, won in ((first, sum(played)), (second, len(played) - sum(played))):
+                games[name] += len(played)
+                points[name] += won
+        standings = [
+            Standing(member, ratings[name], games[name], points[name] / games[name] if games[name] else math.nan)
+            for name, member in members.items()
+        ]
         return sorted(standings, key=lambda each: -each.rating.rating)
 
     def rebuild(self) -> int:

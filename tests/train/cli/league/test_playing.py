@@ -101,7 +101,8 @@ def test_a_rating_run_names_who_is_not_waited_for(commands, league, monkeypatch)
 
 
 def test_without_a_terminal_a_rating_run_says_each_minute_what_it_does(league, tiny, monkeypatch, capsys):
-    monkeypatch.setattr("echelon_train.cli.league.play._EVERY", 0.0)
+    for name in ("_EVERY", "_SHARE"):
+        monkeypatch.setattr(f"echelon_train.cli.league.play.{name}", 0.0)
     main(["league", "play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--max-matches", "2"])
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(",")[0] for line in lines] == ["1 match", "2 matches"]

@@ -221,6 +221,56 @@ def test_what_a_match_tells_is_averaged_over_what_the_strengths_may_be():
     assert len(propose(pair, target=60.0, matches=1000, maps=1)) == pytest.approx(number, abs=1)
 
 
+def large(generator):
+    """The ratings of 40 members, a third of them newcomers, and their games."""
+    names = [f"member {index}" for index in range(40)]
+    strengths = generator.normal(1500, 250, 40)
+    games = []
+    for seed in range(700):
+        a, b = generator.permutation(40 if seed % 3 == 0 else 27)[:2]
+        score = float(generator.binomial(2, 1 / (1 + math.exp((strengths[b] - strengths[a]) / SCALE)))) / 2
+        games.append(Game(names[a], names[b], score, seed))
+    known = {name: Rating(float(each), 80.0) for name, each in zip(names, strengths, strict=True)}
+    return known | {"member 0": Rating(1500, 45)}, games
+
+
+def test_in_a_large_league_the_best_pairs_are_searched_among_few(monkeypatch):
+    """What every match does to every member would be 780 times 40 numbers; the time of large leagues has that cube."""
+    ratings, games = large(np.random.default_rng(0))
+    sizes = []
+    best = scheduling._Candidates.best
+
+    def watched(candidates, covariance):
+        found = best(candidates, covariance)
+        sizes.append(len(candidates.chosen) * len(covariance))
+        return found
+
+    monkeypatch.setattr(scheduling._Candidates, "best", watched)
+    exact = propose(ratings, games, matches=20, maps=10)
+    most = max(sizes) // 8
+    monkeypatch.setattr(scheduling, "_MOST_NUMBERS", most)
+    sizes.clear()
+    few = propose(ratings, games, matches=20, maps=10)
+    assert len(few) == len(exact) == 20 and 0 < max(sizes) <= most
+    assert few[0] == exact[0]
+    assert len({pairing[:2] for pairing in few} & {pairing[:2] for pairing in exact}) >= 15
+
+
+def test_the_bounds_of_reductions_are_bounds():
+    ratings, games = large(np.random.default_rng(1))
+    joint = joint_ratings(ratings, games, ANCHOR)
+    covariance = scheduling._covariance(joint, ratings, ANCHOR)
+    candidates = scheduling._Candidates(joint, np.ones((40, 40), dtype=bool), 75.0, 10)
+    bounds = candidates._bounds(covariance)
+    before = np.maximum(covariance.diagonal(), 75.0**2)
+    for index in range(0, len(bounds), 7):
+        candidates.chosen = np.array([index])
+        found = candidates.best(covariance)
+        if found is not None:
+            reduction = np.sum(before - np.maximum((covariance - found[2]).diagonal(), 75.0**2))
+            assert reduction <= bounds[index] * (1 + 1e-4) and bounds[index] < 2 * reduction
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -6,6 +6,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing import runner
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.runner import pairing, play_jobs, rating_run
 from echelon_train.league.store.fsck import fsck
@@ -142,6 +143,12 @@ def test_a_rating_run_ends_after_so_many_matches(league):
     found = run(league, most=3)
     assert (found.matches, found.reached, len(uuids(league))) == (3, False, 3)
     assert max(found.deviations.values()) > TARGET and not league.unrated_matches()
+
+
+def test_a_period_of_a_rating_run_has_few_matches(league, monkeypatch):
+    monkeypatch.setattr(runner, "MOST_MATCHES", 1)
+    run(league, most=2)
+    assert (league.periods(), len(uuids(league))) == (2, 2)
 
 
 def test_the_participants_of_a_rating_run(league):

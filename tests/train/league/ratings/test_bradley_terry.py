@@ -1,9 +1,12 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from echelon_train.league.ratings import bradley_terry as module
 from echelon_train.league.ratings.bradley_terry import MEAN_STRENGTH, PRIOR_DEVIATION, bradley_terry
 from echelon_train.league.ratings.payoffs import payoffs
 from train.league.drawn import POINTS, ahead, draw_league, draw_scores, names
@@ -112,6 +115,32 @@ def test_the_prior_hardly_shortens_a_chain():
     steps = np.diff(found.strength)
     exact = 400 * np.log10(round(50 * win) / (50 - round(50 * win)))
     assert (steps > 0.95 * exact).all() and (steps < exact).all()
+
+
+@pytest.mark.parametrize(("games", "neighbours", "tolerance"), [(3, 99, 0.1), (10, 99, 0.02), (3, 2, 0.25)])
+@pytest.mark.parametrize("anchor", ["member-3", None])
+def test_the_intervals_of_many_members_are_nearly_the_exact_ones(monkeypatch, games, neighbours, tolerance, anchor):
+    rng = np.random.default_rng(2)
+    table = draw_league(rng, ahead(rng.normal(0, 300, 20)), games, neighbours=neighbours)
+    exact = bradley_terry(table, anchor=anchor)
+    monkeypatch.setattr(module, "MOST_PROFILES", 19)
+    near = bradley_terry(table, anchor=anchor)
+    np.testing.assert_array_equal(near.strength, exact.strength)
+    for side in ("low", "high"):
+        lengths = getattr(near, side) - near.strength, getattr(exact, side) - exact.strength
+        np.testing.assert_allclose(*lengths, rtol=tolerance, atol=1e-9)
+
+
+def test_many_members_are_fitted_once(monkeypatch):
+    """The time of one fit grows with the cube of the members, and exact intervals need some fifty for each of them."""
+    fits = []
+    maximise = module._Model.maximise
+    monkeypatch.setattr(module._Model, "maximise", lambda *arguments: fits.append(1) or maximise(*arguments))
+    members = names(module.MOST_PROFILES + 1)
+    scores = {pair: [1.0, 0.5] for pair in pairwise(members)}
+    found = bradley_terry(payoffs(members, scores))
+    assert len(fits) == 1
+    assert (found.low < found.strength).all() and (found.strength < found.high).all()
 
 
 @settings(max_examples=30)

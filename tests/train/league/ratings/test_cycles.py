@@ -1,7 +1,10 @@
+import itertools
+
 import numpy as np
 import pytest
 
 from echelon_train.league.analysis import Analysis, warnings
+from echelon_train.league.ratings import cycles
 from echelon_train.league.ratings.bradley_terry import bradley_terry
 from echelon_train.league.ratings.cycles import CycleScore, cycle_score
 from echelon_train.league.ratings.payoffs import payoffs
@@ -98,6 +101,33 @@ def test_the_clearest_triangle_is_named_from_the_first_in_order():
     assert scored(payoffs(list("abcd"), scores)).triangle == ("b", "c", "d")
     few = {pair: each[:1] for pair, each in scores.items()}
     assert scored(payoffs(list("abcd"), few)).triangle is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_triangle_is_the_first_of_the_clearest(seed):
+    """Against a search through all triples."""
+    rng = np.random.default_rng(seed)
+    table = draw_league(rng, rng.choice([-1.5, 1.5], (7, 7)), 4, neighbours=5)
+    low = np.where(table.played, table.low, 0.0)
+    triples = {triple: min(low[triple[i], triple[(i + 1) % 3]] for i in range(3)) for triple in
+               itertools.permutations(range(7), 3)}  # fmt: skip
+    clearest = max(triples.values())
+    expected = next(triple for triple, value in triples.items() if value == clearest)
+    found = cycles._triangle(table)
+    assert found == (None if clearest <= 0.5 else tuple(table.members[place] for place in expected))
+
+
+def test_a_large_league_is_simulated_in_blocks_and_less_often(monkeypatch):
+    table = draw_league(np.random.default_rng(4), mixture(np.random.default_rng(2), 0.5), 20)
+    whole = scored(table)
+    sizes = []
+    simulate = cycles._simulate
+    monkeypatch.setattr(cycles, "_simulate", lambda *arguments: sizes.append(arguments[-1]) or simulate(*arguments))
+    monkeypatch.setattr(cycles, "_MOST_NUMBERS", 36 * 40)  # of the scores of the 36 pairs
+    found = scored(table)
+    assert sizes == [40, 40, 19] and sum(sizes) == cycles._LEAST_SAMPLES
+    assert found.score == pytest.approx(whole.score, abs=0.02) and found.p_value == 1 / 100
+    assert (found.loops, found.triangle) == (whole.loops, whole.triangle)
 
 
 def test_strengths_of_others_are_refused():

@@ -35,6 +35,18 @@ def test_both_orders_of_a_pair_are_combined():
         np.testing.assert_allclose(getattr(together, field), getattr(alone, field))
 
 
+def test_the_games_among_some_members_are_those_of_the_whole():
+    table = draw_league(np.random.default_rng(1), ahead(np.arange(6) * 80.0), 9, neighbours=3)
+    chosen = ["member-4", "member-0", "member-3"]
+    among = table.among(chosen)
+    assert among.members == tuple(chosen)
+    for i, row in enumerate(chosen):
+        for j, column in enumerate(chosen):
+            cell = table.members.index(row), table.members.index(column)
+            for field in ("games", "score", "low", "high", "squares"):
+                np.testing.assert_equal(getattr(among, field)[i, j], getattr(table, field)[cell])
+
+
 @given(ab=GAME_SCORES, ba=GAME_SCORES, ac=GAME_SCORES)
 def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
     table = payoffs(["a", "b", "c"], {("a", "b"): ab, ("b", "a"): ba, ("a", "c"): ac})

@@ -9,12 +9,13 @@ from echelon_env.evaluate.stamps import battle_hash
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database, records, registry
 from echelon_train.league.store.champions import Promotion, insert_promotion
-from echelon_train.league.store.database import writing
+from echelon_train.league.store.database import reading, writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.promotion import conservative_score
+from echelon_train.league.store.records import read_rows
 from echelon_train.league.store.registry import League
 from echelon_train.league.store.transfer import export_league, import_league
-from train.league.leagues import CONFIG, played
+from train.league.leagues import CONFIG, number_uuid, played
 
 
 @pytest.mark.parametrize("close", [League.close_period, League.rate_matches])
@@ -145,3 +146,17 @@ def test_a_history_is_read_for_the_given_members_and_periods(league):
     assert league.history(["novice"], [1, 4]) == {
         number: {"novice": ratings["novice"]} for number, ratings in league.history().items() if number in (1, 4)
     }
+
+
+def test_the_last_matches_are_read_without_the_others(league):
+    assert [each.uuid for each in league.last_matches(2)] == [number_uuid(2), number_uuid(3)]
+    assert league.last_match() == league.match(number_uuid(3)) == league.match(number_uuid(3)[-40:])
+    assert league.count_matches() == 3 and len(league.last_matches(9)) == 3
+    with pytest.raises(LeagueError, match="3 matches have it"):
+        league.match("0000")
+
+
+def test_matches_are_checked_one_at_a_time(league):
+    with reading(league.path) as connection:
+        rows = read_rows(connection)
+        assert next(rows).uuid == number_uuid(1), "no list of all, which may be larger than the memory"

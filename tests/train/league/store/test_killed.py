@@ -45,10 +45,13 @@ def kill(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
 class Killed(sqlite3.Connection):
+    writes = False
+
     def execute(self, sql, *args):
         if sql == "BEGIN IMMEDIATE":
+            self.writes = True
             super().execute("PRAGMA cache_size = 1")  # what is changed gets into the file before it is committed
-        if sql == "COMMIT":
+        if sql == "COMMIT" and self.writes:
             {before_commit}
             super().execute(sql)
             kill()
