@@ -35,7 +35,7 @@ def write_run(path, count=60, **changes):
             line["eval/timesteps"] = number * 1000
         line |= changes
         lines.append({name: value for name, value in line.items() if value is not None})
-    (path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines).replace("NaN", "null"))
     return path
 
 
