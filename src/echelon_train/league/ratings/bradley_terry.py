@@ -175,7 +175,7 @@ def _near_ends(model: _Model, best: Array, origin: Array) -> Array:
 
     def summed(terms: Array) -> Array:
         """(P,) the sums over the games for each member whose strength changes."""
-        return np.bincount(moved, terms, len(best)).astype(np.float64, copy=False)
+        return np.bincount(moved, terms, len(best)).astype(np.float64).astype(np.float64, copy=False)
 
     slope = summed((wins * (1 - expected) - losses * expected) * grown)
     information = summed((wins + losses) * expected * (1 - expected) * grown**2)

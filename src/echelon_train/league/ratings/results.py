@@ -59,7 +59,3 @@ class Results:
     def games(self, name: str) -> int:
         """Number of a member's games."""
         return self._games[name]
-
-    def points(self, name: str) -> float:
-        """Sum of a member's scores."""
-        return sum(points for _, points in self.of(name).values())
