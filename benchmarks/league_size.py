@@ -148,7 +148,7 @@ def _rows(
         }
         document = {"action_modes": ["sampled", "sampled"], "battles": battles, "classes": classes}
         names = ["novice" if place == 0 else f"past-{place}" for place in (first, second)]
-        texts = [json.dumps(each, separators=(",", ":")) for each in (outcome, document)]
+        texts = [json.dumps(each, sort_keys=True, separators=(",", ":")) for each in (outcome, document)]
         row = Row(str(uuid.UUID(int=index)), *names, None, "skirmish", config, *texts)
         beside = ('{"package": "0"}', "worker", now())
         yield index, row.uuid, first + 1, second + 1, None, row.scenario, config, *texts, row.content_sha256, *beside

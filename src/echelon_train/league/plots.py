@@ -28,7 +28,7 @@ from echelon_train.league.ratings.nash_averaging import NashAverage
 from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, member_ratings
 from echelon_train.league.store.members import Kind, Member
 
-MOST_DRAWN = 100
+MOST_DRAWN = 50
 """Members in a picture, the best ones. One of several hundred is too large to be drawn."""
 
 _DPI = 150

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.diagnostics import format_warnings, warnings_document
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
     grid,
-    none_if_nan,
     percent,
     plural,
     print_result,
@@ -40,7 +41,10 @@ def run_matrix(args: argparse.Namespace) -> int:
         save_payoff_matrix(args.picture, games, analysis.ratings, mispredicted=among, title=str(args.league))
     if args.nash_picture:
         save_nash_average(args.nash_picture, average, title=str(args.league))
-    print_result(args, _document(str(args.league), games, average, analysis), _format(games, average, analysis))
+    if args.json:  # either of the two takes seconds in a large league
+        print_result(args, _document(str(args.league), games, average, analysis), [])
+    else:
+        print_result(args, {}, _format(games, average, analysis))
     return 0
 
 
@@ -50,7 +54,7 @@ def _document(league: str, games: Payoffs, average: NashAverage, analysis: Analy
         "league": league,
         "members": list(games.members),
         "games": games.games.tolist(),
-        **{name: [[none_if_nan(value) for value in row] for row in values] for name, values in matrices.items()},
+        **{name: np.where(np.isnan(values), np.array(None), values).tolist() for name, values in matrices.items()},
         "nash": {
             "weights": average.weights.tolist(),
             "advantage": average.advantage.tolist(),

@@ -7,6 +7,7 @@ content.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import reprlib
 import sqlite3
@@ -73,6 +74,19 @@ class Row:
                 "document": self.parsed,
             }
         )
+
+    def has_content(self, sha256: str) -> bool:
+        """Whether the hash is that of the content. Raises DamagedLeagueError for invalid JSON.
+
+        The texts of a row, as `to_row` makes them, are parts of the text that is hashed: most rows need not be parsed.
+        """
+        others = (self.config, self.first, self.learner, self.scenario, self.second)
+        config, first, learner, scenario, second = map(json.dumps, others)
+        text = (
+            f'{{"config":{config},"document":{self.document},"first":{first},"learner":{learner},'
+            f'"outcomes":{self.outcomes},"scenario":{scenario},"second":{second}}}'
+        )
+        return hashlib.sha256(text.encode()).hexdigest() == sha256 or self.content_sha256 == sha256
 
     @cached_property
     def parsed(self) -> dict[str, Any]:
@@ -327,4 +341,4 @@ def _identity(member: Member) -> dict[str, str | int]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
