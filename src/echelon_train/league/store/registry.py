@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -68,19 +67,11 @@ from echelon_train.league.store.records import (
     read_results,
     to_row,
 )
+from echelon_train.league.store.standings import Standing as Standing
+from echelon_train.league.store.standings import ranked
 from echelon_train.league.store.values import parse
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A member's place in a league."""
-
-    member: Member
-    rating: Rating  # after the last period
-    games: int  # maps played, also those of unrated matches
-    score: float  # mean over these games, 0 to 1; NaN without games
 
 
 class League:
@@ -385,16 +376,7 @@ class League:
         with reading(self.path) as connection:
             scores = read_pair_scores(connection) if scores is None else scores
             members, ratings = _by_name(connection), self._latest(connection)
-        games, points = dict.fromkeys(members, 0), dict.fromkeys(members, 0.0)
-        for (first, second), played in scores.items():
-            for name, won in ((first, sum(played)), (second, len(played) - sum(played))):
-                games[name] += len(played)
-                points[name] += won
-        standings = [
-            Standing(member, ratings[name], games[name], points[name] / games[name] if games[name] else math.nan)
-            for name, member in members.items()
-        ]
-        return sorted(standings, key=lambda each: -each.rating.rating)
+        return ranked(members.values(), ratings, scores)
 
     def rebuild(self) -> int:
         """Compute all ratings again from members, matches and periods. Returns how many ratings changed.
