@@ -6,6 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from types import FrameType
 
 from rich.console import Console
@@ -40,11 +41,12 @@ def stop_signals(call: Callable[[], None], console: Console, *, every: bool = Fa
                 signal.signal(each, before[each])
         call()
 
-    numbers = {signal.SIGTERM, *TERMINAL_SIGNALS}
-    if _HANGUP and signal.getsignal(_HANGUP) is signal.SIG_IGN:
-        numbers.discard(_HANGUP)
-    before = {each: signal.signal(each, handle) for each in numbers}
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, *TERMINAL_SIGNALS)}
+    if _HANGUP and before[_HANGUP] is signal.SIG_IGN:
+        del before[_HANGUP]
     try:
+        for each in before:
+            signal.signal(each, handle)
         yield
     finally:
         for each, handler in before.items():
@@ -52,14 +54,18 @@ def stop_signals(call: Callable[[], None], console: Console, *, every: bool = Fa
 
 
 @contextlib.contextmanager
-def terminal_signals_ignored() -> Iterator[None]:
-    """Processes started in the block ignore `TERMINAL_SIGNALS` from the start; the parent process ends them."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can set signal handlers
+def terminal_signals_held() -> Iterator[None]:
+    """Hold `TERMINAL_SIGNALS` back from this thread, and for ever from processes that it starts in the block.
+
+    Such a process is ended by its parent. A signal that comes in the block has its effect at the end of the block.
+    Windows cannot hold signals back.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in TERMINAL_SIGNALS}
+    resource_tracker.ensure_running()  # its start with the first process would end the hold of SIGINT
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

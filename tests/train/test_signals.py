@@ -1,10 +1,13 @@
 import io
 import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from rich.console import Console
 
-from echelon_train.signals import stop_signals
+from echelon_train.signals import TERMINAL_SIGNALS, stop_signals, terminal_signals_held
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no SIGHUP")
 CASES = {  # signals, every one calls, calls, the last signal had its usual effect, the console is quiet
@@ -50,3 +53,24 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(usual):
     with stop_signals(lambda: pytest.fail("called"), Console(file=io.StringIO())):
         signal.raise_signal(signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_signals_that_are_held_back_come_later(usual):
+    with terminal_signals_held():
+        for number in NUMBERS:
+            signal.raise_signal(number)
+        assert usual == [signal.SIGTERM]
+    assert sorted(usual) == sorted(NUMBERS)
+
+
+def test_processes_that_any_thread_starts_meanwhile_never_have_them():
+    code = "import signal; print(*sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))))"
+
+    def start():
+        with terminal_signals_held():
+            return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    with ThreadPoolExecutor(1) as threads:
+        held = {*map(int, threads.submit(start).result().split())}
+    assert held >= {*TERMINAL_SIGNALS}
+    assert not {*TERMINAL_SIGNALS} & signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -23,7 +23,7 @@ from echelon_env.config.schema import check_integer
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import ATTEMPTS, Job, run_job, worker_name
 from echelon_train.league.store.records import PlayedMatch
-from echelon_train.signals import TERMINAL_SIGNALS, terminal_signals_ignored
+from echelon_train.signals import TERMINAL_SIGNALS, terminal_signals_held
 
 EXIT_SECONDS: Final = 5.0
 """Time for a worker to exit by itself, so that its own exit code can be reported."""
@@ -113,7 +113,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")  # a fork of a process with threads, as torch's, may hang
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with terminal_signals_ignored():
+        with terminal_signals_held():
             self._process.start()
         theirs.close()  # otherwise `recv` would not notice that the worker has ended
 
