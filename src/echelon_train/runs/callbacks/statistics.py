@@ -53,7 +53,7 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
         super().__init__()
         self._env: VecEnv | None = None
         self._outcomes: deque[int] = deque(maxlen=WINDOW)
-        self._own_outcomes: deque[int] = deque(maxlen=WINDOW)  # without the teacher's battles
+        self._own_outcomes: deque[int] = deque(maxlen=WINDOW)  # empty without a teacher
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[int] = deque(maxlen=WINDOW)
         self.num_battles = 0
@@ -66,7 +66,7 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
     @property
     def learner_win_rate(self) -> float | None:
         """That of battles which the learner has played itself; None without a teacher, and before the first."""
-        return None if getattr(self.model, "teacher", None) is None else _share(self._own_outcomes, 1)
+        return _share(self._own_outcomes, 1)
 
     @property
     def mean_return(self) -> float | None:
@@ -116,7 +116,7 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
 
     def _on_step(self) -> bool:
         for infos in finished_battles(self.training_env, self.locals["infos"], by_teacher=True):
-            if not infos[0].get(BY_TEACHER):
+            if self.model.teacher is not None and not infos[0].get(BY_TEACHER):
                 self._own_outcomes.append(infos[0]["outcome"])
             self._outcomes.append(infos[0]["outcome"])
             self._returns.append(float(np.mean([info["episode"]["r"] for info in infos])))

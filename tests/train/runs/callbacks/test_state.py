@@ -109,9 +109,10 @@ def test_the_teachers_battles_are_not_the_learners():
     statistics, curriculum = BattleStatistics(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
     model = Model(statistics, curriculum)
     assert "battle/learner_win_rate" not in model.play([1])
+    assert statistics.state_dict()["own_outcomes"] == []
     model.teacher = object()
     records = model.play([1, 1, 1, -1], by_teacher=(1, 2, 3))
-    assert records["battle/win_rate"] == 0.8 and records["battle/learner_win_rate"] == 0.5
+    assert records["battle/win_rate"] == 0.8 and records["battle/learner_win_rate"] == 0.0
     assert records["curriculum/battles"] == 2 and statistics.num_battles == 5
     again = BattleStatistics()
     again.load_state_dict(through_json(statistics.state_dict()))
