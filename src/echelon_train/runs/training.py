@@ -200,7 +200,7 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
         return Run(config, run, str(device), console, initial=start.policy)
 
     with torch_threads(config.torch_threads):
-        restored, folder = _restore(run, checkpoints, make) if checkpoints else (make(), None)
+        restored, usable = _restore(run, checkpoints, make) if checkpoints else (make(), [])
 
         def begin() -> Logger:
             """Write to the folder, only now that the checkpoint has proved valid."""
@@ -209,9 +209,9 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
             steps = restored.model.num_timesteps
             logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
             try:
-                if folder is not None and name_last(run, folder):
-                    print(f"{run / LAST_FILE}: now names {folder.name}", file=sys.stderr)
-                record_resume(run, config, steps, wandb, start.facts() if folder is None else {}, start.policies)
+                if usable and name_last(run, *usable[:2]):
+                    print(f"{run / LAST_FILE}: now names {usable[0].name}", file=sys.stderr)
+                record_resume(run, config, steps, wandb, {} if usable else start.facts(), start.policies)
             except OSError:
                 logger.close()
                 raise
@@ -220,10 +220,13 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
         return _learn(restored, begin)
 
 
-def _restore(run: Path, checkpoints: Sequence[Path], make: Callable[[], Run]) -> tuple[Run, Path]:
-    """A run at the first of its checkpoints that it can be resumed from, and this one. Raises CheckpointError."""
+def _restore(run: Path, checkpoints: Sequence[Path], make: Callable[[], Run]) -> tuple[Run, Sequence[Path]]:
+    """A run at the first of its checkpoints that it can be resumed from, and the checkpoints from this one on.
+
+    Raises CheckpointError.
+    """
     errors: list[CheckpointError] = []
-    for folder in checkpoints:
+    for number, folder in enumerate(checkpoints):
         restored = None
         try:
             checkpoint, state = load_checkpoint(folder), load_training_state(folder)
@@ -240,7 +243,7 @@ def _restore(run: Path, checkpoints: Sequence[Path], make: Callable[[], Run]) ->
             if distributed.rank() == 0:
                 for each in errors:
                     print(f"{each}; the run goes on from {folder.name}", file=sys.stderr)
-            return restored, folder
+            return restored, checkpoints[number:]
     raise CheckpointError(f"{errors[0]}{_way_out(run)}") from errors[0]
 
 
