@@ -8,26 +8,31 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, and rename it. Raises OSError with the path."""
+    write_parts(path, [data])
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file as `write_bytes`, from parts of it that need not be in memory together."""
     try:
-        _write_bytes(path, data)
+        _write_parts(path, parts)
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
     _sync_folder(path.parent)
 
 
-def _write_bytes(path: Path, data: bytes) -> None:
+def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
     handle, temporary = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes files that only the owner reads

@@ -24,7 +24,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from reprlib import repr as shortened
 from types import MappingProxyType
@@ -34,11 +34,12 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
-from echelon_env.storage.atomic import free_path, write_bytes, write_json
-from echelon_env.storage.reading import parse_json, read_regular_file, without_waiting
+from echelon_env.storage.atomic import free_path, write_bytes, write_json, write_parts
+from echelon_env.storage.reading import open_regular_file, parse_json, read_regular_file, without_waiting
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
+from echelon_train.runs.metrics import STEPS
 
 if sys.platform != "win32":
     import fcntl
@@ -51,6 +52,7 @@ DIFF_FILE = "diff.patch"
 MAX_BYTES = 1 << 22
 """Of ``run.json``."""
 MAX_METRICS_BYTES = 1 << 28
+"""Of the metrics that are read at once, as reports do."""
 MOST_DIFF = 2**20
 """Largest patch that is kept, in bytes; a larger one holds data rather than changes of the code."""
 
@@ -192,55 +194,68 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     An incomplete last line, left by a killed run, is skipped. Raises OSError, and RunFolderError for a file in another
     format.
     """
-    metrics, bad = _parse_metrics(path)
-    if bad:
-        raise RunFolderError(f"{bad[0][0]} (echelon train --resume {shlex.quote(str(path))} sets it aside)")
+    file, metrics = path / METRICS_FILE, []
+    try:
+        data = read_regular_file(file, MAX_METRICS_BYTES)
+    except ValueError as error:
+        raise RunFolderError(f"{file}: {error}") from None
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):  # the part after the last newline is incomplete
+        try:
+            metrics.append(_parse_line(line))
+        except ValueError as error:
+            way_out = f"echelon train --resume {shlex.quote(str(path))} sets it aside"
+            raise RunFolderError(f"{file}:{number}: {error} ({way_out})") from None
     return metrics
 
 
-def _parse_metrics(path: Path) -> tuple[list[dict[str, Any]], list[tuple[str, bytes]]]:
-    """The good lines of a run's metrics, and the bad ones, each with what is wrong.
-
-    Raises OSError, and RunFolderError for a file that is not regular or too large.
-    """
+def _parse_line(line: bytes) -> dict[str, Any]:
+    """A line of metrics. Raises ValueError, with the reason."""
     try:
-        data = read_regular_file(path / METRICS_FILE, MAX_METRICS_BYTES)
+        metrics = parse_json(line)
     except ValueError as error:
-        raise RunFolderError(f"{path / METRICS_FILE}: {error}") from None
-    lines = data.split(b"\n")[:-1]  # the part after the last newline is incomplete
-    metrics, bad = [], []
-    for number, line in enumerate(lines, 1):
-        place = f"{path / METRICS_FILE}:{number}"
-        try:
-            found = parse_json(line)
-        except ValueError as error:
-            bad.append((f"{place}: expected a line of JSON: {error}", line))
-            continue
-        if isinstance(found, dict) and type(found.get("time/total_timesteps")) is int:
-            metrics.append(found)
-        else:
-            bad.append((f"{place}: expected an integer 'time/total_timesteps'", line))
-    return metrics, bad
+        raise ValueError(f"expected a line of JSON: {error}") from None
+    if not isinstance(metrics, dict) or type(metrics.get(STEPS)) is not int:
+        raise ValueError(f"expected an integer {STEPS!r}")
+    return metrics
 
 
 def rewind_metrics(path: Path, steps: int) -> None:
     """Remove a run's metrics after `steps` samples, because the resumed run writes them again.
 
     A finished run has written a second line for its last number of samples, which is written again, too. Bad lines are
-    moved to another file, with a warning on standard error. Raises OSError, but not for a run without metrics.
+    moved to another file, with a warning on standard error. The file may be larger than `read_metrics` reads.
+
+    Raises RunFolderError if it is not regular, and OSError, but not for a run without metrics.
     """
-    if not (path / METRICS_FILE).exists():
+    file = path / METRICS_FILE
+    if not file.exists():
         return
-    metrics, bad = _parse_metrics(path)
-    if bad:
-        aside = free_path(path / BAD_METRICS_FILE)
-        write_bytes(aside, b"".join(line + b"\n" for _, line in bad))
-        print(f"{bad[0][0]}; bad lines are now in {aside.name}: {len(bad):,}", file=sys.stderr)
-    kept: dict[int, dict[str, Any]] = {}
-    for line in metrics:
-        if line["time/total_timesteps"] <= steps:
-            kept.setdefault(line["time/total_timesteps"], line)
-    write_bytes(path / METRICS_FILE, "".join(f"{json.dumps(line)}\n" for line in kept.values()).encode())
+
+    def kept(lines: Iterable[bytes]) -> Iterator[bytes]:
+        seen: set[int] = set()
+        bad, first = [], ""
+        for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                continue  # the last one, which is incomplete
+            try:
+                at = _parse_line(line)[STEPS]
+            except ValueError as error:
+                bad.append(line)
+                first = first or f"{file}:{number}: {error}"
+                continue
+            if at <= steps and at not in seen:
+                seen.add(at)
+                yield line
+        if bad:  # before the file that has them is replaced
+            aside = free_path(path / BAD_METRICS_FILE)
+            write_bytes(aside, b"".join(bad))
+            print(f"{first}; bad lines are now in {aside.name}: {len(bad):,}", file=sys.stderr)
+
+    try:
+        with open_regular_file(file) as lines:
+            write_parts(file, kept(lines))
+    except ValueError as error:
+        raise RunFolderError(f"{file}: {error}") from None
 
 
 def differences_from(

@@ -189,13 +189,15 @@ def test_a_folder_that_is_no_run_is_refused_with_the_reason(tmp_path, text, mess
         read_run_config(tmp_path)
 
 
-def test_metrics_go_back_to_a_checkpoint(tmp_path):
+def test_metrics_go_back_to_a_checkpoint(tmp_path, monkeypatch):
     rewind_metrics(tmp_path, 0)  # a run that was killed before its first line
     assert not (tmp_path / METRICS_FILE).exists()
     write_lines(tmp_path, 100, 200, 200, 300, end='{"time/total_times')
     before = read_metrics(tmp_path)
     assert [line["time/total_timesteps"] for line in before] == [100, 200, 200, 300]
-    rewind_metrics(tmp_path, 200)
+    with monkeypatch.context() as patch:
+        patch.setattr("echelon_train.runs.folder.MAX_METRICS_BYTES", 10)  # a long run is resumed, too
+        rewind_metrics(tmp_path, 200)
     assert read_metrics(tmp_path) == before[:2]  # the second line of a finished run is written again
     assert (tmp_path / METRICS_FILE).read_text().endswith("}\n")
     rewind_metrics(tmp_path, 0)

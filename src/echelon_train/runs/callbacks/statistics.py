@@ -116,7 +116,7 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
 
     def _on_step(self) -> bool:
         for infos in finished_battles(self.training_env, self.locals["infos"], by_teacher=True):
-            if self.model.teacher is not None and not infos[0].get(BY_TEACHER):
+            if getattr(self.model, "teacher", None) is not None and not infos[0].get(BY_TEACHER):
                 self._own_outcomes.append(infos[0]["outcome"])
             self._outcomes.append(infos[0]["outcome"])
             self._returns.append(float(np.mean([info["episode"]["r"] for info in infos])))
