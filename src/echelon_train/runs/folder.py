@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import shlex
 import shutil
 import sys

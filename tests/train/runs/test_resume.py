@@ -302,7 +302,7 @@ def test_a_checkpoint_that_was_never_named_is_written_again(copied, finished, mo
 
 
 SCRIPT = """
-import os, sys
+import os, signal, sys
 from echelon_env.cli import main
 from echelon_train.vec_env import BattleVecEnv
 stock, left = BattleVecEnv.step_wait, [int(sys.argv[1])]
@@ -312,6 +312,7 @@ def step_wait(self):
         os.kill(os.getpid(), int(sys.argv[2]))
     return stock(self)
 BattleVecEnv.step_wait = step_wait
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would have ignored
 sys.exit(main(sys.argv[3:]))
 """
 

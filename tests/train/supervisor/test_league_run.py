@@ -29,7 +29,18 @@ SETTINGS = [
 def start(league: Path, *options: str) -> subprocess.Popen:
     command = [*COMMAND, "league", "run", str(league), *options]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=SCRIPT_ENVIRONMENT, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        command,
+        env=SCRIPT_ENVIRONMENT,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        preexec_fn=without_nohup,  # noqa: PLW1509  (there are no threads)
+    )
+
+
+def without_nohup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def wait(condition, process, seconds=120.0):
