@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import math
 import os
@@ -18,6 +17,8 @@ MAX_VALUES = 1 << 22
 
 MAX_DEPTH = 50
 """Of nested values of a JSON text, so that what walks through them needs no deep stack."""
+
+_CONTAINERS = frozenset((dict, list))
 
 
 @contextlib.contextmanager
@@ -69,27 +70,35 @@ def parse_json(
             raise ValueError(f"expected different keys in each object, got {shortened(twice)} twice")
         return object_hook(plain)
 
-    number = float if allow_nan else _finite
     try:
         value = json.loads(  # noqa: TID251
-            text, parse_float=number, parse_constant=number, object_pairs_hook=convert
+            text, parse_constant=float if allow_nan else _refuse, object_pairs_hook=convert
         )
     except RecursionError:
         raise ValueError(f"expected at most {MAX_DEPTH} nested values") from None
-    level, depth = [value], 0
-    while level := [each for each in level if isinstance(each, (dict, list))]:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"expected at most {MAX_DEPTH} nested values")
-        level = [*itertools.chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)]
+    _check_values(value, allow_nan)
     return value
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):  # such as 1e999, too
-        raise ValueError(f"expected finite numbers, got {shortened(text)[1:-1]}")
-    return value
+def _refuse(constant: str) -> float:
+    raise ValueError(f"expected finite numbers, got {constant}")
+
+
+def _check_values(value: Any, allow_nan: bool) -> None:
+    """Raise ValueError for values nested too deeply, and for infinity, such as 1e999, unless `allow_nan`."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[Any] = []
+        for each in level:
+            values = each.values() if isinstance(each, dict) else each
+            if not allow_nan and (math.inf in values or -math.inf in values):
+                raise ValueError("expected finite numbers, got one beyond the range of floats")
+            if not _CONTAINERS.isdisjoint(map(type, values)):
+                inner += [found for found in values if type(found) in _CONTAINERS]
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"expected at most {MAX_DEPTH} nested values")
 
 
 def without_waiting(path: str, flags: int) -> int:
