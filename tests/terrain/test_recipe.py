@@ -80,7 +80,7 @@ def test_files_that_are_cut_short_are_refused(recipe, data):
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
@@ -114,6 +114,7 @@ def test_any_other_value_is_a_valid_recipe_or_refused(recipe, key, value):
         ('{"seed": 1}', "expected the keys .* got \\['seed'\\]"),
         ("1", "got int"),
         ("null", "got NoneType"),
+        ('{"seed": Infinity}', "expected finite numbers"),
         pytest.param("[" * 200_000, "not JSON", id="nested too deep"),
     ],
 )

@@ -171,7 +171,7 @@ def test_odd_numbers_are_no_points(run, tmp_path):
     before = report(run, tmp_path).lines("return")
     add_line(run, **{"battle/return": 10**400, "time/fps": "fast", "train/value_loss": None, "eval/win_rate": [1]})
     with (run / "metrics.jsonl").open("a") as file:
-        file.write('{"time/total_timesteps": 99, "battle/return": NaN, "battle/length": true}\n{"half a li')
+        file.write('{"time/total_timesteps": 99, "battle/return": null, "battle/length": true}\n{"half a li')
     assert report(run, tmp_path).lines("return") == before
 
 

@@ -91,19 +91,20 @@ def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[in
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(" v ".join(args.players) or "the first match", total=None)
         told, pause = time.monotonic(), 0.0 if console.is_terminal else _EVERY
+        deviation = 0.0
 
         def show(matches: int) -> None:
-            nonlocal told, pause
+            nonlocal told, pause, deviation
             began = time.monotonic()
-            if began - told < pause:
-                return
-            deviation = max(uncertainty(league, active).values())
+            due = began - told >= pause
+            if due:
+                deviation = max(uncertainty(league, active).values())
+                told = time.monotonic()
+                pause = max(pause, _SHARE * (told - began))  # in large leagues the deviations take seconds
             status = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
             progress.update(task, description=status)
-            if not console.is_terminal:
+            if due and not console.is_terminal:
                 console.print(status, markup=False)
-            told = time.monotonic()
-            pause = max(pause, _SHARE * (told - began))  # in large leagues the deviations take seconds
 
         yield show
 

@@ -95,4 +95,4 @@ def test_a_kill_at_any_moment_leaves_a_whole_promotion_or_none_and_the_next_call
     promote(league, "worse", play=never)
     ended = run_script(KILLED, league.path, tmp_path / "copy")
     assert ended.returncode == 0, ended.stderr
-    assert int(ended.stdout) == 13
+    assert int(ended.stdout) == 12
