@@ -110,7 +110,7 @@ def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
     games = int(found.analysis.payoffs.games.sum()) // 2
     yield "maps played", f"{games:,}", "each from both sides"
     unrated = found.league.unrated_matches()
-    yield "rating periods", found.league.periods(), f"{plural(unrated, 'match', 'matches')} not rated yet"
+    yield "rating periods", len(found.league.periods()), f"{plural(unrated, 'match', 'matches')} not rated yet"
 
 
 def _rating(found: _League, name: str) -> str:

@@ -31,8 +31,9 @@ def run_history(args: argparse.Namespace) -> int:
     league = League.open(args.league)
     shown = [member.name for member in league.members() if args.all or member.state == "active"]
     closed = league.periods()
-    places = np.unique(np.linspace(1, closed, min(_PERIODS, closed)).round().astype(int)).tolist()
-    history = league.history(shown, None if args.json or args.picture else places)
+    places = np.unique(np.linspace(0, len(closed) - 1, min(_PERIODS, len(closed))).round().astype(int))
+    chosen = [closed[place] for place in places]
+    history = league.history(shown, None if args.json or args.picture else chosen)
     if not history:
         raise LeagueError(f"{args.league}: no rating period is closed yet; {command('league', 'play', args.league)}")
     if args.picture:
@@ -44,13 +45,13 @@ def run_history(args: argparse.Namespace) -> int:
             for period, ratings in history.items()
         ],
     }
-    print_result(args, document, _format_history(history, places, closed))
+    print_result(args, document, _format_history(history, chosen, len(closed)))
     return 0
 
 
 def _format_history(history: Mapping[int, Mapping[str, Rating]], chosen: Sequence[int], closed: int) -> list[str]:
     """One row per member, the highest rating first, with a few of the periods."""
-    last = history[closed]
+    last = history[chosen[-1]]
     names = sorted(last, key=lambda name: -last[name].rating)
     cells = [
         [format_rating(history[period][name]) if name in history[period] else "-" for period in chosen]

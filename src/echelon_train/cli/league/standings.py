@@ -44,7 +44,7 @@ def run_standings(args: argparse.Namespace) -> int:
         _draw_curve(args.curve_picture, ranked, str(args.league))
     document = {
         "league": str(args.league),
-        "periods": league.periods(),
+        "periods": len(league.periods()),
         "unrated_matches": league.unrated_matches(),
         "anchor": league.settings.anchor,
         "champion": None if champion is None else champion.name,

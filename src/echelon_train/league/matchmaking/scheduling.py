@@ -37,7 +37,6 @@ of such a pair hardly reduce a variance, and the deviation of a member that lose
 MEAN_DEVIATION: Final = 500.0
 """Prior deviation of the mean of all members, points. Without it, the mean of many members would be certain: 1500."""
 
-
 _MOST_NUMBERS: Final = 1_000_000
 """Numbers that a choice between matches takes at a time: pairs times members. All pairs of 126 members have fewer."""
 
@@ -189,7 +188,7 @@ def _places(ratings: Mapping[str, Rating], pinned: Collection[str]) -> dict[str,
 
 
 def _pairs(place: Mapping[str, int], results: Results, pinned: Collection[str]) -> _Pairs:
-    """All pairs that have played and are not both pinned."""
+    """All pairs that have played and are not both pinned, in an order that does not depend on that of the results."""
     rows = []
     for name, index in place.items():
         if name in pinned:
@@ -199,7 +198,7 @@ def _pairs(place: Mapping[str, int], results: Results, pinned: Collection[str]) 
                 raise ConfigError(f"games: expected two members that have ratings, got {name!r} and {opponent!r}")
             if opponent in pinned or index < place[opponent]:
                 rows.append((index, place[opponent], games, points))
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    columns = np.array(sorted(rows), dtype=np.float64).reshape(-1, 4).T
     return _Pairs(columns[0].astype(np.intp), columns[1].astype(np.intp), columns[2], columns[3])
 
 
@@ -285,15 +284,23 @@ class _Candidates:
         self.known, self.maps = target**2, maps
         self.few = len(self.rows) * len(allowed) <= _MOST_NUMBERS
         self.chosen = np.arange(len(self.rows))
-        self.calls = 0
+        self.age = _REFRESH
 
     def best(self, covariance: Array) -> tuple[int, int, Array] | None:
         """The members of the best match, and what it takes from the covariance (P, P); None if no match helps."""
-        if not self.few:
-            if self.calls % _REFRESH == 0:
-                bounds = self._bounds(covariance)
-                self.chosen = np.argsort(-bounds, kind="stable")[: _MOST_NUMBERS // len(covariance)]
-            self.calls += 1
+        if self.few:
+            return self._best(covariance)
+        self.age += 1
+        found = self._best(covariance) if self.age < _REFRESH else None
+        if found is None:
+            bounds = self._bounds(covariance)
+            self.chosen = np.argsort(-bounds, kind="stable")[: _MOST_NUMBERS // len(covariance)]
+            self.age = 0
+            found = self._best(covariance)
+        return found
+
+    def _best(self, covariance: Array) -> tuple[int, int, Array] | None:
+        """As `best`, among the chosen pairs."""
         if not self.chosen.size:
             return None
         rows, columns, ahead = self.rows[self.chosen], self.columns[self.chosen], self.ahead[self.chosen]

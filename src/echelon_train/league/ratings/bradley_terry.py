@@ -58,7 +58,8 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
     for members that have won or lost all games, or that no chain of games connects to the others.
 
     The intervals are by profile likelihood: they reach as far as the quasi-likelihood, maximised over all other
-    strengths, allows. So they are longer on the side where the games carry less information. Measured coverage, in
+    strengths, allows. So they are longer on the side where the games carry less information. In leagues of more than
+    `MOST_PROFILES` members, the other strengths follow to first order instead. Measured coverage, in
     leagues of four to eight members: 93 to 98 % with 20 games per pair, 91 to 98 % with three. It is 87 to 93 % for a
     member whose two battles on a map always end alike while those of the others are independent.
 
@@ -113,22 +114,30 @@ class _Model:
         self.trials = np.where(payoffs.played, payoffs.games / payoffs.dispersion, 0.0)
         self.wins = self.trials * np.where(payoffs.played, payoffs.score, 0.0)
         self.prior = (SCALE / PRIOR_DEVIATION) ** 2  # precision, 1 / logits^2
+        self._pairs = np.nonzero(self.trials)  # few of all in a large league
+
+    def _expected(self, strengths: Array) -> Array:
+        """(pairs,) the expected scores of those who have played, in both orders."""
+        rows, columns = self._pairs
+        return np.asarray(expit(strengths[rows] - strengths[columns]))
 
     def value(self, strengths: Array) -> float:
         """Its logarithm, up to a constant."""
-        ahead = strengths[:, np.newaxis] - strengths
+        rows, columns = self._pairs
         deviations = strengths - strengths.mean()
-        return float(-(self.wins * np.logaddexp(0, -ahead)).sum() - self.prior * deviations @ deviations / 2)
+        unlikely = self.wins[self._pairs] @ np.logaddexp(0, strengths[columns] - strengths[rows])
+        return float(-unlikely - self.prior * deviations @ deviations / 2)
 
     def gradient(self, strengths: Array) -> Array:
-        expected = expit(strengths[:, np.newaxis] - strengths)
+        unexpected = self.wins[self._pairs] - self.trials[self._pairs] * self._expected(strengths)
         deviations = strengths - strengths.mean()
-        return np.asarray((self.wins - self.trials * expected).sum(axis=1) - self.prior * deviations)
+        return np.asarray(np.bincount(self._pairs[0], unexpected, len(strengths)) - self.prior * deviations)
 
     def information(self, strengths: Array) -> Array:
         """The negative Hessian (P, P), made regular in the direction in which all strengths change alike."""
-        expected = expit(strengths[:, np.newaxis] - strengths)
-        weights = self.trials * expected * (1 - expected)
+        expected = self._expected(strengths)
+        weights = np.zeros_like(self.trials)
+        weights[self._pairs] = self.trials[self._pairs] * expected * (1 - expected)
         size = len(strengths)
         return np.diag(weights.sum(axis=1) + self.prior) - weights + (1 - self.prior) / size
 
@@ -175,7 +184,7 @@ def _near_ends(model: _Model, best: Array, origin: Array) -> Array:
 
     def summed(terms: Array) -> Array:
         """(P,) the sums over the games for each member whose strength changes."""
-        return np.bincount(moved, terms, len(best)).astype(np.float64).astype(np.float64, copy=False)
+        return np.bincount(moved, terms, len(best)).astype(np.float64, copy=False)
 
     slope = summed((wins * (1 - expected) - losses * expected) * grown)
     information = summed((wins + losses) * expected * (1 - expected) * grown**2)

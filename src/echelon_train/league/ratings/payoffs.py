@@ -6,11 +6,12 @@ draw and 0 for a loss. `bradley_terry`, `nash_averaging` and `cycles` take the `
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
@@ -24,7 +25,7 @@ _PRIOR_FREEDOM = 2.0  # weight, in games, of the prior that a map's two battles 
 _PAIR_GAMES = 20  # weight, in games of a pair, of the league's dispersion
 _EVEN_VARIANCE = 0.25  # variance of one battle between equals
 
-PairScores = Mapping[tuple[str, str], ArrayLike]
+PairScores = Mapping[tuple[str, str], Sequence[float]]
 """(first, second) -> scores (games,) of the first."""
 
 
@@ -112,20 +113,18 @@ def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
     if not members or len(set(members)) < len(members):
         raise ValueError(f"members: expected at least one and all different, got {members}")
     places = {name: place for place, name in enumerate(members)}
-    pairs, parts = [], []
-    for (first, second), given in scores.items():
+    for first, second in scores:
         if first not in places or second not in places or first == second:
             raise ValueError(f"pair {(first, second)}: expected two different ones of the members {members}")
-        pairs.append((places[first], places[second]))
-        parts.append(np.asarray(given, dtype=np.float64))
-        if parts[-1].ndim != 1:
-            raise ValueError(f"pair {(first, second)}: expected scores (games,) between 0 and 1, got {parts[-1]}")
-    values = np.concatenate([np.zeros(0), *parts])
-    owners = np.repeat(np.arange(len(parts)), [*map(len, parts)])
+    pairs = [(places[first], places[second]) for first, second in scores]
+    owners = np.repeat(np.arange(len(pairs)), [*map(len, scores.values())])
+    values = np.array([*itertools.chain.from_iterable(scores.values())], dtype=np.float64)
     wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if wrong.size:
         place = owners[wrong[0]]
-        raise ValueError(f"pair {[*scores][place]}: expected scores (games,) between 0 and 1, got {parts[place]}")
+        raise ValueError(
+            f"pair {[*scores][place]}: expected scores (games,) between 0 and 1, got {[*scores.values()][place]}"
+        )
     return _arranged(members, np.array(pairs, dtype=np.int64).reshape(-1, 2)[owners], values)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from echelon_env.evaluate.stamps import document_hash
 from echelon_train.league.errors import DamagedLeagueError
@@ -25,6 +24,7 @@ from echelon_train.league.store.values import parse
 _RESTORE = "restore the league from an export"
 _REBUILD = "rebuild the ratings"
 _TOLERANCE = 1e-3  # points: machines and releases differ in the last bits of a fit, and the differences may grow
+_VOLATILITY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,13 @@ def _check_ratings(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
 
 
 def _compare(connection: sqlite3.Connection, period: int, expected: Mapping[str, Rating]) -> Iterator[Finding]:
-    found = {name: numbers for name, *numbers in read_numbers(connection, period)}
-    wrong = [name for name in expected.keys() | found.keys() if not _alike(expected.get(name), found.get(name))]
+    found = {name: tuple(numbers) for name, *numbers in read_numbers(connection, period)}
+    right = {name: (each.rating, each.deviation, each.volatility) for name, each in expected.items()}
+    wrong = sorted(right.keys() ^ found.keys())
     try:
-        for name in wrong:
-            if name in found:
-                Rating(*found[name])
+        for name in right.keys() & found.keys():
+            if right[name] != found[name] and not _alike(expected[name], Rating(*found[name])):
+                wrong.append(name)
     except (TypeError, ValueError) as error:
         yield Finding(f"ratings of period {period}", f"invalid: {name}: {error}", _REBUILD)
         return
@@ -195,12 +196,11 @@ def _wrong_scores(connection: sqlite3.Connection, reign: Promotion) -> Iterator[
             yield name
 
 
-def _alike(expected: Rating | None, found: Sequence[Any] | None) -> bool:
-    if expected is None or found is None:
-        return False
-    return all(
-        number == each or (isinstance(each, float) and abs(number - each) <= _TOLERANCE)
-        for number, each in zip((expected.rating, expected.deviation, expected.volatility), found, strict=True)
+def _alike(expected: Rating, found: Rating) -> bool:
+    return (
+        abs(found.rating - expected.rating) <= _TOLERANCE
+        and abs(found.deviation - expected.deviation) <= _TOLERANCE
+        and abs(found.volatility - expected.volatility) <= _VOLATILITY_TOLERANCE
     )
 
 

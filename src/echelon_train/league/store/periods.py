@@ -121,8 +121,8 @@ class Inputs:
     period: Period
     members: Mapping[int, str]  # names by id, in the order of joining
     before: Mapping[str, Rating]  # ratings after the previous period
-    earlier: Results  # of all previous periods
     results: Results  # of the period
+    all_results: Results  # of the period and all before it
 
 
 def read_inputs(connection: sqlite3.Connection, period: Period) -> Inputs:
@@ -132,13 +132,13 @@ def read_inputs(connection: sqlite3.Connection, period: Period) -> Inputs:
         period,
         dict(connection.execute("SELECT id, name FROM members ORDER BY id")),
         read_ratings(connection, number),
-        read_results(connection, 0, after_match),
         read_results(connection, after_match, period.last_match),
+        read_results(connection, 0, period.last_match),
     )
 
 
 def derive(inputs: Inputs) -> dict[str, Rating]:
-    """All ratings after a period. Members are in the order of joining. `Inputs.earlier` gets the period's results.
+    """All ratings after a period. Members are in the order of joining.
 
     Newcomers are rated by all of their games, see `rate_newcomers`. A newcomer that is still training and did not play
     in the period does not become more certain. Raises ValueError for a period that is inconsistent with the members.
@@ -153,8 +153,7 @@ def derive(inputs: Inputs) -> dict[str, Rating]:
     ratings = {name: inputs.before.get(name, ANCHOR_RATING if name in pinned else unrated) for name in names.values()}
     drifting = [names[number] for number in period.drifting]
     rated = rate_period(ratings, inputs.results, drifting=drifting, pinned=pinned, tau=period.tau)
-    inputs.earlier.update(inputs.results)
-    after = rate_newcomers(rated, inputs.earlier, pinned)
+    after = rate_newcomers(rated, inputs.all_results, pinned)
     for name in drifting:
         if not inputs.results.of(name) and after[name].deviation < rated[name].deviation:
             after[name] = dataclasses.replace(after[name], deviation=rated[name].deviation)
@@ -162,22 +161,23 @@ def derive(inputs: Inputs) -> dict[str, Rating]:
 
 
 def read_events(connection: sqlite3.Connection) -> list[Inputs]:
-    """The inputs of all periods, without the ratings before them and the earlier results, see `derive_all`."""
+    """The inputs of all periods but the ratings before them and the results until them, which `derive_all` adds."""
     inputs, after_match = [], 0
     members = dict(connection.execute("SELECT id, name FROM members ORDER BY id"))
     for period in read_periods(connection):
         results = read_results(connection, after_match, period.last_match)
         after_match = period.last_match
-        inputs.append(Inputs(period, members, {}, Results(), results))
+        inputs.append(Inputs(period, members, {}, results, Results()))
     return inputs
 
 
 def derive_all(events: Iterable[Inputs]) -> Iterator[tuple[int, dict[str, Rating]]]:
     """The number of each period and all ratings after it, computed from the matches alone. Raises as `derive`."""
     ratings: dict[str, Rating] = {}
-    earlier = Results()
+    results = Results()
     for inputs in events:
-        ratings = derive(dataclasses.replace(inputs, before=ratings, earlier=earlier))
+        results.update(inputs.results)
+        ratings = derive(dataclasses.replace(inputs, before=ratings, all_results=results))
         yield inputs.period.number, ratings
 
 

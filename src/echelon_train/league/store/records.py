@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import reprlib
 import sqlite3
 import uuid as uuids
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, check_seed
@@ -31,7 +33,7 @@ from echelon_train.league.store.values import check_text, parse
 
 _COLUMNS = tuple(each.name for each in fields(Battle) if each.name != "outcome")
 _NEWEST = 2**63 - 1  # the largest id that a match can have
-_OUTCOMES = re.compile(rf"\[(?:{WIN}|{TIE}|{LOSS})(?:, ?(?:{WIN}|{TIE}|{LOSS}))*\]", re.ASCII)
+_OUTCOMES = {json.dumps(outcome): outcome for outcome in (WIN, TIE, LOSS)}
 _PAIRS = ("scores", "survivors")  # of (first, second)
 
 
@@ -179,7 +181,7 @@ def to_match(row: Row, members: Mapping[str, Member]) -> Match:
 
 
 def checked_columns(row: Row) -> tuple[dict[str, list[Any]], list[int]]:
-    """The fields of a row's battles but their outcomes, and the outcomes.
+    """The columns of a row's battles, and their outcomes.
 
     Raises DamagedLeagueError for a row that no release has written.
     """
@@ -238,57 +240,77 @@ def config_document(config: BattleConfig) -> str:
 
 
 def read_outcomes(outcomes: str) -> list[int]:
-    """The outcomes of a match's battles, two for each map. Raises DamagedLeagueError for another text.
+    """The outcomes of a match's battles, two for each map. Raises DamagedLeagueError for a text that is no match's.
 
     It reads a column of all matches, so it is faster than a parser of any JSON.
     """
-    values = (
-        [*map(int, outcomes[1:-1].split(","))] if isinstance(outcomes, str) and _OUTCOMES.fullmatch(outcomes) else []
-    )
-    if not values or len(values) % 2:
-        raise DamagedLeagueError(f"outcomes of a match: expected two of -1, 0 or 1 a map, got {reprlib.repr(outcomes)}")
-    return values
-
-
-def game_scores(outcomes: str) -> list[float]:
-    """The first member's score on each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1.
-
-    Raises DamagedLeagueError for a text that holds no outcomes.
-    """
-    values = read_outcomes(outcomes)
-    return [(2 + blue + red) / 4 for blue, red in zip(values[::2], values[1::2], strict=True)]
+    try:
+        values = [*map(_OUTCOMES.__getitem__, outcomes[1:-1].split(","))]
+        if len(values) % 2 == 0 and outcomes[0] + outcomes[-1] == "[]":
+            return values
+    except (KeyError, TypeError):
+        pass
+    raise DamagedLeagueError(f"outcomes of a match: expected two of -1, 0 or 1 a map, got {reprlib.repr(outcomes)}")
 
 
 def read_pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], list[float]]:
     """(first, second) -> the first's scores in all of their games; the first is the member that joined earlier."""
-    scores: dict[tuple[str, str], list[float]] = {}
-    names = {member.id: member.name for member in read_members(connection)}
-    for first, second, outcomes in connection.execute("SELECT first, second, outcomes FROM matches ORDER BY id"):
-        games = game_scores(outcomes)
-        pair = names[first], names[second]
-        if first > second:
-            pair, games = pair[::-1], [1.0 - score for score in games]
-        scores.setdefault(pair, []).extend(games)
-    return scores
+    games = _read_games(connection, "1", ())
+    names = dict(connection.execute("SELECT id, name FROM members"))
+    scores, ends = games.scores.tolist(), (games.starts + games.numbers).tolist()
+    return {
+        (names[first], names[second]): scores[start:end]
+        for (first, second), start, end in zip(games.pairs.tolist(), games.starts.tolist(), ends, strict=True)
+    }
 
 
 def read_results(
     connection: sqlite3.Connection, after: int = 0, last: int = _NEWEST, names: Collection[str] | None = None
 ) -> Results:
-    """The results of the matches of the ids (after, last]: all, or those among the named members."""
+    """The results of the matches of the ids (after, last]: all, or those among the named members.
+
+    Raises DamagedLeagueError for a match of a missing member.
+    """
     members = dict(connection.execute("SELECT id, name FROM members"))
     among = "1"
     if names is not None:
         ids = ", ".join(str(number) for number, name in members.items() if name in names)
         among = f"first IN ({ids}) AND second IN ({ids})"
-    rows = connection.execute(
-        f"SELECT first, second, outcomes FROM matches WHERE id > ? AND id <= ? AND {among} ORDER BY id", (after, last)
-    )
+    games = _read_games(connection, f"id > ? AND id <= ? AND {among}", (after, last))
+    points = np.add.reduceat(games.scores, games.starts)
     results = Results()
-    for first, second, outcomes in rows:
-        scores = game_scores(outcomes)
-        results.add(members[first], members[second], len(scores), sum(scores))
+    for pair, *sums in zip(games.pairs.tolist(), games.numbers.tolist(), points.tolist(), strict=True):
+        if not members.keys() >= {*pair}:
+            raise DamagedLeagueError(f"matches: expected ids of two members, got {pair}")
+        results.add(members[pair[0]], members[pair[1]], *sums)
     return results
+
+
+class _Games(NamedTuple):
+    """The games of pairs. A game is one map, played from both sides."""
+
+    pairs: NDArray[np.int64]  # (pairs, 2) ids, that of the member that joined earlier first
+    starts: NDArray[np.intp]  # (pairs,) the place of the pair's first game
+    numbers: NDArray[np.intp]  # (pairs,) of games
+    scores: NDArray[np.float64]  # (games,) the first's, the mean of the two battles: 0, 1/4, 1/2, 3/4 or 1
+
+
+def _read_games(connection: sqlite3.Connection, where: str, values: Sequence[int]) -> _Games:
+    """The games of the matches that fulfil a condition. Raises DamagedLeagueError for a text that holds no outcomes."""
+    rows = connection.execute(f"SELECT first, second, outcomes FROM matches WHERE {where} ORDER BY id", values)
+    players, outcomes, numbers = [], [], []
+    for first, second, text in rows:
+        found = read_outcomes(text)
+        players.append((first, second))
+        outcomes += found
+        numbers.append(len(found) // 2)
+    first, second = np.repeat(np.array(players, np.int64).reshape(-1, 2), numbers, axis=0).T
+    scores = (2.0 + np.array(outcomes, np.int64).reshape(-1, 2).sum(axis=1)) / 4
+    scores[first > second] = 1 - scores[first > second]
+    pairs = np.column_stack([np.minimum(first, second), np.maximum(first, second)])
+    order = np.lexsort(pairs.T[::-1])  # stable: a pair's games stay in their order
+    starts = np.flatnonzero(np.diff(pairs[order], axis=0, prepend=0).any(axis=1))
+    return _Games(pairs[order][starts], starts, np.diff(starts, append=len(scores)), scores[order])
 
 
 def read_maps(connection: sqlite3.Connection, first: int, second: int) -> set[int]:
@@ -333,7 +355,7 @@ def _check_battles(where: str, columns: Mapping[str, Sequence[Any]], outcomes: S
     seeds, hashes = columns["seed"], columns["map_hash"]
     try:
         well_formed = [*columns["number"]] == [*range(len(seeds))] and [*columns["side"]] == [0, 1] * (len(seeds) // 2)
-        maps = {check_seed(seed) for seed in seeds[::2]}
+        maps = {*map(check_seed, seeds[::2])}
         complete = seeds[::2] == seeds[1::2] and hashes[::2] == hashes[1::2] and len(maps) == len(seeds[::2]) > 0
         complete = complete and {*map(type, seeds[1::2])} == {int}
         decided = all(outcome in (WIN, TIE, LOSS) for outcome in outcomes)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,7 @@ from echelon_env.evaluate import BASELINES
 from echelon_env.storage.atomic import new_folder
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.payoffs import PairScores
 from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.champions import Promotion, read_champion, read_promotions
 from echelon_train.league.store.database import check_integrity, create_database, read_meta, reading, writing
@@ -104,7 +105,7 @@ class League:
     def open(cls, path: Path) -> League:
         """Open a league. Raises LeagueError, with the reason, if it is missing, damaged or of another version."""
         with reading(path) as connection:
-            problems = check_integrity(connection)
+            problems = check_integrity(connection, quick=True)
             if problems:
                 raise DamagedLeagueError(f"{path}: damaged: {problems[0]}; fsck says more")
             return cls(path, read_settings(path, connection))
@@ -309,10 +310,10 @@ class League:
         with reading(self.path) as connection:
             return count_unrated(connection)
 
-    def periods(self) -> int:
-        """Number of closed rating periods."""
+    def periods(self) -> list[int]:
+        """Numbers of the closed rating periods, in their order."""
         with reading(self.path) as connection:
-            return last_period(connection)[0]
+            return [number for (number,) in connection.execute("SELECT number FROM periods ORDER BY number")]
 
     def close_period(self) -> int:
         """Rate all members by the matches since the last period. Returns the period's number.
@@ -371,7 +372,7 @@ class League:
             chosen = [number for number in numbers if periods is None or number in periods]
             return {number: read_ratings(connection, number, names) for number in chosen}
 
-    def standings(self, scores: Mapping[tuple[str, str], Sequence[float]] | None = None) -> list[Standing]:
+    def standings(self, scores: PairScores | None = None) -> list[Standing]:
         """All members, the highest rating first. `scores` are the `pair_scores`, if they have been read already."""
         with reading(self.path) as connection:
             scores = read_pair_scores(connection) if scores is None else scores
@@ -384,15 +385,16 @@ class League:
         Other processes may use the league until the ratings are replaced.
         """
         while True:
-            with reading(self.path) as connection:
-                events = read_events(connection)
             try:
+                with reading(self.path) as connection:
+                    closed, _ = last_period(connection)
+                    events = read_events(connection)
                 # in the order of joining; a list of most of the same objects needs little memory
                 derived = {number: [*ratings.values()] for number, ratings in derive_all(events)}
             except ValueError as error:
                 raise LeagueError(f"{self.path}: {error}; fsck says more") from error
             with writing(self.path) as connection:
-                if last_period(connection)[0] == len(derived):  # no other process has closed a period
+                if last_period(connection)[0] == closed:  # no other process has closed a period
                     return replace_ratings(connection, derived)
 
     def _latest(self, connection: sqlite3.Connection) -> dict[str, Rating]:

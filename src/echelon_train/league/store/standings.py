@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.payoffs import PairScores
 from echelon_train.league.store.members import Member
 
 
@@ -20,9 +21,7 @@ class Standing:
     score: float  # mean over these games, 0 to 1; NaN without games
 
 
-def ranked(
-    members: Iterable[Member], ratings: Mapping[str, Rating], scores: Mapping[tuple[str, str], Sequence[float]]
-) -> list[Standing]:
+def ranked(members: Iterable[Member], ratings: Mapping[str, Rating], scores: PairScores) -> list[Standing]:
     """The members, the highest rating first. `scores` are the first's scores in all games of the pairs."""
     games = dict.fromkeys(ratings, 0)
     points = dict.fromkeys(ratings, 0.0)

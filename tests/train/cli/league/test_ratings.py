@@ -3,7 +3,7 @@
 import pytest
 
 from echelon_train.league.store.registry import League
-from train.league.leagues import played, saved
+from train.league.leagues import change, played, saved
 
 WIN, LOSS = (1, 1), (-1, -1)
 
@@ -170,6 +170,13 @@ def test_a_long_history_is_thinned_out(commands, league):
     assert lines[0].split()[1::2] == ["1", "6", "11", "16", "21"]
     assert lines[-1].endswith("5 of 21 periods, all with --json")
     assert len(commands.json("history", league.path)["history"]) == 21
+
+
+def test_a_history_without_one_of_its_periods(commands, league):
+    league.close_period()
+    for table, key in (("ratings", "period"), ("periods", "number")):
+        change(league, f"DELETE FROM {table} WHERE {key} = 1")
+    assert commands.lines("history", league.path)[0].split() == ["period", "2"]
 
 
 def test_no_history_yet(commands, tmp_path):

@@ -256,6 +256,21 @@ def test_in_a_large_league_the_best_pairs_are_searched_among_few(monkeypatch):
     assert len({pairing[:2] for pairing in few} & {pairing[:2] for pairing in exact}) >= 15
 
 
+def test_proposals_go_on_as_long_as_a_match_helps(monkeypatch):
+    """Of two groups that few games connect, all pairs across them help, until their common error is known."""
+    generator = np.random.default_rng(4)
+    names = [f"member {index}" for index in range(60)]
+    games = []
+    for seed in range(1212):
+        group = 30 * (seed % 2)
+        a, b = (group + generator.permutation(30)[:2]) if seed < 1200 else (seed - 1200, seed - 1170)
+        games.append(Game(names[a], names[b], float(generator.integers(0, 3)) / 2, seed))
+    ratings = {name: Rating(1500.0, 50.0) for name in names}
+    exact = propose(ratings, games, target=60.0, matches=200, maps=10)
+    monkeypatch.setattr(scheduling, "_MOST_NUMBERS", 60 * 60)
+    assert len(propose(ratings, games, target=60.0, matches=200, maps=10)) >= len(exact) > scheduling._REFRESH
+
+
 def test_the_bounds_of_reductions_are_bounds():
     ratings, games = large(np.random.default_rng(1))
     joint = joint_ratings(ratings, games, ANCHOR)
@@ -263,12 +278,15 @@ def test_the_bounds_of_reductions_are_bounds():
     candidates = scheduling._Candidates(joint, np.ones((40, 40), dtype=bool), 75.0, 10)
     bounds = candidates._bounds(covariance)
     before = np.maximum(covariance.diagonal(), 75.0**2)
+    compared = 0
     for index in range(0, len(bounds), 7):
         candidates.chosen = np.array([index])
         found = candidates.best(covariance)
         if found is not None:
+            compared += 1
             reduction = np.sum(before - np.maximum((covariance - found[2]).diagonal(), 75.0**2))
             assert reduction <= bounds[index] * (1 + 1e-4) and bounds[index] < 2 * reduction
+    assert compared > 50
 
 
 @pytest.mark.parametrize(

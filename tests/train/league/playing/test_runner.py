@@ -148,7 +148,7 @@ def test_a_rating_run_ends_after_so_many_matches(league):
 def test_a_period_of_a_rating_run_has_few_matches(league, monkeypatch):
     monkeypatch.setattr(runner, "MOST_MATCHES", 1)
     run(league, most=2)
-    assert (league.periods(), len(uuids(league))) == (2, 2)
+    assert (league.periods(), len(uuids(league))) == ([1, 2], 2)
 
 
 def test_the_participants_of_a_rating_run(league):

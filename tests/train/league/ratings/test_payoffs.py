@@ -72,7 +72,6 @@ def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
         (["a", "b"], {("a", "c"): [0.5]}, "'c'"),
         (["a", "b"], {("a", "b"): [0.5, 1.1]}, "between 0 and 1"),
         (["a", "b"], {("a", "b"): [np.nan]}, "between 0 and 1"),
-        (["a", "b"], {("a", "b"): [[0.5]]}, r"\(games,\)"),
     ],
 )
 def test_invalid_payoffs_are_refused(members, scores, match):

@@ -100,6 +100,12 @@ def test_a_match_without_an_ability_is_kept_with_its_configuration(league):
             "the matches: novice (1 in all)",
         ),
         ("UPDATE ratings SET rating = -1", "ratings of period 2", "invalid: "),
+        (
+            "UPDATE ratings SET deviation = -0.0005 WHERE member = 1",
+            "ratings of period 2",
+            "'deviation': expected a number from 0.0",
+        ),
+        ("UPDATE ratings SET volatility = volatility * 1.001", "ratings of period 2", "are not those computed"),
         ("CREATE TABLE mine (x)", DATABASE_FILE, "the table, index or trigger 'mine' is foreign"),
         ("UPDATE members SET name = char(27) || '[2J' WHERE id = 2", DATABASE_FILE, r"member 2: name: got '\x1b[2J'"),
         ("UPDATE members SET name = hex(zeroblob(2000000)) WHERE id = 2", DATABASE_FILE, "member 2: name: got '00000"),
@@ -134,7 +140,7 @@ def test_a_table_with_too_many_rows_is_not_read(league, monkeypatch, table):
         League.open(league.path)
 
 
-@pytest.mark.parametrize("outcomes", ["[7, 7]", "[1]", "[]", "[true, 0]", "[1, 0.5]", '["1", 0]'])
+@pytest.mark.parametrize("outcomes", ["[7,7]", "[1]", "[]", "[true,0]", "[1,0.5]", '["1",0]', "[1, 0]"])
 def test_outcomes_that_are_none_are_found_also_with_a_matching_hash(league, outcomes):
     change(league, f"UPDATE matches SET outcomes = '{outcomes}' WHERE id = 4")
     with reading(league.path) as connection:
@@ -152,6 +158,22 @@ def test_wrong_ratings_are_repaired_by_a_rebuild(league):
     assert [finding.remedy for finding in fsck(league.path)] == ["rebuild the ratings"]
     assert league.rebuild() == 3
     assert fsck(league.path) == [] and league.history() == before
+
+
+def test_ratings_are_computed_again_also_if_a_period_is_missing(league):
+    for table, key in (("ratings", "period"), ("periods", "number")):
+        change(league, f"DELETE FROM {table} WHERE {key} = 1")
+    change(league, "UPDATE ratings SET rating = 1600 WHERE member = 2")
+    damaged = League.open(league.path)
+    assert damaged.periods() == [2]
+    assert damaged.rebuild() == 1 and damaged.rebuild() == 0
+    assert problems(league)[0][1].endswith("a period is missing")
+
+
+def test_ratings_of_a_missing_member_are_refused(league):
+    change(league, "UPDATE matches SET first = 99 WHERE id = 2")
+    with pytest.raises(LeagueError, match=r"expected ids of two members, got \[\d, 99\]"):
+        league.rebuild()
 
 
 @pytest.mark.parametrize("name", [WEIGHTS_FILE, JSON_FILE])

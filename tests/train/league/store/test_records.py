@@ -11,7 +11,7 @@ from echelon_env.evaluate.statistics import map_scores
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import records
 from echelon_train.league.store.database import reading
-from echelon_train.league.store.records import PlayedMatch, game_scores, read_rows, to_row
+from echelon_train.league.store.records import PlayedMatch, read_rows, to_row
 from echelon_train.league.store.registry import League
 from train.league.leagues import CONFIG, change, match, number_uuid, played
 
@@ -50,10 +50,25 @@ def test_a_match_that_was_played_can_be_played_again_from_its_record(tmp_path):
     assert play_match(*players, found.config, maps, scenario=found.match.scenario) == original
 
 
-def test_scores_are_those_of_the_statistics():
+def test_scores_are_those_of_the_statistics(tmp_path):
+    league = League.create(tmp_path / "league")
+    league.add_scripted("expert")
     outcomes = (1, 1, 1, 0, 1, -1, 0, 0, 0, -1, -1, -1)
-    assert game_scores(str([*outcomes])) == map_scores(match("a", "b", outcomes)).tolist()
-    assert game_scores(str([*outcomes])) == [1.0, 0.75, 0.5, 0.5, 0.25, 0.0]
+    league.record(played("novice", "expert", outcomes, 1))
+    (scores,) = league.pair_scores().values()
+    assert scores == map_scores(match("novice", "expert", outcomes)).tolist() == [1.0, 0.75, 0.5, 0.5, 0.25, 0.0]
+    assert league.results().of("expert") == {"novice": (6, 3.0)}
+
+
+def test_the_games_of_a_pair_stay_in_their_order_from_the_side_of_the_older_member(tmp_path):
+    league = League.create(tmp_path / "league")
+    for name in ("expert", "trivial"):
+        league.add_scripted(name)
+    league.record(played("expert", "novice", (1, 1, -1, 0), 1))
+    league.record(played("trivial", "expert", (0, 0), 2))
+    league.record(played("novice", "expert", (1, 1), 3))
+    assert league.pair_scores() == {("novice", "expert"): [0.0, 0.75, 1.0], ("expert", "trivial"): [0.5]}
+    assert league.results().of("novice") == {"expert": (3, 1.75)}
 
 
 def test_the_content_of_a_match_does_not_name_its_worker(members):
