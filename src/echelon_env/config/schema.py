@@ -211,6 +211,9 @@ def check_fields(part: Any, path: str) -> None:
 
 
 def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) -> None:
+    if hint in (int, float):  # most values; ratings of a large league are many
+        _check_number(value, hint, metadata, path)
+        return
     origin = typing.get_origin(hint)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, typing.cast("type[Any]", hint)):
@@ -228,8 +231,6 @@ def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) 
     elif origin is types.UnionType:
         if not isinstance(value, hint):
             raise ConfigError(f"config key {path!r}: expected {hint}, got {value!r}", path)
-    elif hint in (int, float):
-        _check_number(value, hint, metadata, path)
     elif not isinstance(value, hint):
         raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}", path)
 
