@@ -63,11 +63,10 @@ def run(method: str, scenario: str, seed: int, out: Path, clock: Clock) -> int:
         if not (folder.exists() and _last(folder, "time/total_timesteps") >= config.steps):
             _train(folder, config)
         minutes -= _last(folder, "time/cpu_minutes")
-    folder, config = configs(method, scenario, seed, out, max(minutes, 1e-3))[-1]
-    _train(folder, config)
-    parts = [folder for folder, _ in configs(method, scenario, seed, out, minutes)]
-    clock.before = 60.0 * sum(_last(folder, "time/cpu_minutes") for folder in parts) - (clock.used - clock.before)
-    return sum(int(_last(folder, "time/total_timesteps")) for folder in parts)
+    parts = configs(method, scenario, seed, out, max(minutes, 1e-3))
+    _train(*parts[-1])
+    clock.before = 60.0 * sum(_last(folder, "time/cpu_minutes") for folder, _ in parts) - (clock.used - clock.before)
+    return sum(int(_last(folder, "time/total_timesteps")) for folder, _ in parts)
 
 
 def _train(folder: Path, config: TrainConfig) -> None:

@@ -103,7 +103,7 @@ class TestParts:
         assert min(shares.values()) > 0.0
         assert numbers["samples/s"] == pytest.approx(80 / (numbers["collecting, s"] + numbers["update, s"]))
 
-    @pytest.mark.long
+    @pytest.mark.slow
     @pytest.mark.parametrize("part", [part for part in PARTS if part != "equality"])
     def test_every_part_runs_and_says_that_nothing_was_measured(self, part, tmp_path, capsys):
         assert command.run(part, CPU, tmp_path / "gpu.json") == 0

@@ -53,9 +53,14 @@ def values(config, prefix=""):
         yield from values(value, f"{prefix}{name}.") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
 
 
-@pytest.mark.long
-def test_the_site_builds_and_is_complete(tmp_path):
-    site = build(tmp_path / "site")
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder that `ECHELON_SITE` names, where the site has been built before, or a new one."""
+    return Path(os.environ.get("ECHELON_SITE") or build(tmp_path_factory.mktemp("site"))).resolve()
+
+
+@pytest.mark.slow
+def test_the_site_is_complete(site):
     entries = described(site)
     wrong = {names[0]: found for names in modules_of_names() if (found := sum(entries[name] for name in names)) != 1}
     assert wrong == {}, "names and how often the reference has them"
@@ -136,16 +141,12 @@ def test_page_of_a_scenario_says_what_its_configuration_says(name, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_site_in_a_browser(tmp_path):
-    """Pages fit a telephone, the search finds words, a replay plays, and nothing is loaded from elsewhere.
-
-    `ECHELON_SITE` is the folder of a site that was built before.
-    """
+def test_the_site_in_a_browser(site):
+    """Pages fit a telephone, the search finds words, a replay plays, and nothing is loaded from elsewhere."""
     playwright = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("Chromium is not installed")
-    site = Path(os.environ.get("ECHELON_SITE") or build(tmp_path / "site")).resolve()
     options = ["--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader"]
     with playwright.sync_playwright() as api:
         browser = api.chromium.launch(executable_path=chromium, args=options)
