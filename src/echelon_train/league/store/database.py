@@ -13,6 +13,7 @@ import os
 import re
 import reprlib
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -92,8 +93,9 @@ def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
         missing = f"no {DATABASE_FILE}" if folder.exists() else "no such folder"
         raise LeagueError(f"{folder}: is no league ({missing})")
     for name in (f"{DATABASE_FILE}-journal", f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm"):
-        if (folder / name).exists() and not (folder / name).is_file():  # SQLite would wait for the end of a pipe
-            raise LeagueError(f"{folder / name}: not a regular file")
+        with contextlib.suppress(FileNotFoundError):  # once asked, as other processes remove theirs
+            if not stat.S_ISREG((folder / name).stat().st_mode):  # SQLite would wait for the end of a pipe
+                raise LeagueError(f"{folder / name}: not a regular file")
     with _connection(folder, "rw") as connection:
         _leave_unsafe_wal(connection)
         connection.execute(begin)
