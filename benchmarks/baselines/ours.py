@@ -8,7 +8,6 @@ from rich.console import Console
 
 from benchmarks.baselines.budget import Clock
 from benchmarks.baselines.plan import BUDGETS
-from benchmarks.learning import FROM_SCRATCH
 from echelon_env.evaluate import Player
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_train.config.files import load_run_config
@@ -25,7 +24,14 @@ LEVELS = "{trivial = 1, novice = 1, competent = 1, veteran = 1, expert = 1}"
 OWN_REWARDS = {"battle.rewards.zone": "0.25", "battle.rewards.outcome": "10"}
 """The scenarios' own weights, where the run configs have others."""
 
-_SCRATCH = FROM_SCRATCH | {"opponent": LEVELS, "eval_opponent": "expert", "ppo.gamma": "0.995"}
+FROM_SCRATCH = {
+    **OWN_REWARDS, "opponent": LEVELS, "eval_opponent": "expert",
+    "network.critic": "shared", "network.min_std": "0.05",
+    "ppo.batch_size": "2048", "ppo.n_epochs": "3", "ppo.learning_rate": "linear:7e-4:7e-5", "ppo.gamma": "0.995",
+    "ppo.ent_coef": "linear:0.001:0.0001", "ppo.motion_ent_scale": "1", "ppo.critic_warmup": "0",
+}  # fmt: skip
+"""The changes of `skirmish` for runs that start from random weights."""
+
 _IMITATED = {"duel": 1_000_000}
 """Decisions of the imitation before PPO, where they are not those of the run config."""
 
@@ -41,9 +47,11 @@ def configs(method: str, scenario: str, seed: int, out: Path, minutes: float) ->
     }  # fmt: skip
     steps = {"steps": _UNBOUNDED, "max_cpu_minutes": f"{minutes:.3f}"}
     if method == "scratch":
-        return [(out / FINAL, load_run_config("skirmish", _SCRATCH | common | steps))]
+        return [(out / FINAL, load_run_config("skirmish", FROM_SCRATCH | common | steps))]
     if method == "mappo":
-        return [(out / FINAL, load_run_config("skirmish", _SCRATCH | common | steps | {"network.critic": "central"}))]
+        return [
+            (out / FINAL, load_run_config("skirmish", FROM_SCRATCH | common | steps | {"network.critic": "central"}))
+        ]
     if method == "imitation":
         return [(out / FINAL, load_run_config("imitate", common | steps))]
     shared = {"network.critic": "shared"} if scenario == "duel" else {}

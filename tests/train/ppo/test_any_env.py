@@ -4,13 +4,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from benchmarks.memory_task import Remember
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback, StopTrainingOnMaxEpisodes
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
 
 from echelon_train.ppo import EchelonRecurrentPPO
+from support.remember import Remember
 from train.ppo.random_env import RandomVecEnv, make_model
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from benchmarks.memory_task import Remember
 from gymnasium.spaces import Box
 from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -20,6 +19,7 @@ from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.ppo.saving import FORMAT
 from echelon_train.tensor_files import weights_of
+from support.remember import Remember
 from train.ppo.random_env import RandomVecEnv
 
 SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
