@@ -3,7 +3,6 @@
 Glicko-2 rates games one period at a time. Its deviations shrink with a member's first games, however uncertain the
 opponents' ratings were, and later games move its rating less and less. Where several members join at once, their
 ratings stay too close to each other. So a newcomer's games are fitted jointly, by the model that Glicko-2 approximates.
-`python -m benchmarks.league_placement` measures the gain.
 """
 
 from __future__ import annotations

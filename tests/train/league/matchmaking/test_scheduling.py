@@ -4,13 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from benchmarks.league_scheduling import Game, draw_population, rating_run, results_of, round_robin, used_maps
 from scipy.stats import bootstrap
 
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS
 from echelon_train.league.matchmaking import scheduling
 from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
+from support.leagues import Game, draw_population, rating_run, results_of, round_robin, used_maps
 
 NAMES = [f"member {index}" for index in range(6)]
 RATINGS = dict.fromkeys(NAMES, Rating()) | {"member 0": Rating(1500, 45)}

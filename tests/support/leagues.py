@@ -1,13 +1,11 @@
-"""How many matches a scheduled rating run saves: ``python -m benchmarks.league_scheduling --help``.
+"""Leagues of known strengths, which play simulated matches until all ratings are known to the same certainty.
 
-Populations of known strengths play simulated matches until every rating is known to the same certainty, once as
-`league.matchmaking.scheduling` proposes and once round robin: rounds of the circle method, in which all members play
-once, again and again. Both are compared after equally many matches, and are rated as leagues are, a period each time.
+They are rated as leagues are, a period each time. Matches are those that `league.matchmaking.scheduling` proposes, or
+round robin: rounds of the circle method, in which all members play once, again and again.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -17,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import root
 from scipy.special import expit
-from scipy.stats import bootstrap
 
-from benchmarks.tables import Table, as_text
-from benchmarks.timing import tell
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.matchmaking.scheduling import Pairing, deviations, joint_ratings, propose_matches
-from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating, rate_period
+from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 from echelon_train.league.ratings.results import Results
+from echelon_train.league.store.periods import ANCHOR_RATING
 
 DRAWS = 0.4
 """Share of draws among the battles of equals."""
@@ -100,6 +96,15 @@ def draw_population(generator: np.random.Generator, *, cyclic: bool) -> Populati
     return Population(names, ahead, 1500 + SCALE * explain(ahead))
 
 
+def draw_newcomers(generator: np.random.Generator) -> Population:
+    """8 members with a spread of 350 points, the anchor the second weakest."""
+    strengths = generator.normal(0, 350 / SCALE, 8)
+    weak = int(np.argsort(strengths)[1])
+    strengths[[0, weak]] = strengths[[weak, 0]]
+    ahead = np.subtract.outer(strengths, strengths)
+    return Population(tuple(f"member {i}" for i in range(8)), ahead, 1500 + SCALE * explain(ahead))
+
+
 def explain(ahead: NDArray[np.float64]) -> NDArray[np.float64]:
     """(P,) strengths, the first 0, whose expected scores against all members sum to what the population scores."""
     scores = expit(ahead).sum(axis=1)
@@ -118,15 +123,24 @@ class Outcome:
     matches: int
     error: float  # of the joint ratings, see `Population.error`
     claimed: float  # root mean square of the members' deviations
-    glicko_error: float  # of the ratings by Glicko-2
+    ratings: list[Rating]  # by Glicko-2, of all members
 
 
 def rating_run(
-    population: Population, target: float, maps: int, generator: np.random.Generator, *, scheduled: bool
+    population: Population,
+    target: float,
+    maps: int,
+    generator: np.random.Generator,
+    *,
+    scheduled: bool = True,
+    corrected: bool = True,
 ) -> Outcome:
-    """Play until the deviations are at most the target, half as many matches at a time as there are members."""
+    """Play until the deviations are at most the target, half as many matches at a time as there are members.
+
+    Without `corrected` newcomers have the ratings of Glicko-2 alone.
+    """
     names, anchors = population.names, population.anchors
-    ratings = {name: Rating() for name in names} | {anchors[0]: Rating(1500, DEVIATIONS[0])}
+    ratings = {name: Rating() for name in names} | {anchors[0]: ANCHOR_RATING}
     games: list[Game] = []
     matches, batch, rounds = 0, len(names) // 2, round_robin(names, maps)
     while max((known := deviations(ratings, results_of(games), anchors)).values()) > target:
@@ -141,13 +155,13 @@ def rating_run(
             break
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
-        rated = rate_period(ratings, [game[:3] for game in played], pinned=anchors)
-        ratings = rate_newcomers(rated, results_of(games), anchors)
+        ratings = rate_period(ratings, [game[:3] for game in played], pinned=anchors)
+        if corrected:
+            ratings = rate_newcomers(ratings, results_of(games), anchors)
         matches += len(pairings)
     joint = joint_ratings(ratings, results_of(games), anchors)
     claimed = float(np.sqrt(np.mean(np.square(list(known.values())[1:]))))
-    glicko = np.array([rating.rating for rating in ratings.values()])
-    return Outcome(matches, population.error(joint.ratings), claimed, population.error(glicko))
+    return Outcome(matches, population.error(joint.ratings), claimed, [*ratings.values()])
 
 
 def round_robin(names: Sequence[str], maps: int) -> Iterator[Pairing]:
@@ -159,61 +173,3 @@ def round_robin(names: Sequence[str], maps: int) -> Iterator[Pairing]:
             if first and second:
                 yield Pairing(first, second, tuple(islice(seeds, maps)))
         circle.insert(1, circle.pop())
-
-
-def compare(populations: int, target: float, maps: int, seed: int) -> list[Table]:
-    """Both ways over drawn populations, every second one cyclic."""
-    rows: dict[str, list[tuple[Outcome, Outcome]]] = {"transitive": [], "cyclic": []}
-    for index in range(populations):
-        kind = list(rows)[index % 2]
-        population = draw_population(np.random.default_rng([seed, index]), cyclic=kind == "cyclic")
-        runs = [
-            rating_run(population, target, maps, np.random.default_rng([seed, index, 1]), scheduled=scheduled)
-            for scheduled in (False, True)
-        ]
-        rows[kind].append((runs[0], runs[1]))
-        tell(f"{index + 1} of {populations}: {runs[0].matches} matches round robin, {runs[1].matches} scheduled")
-    rows["all"] = rows["transitive"] + rows["cyclic"]
-    return [
-        Table(
-            "matches", f"Matches until all ratings are known to {target:g} points, {maps} maps each", "mean",
-            ("populations", "round robin", "scheduled", "fewer, %", "from", "to"),
-            {kind: _savings(pairs, seed) for kind, pairs in rows.items()},
-            ("from, to: 95 % interval of the mean saving, by bootstrap over populations",),
-        ),
-        Table(
-            "errors", "What the ratings are off by in the end", "points, root mean square",
-            ("claimed", "round robin", "Glicko-2", "claimed ", "scheduled", "Glicko-2 "),
-            {kind: _errors(pairs) for kind, pairs in rows.items()},
-        ),
-    ]  # fmt: skip
-
-
-def _savings(pairs: Sequence[tuple[Outcome, Outcome]], seed: int) -> tuple[float, ...]:
-    fewer = np.array([100 * (1 - scheduled.matches / robin.matches) for robin, scheduled in pairs])
-    interval = bootstrap((fewer,), np.mean, rng=np.random.default_rng(seed)).confidence_interval
-    matches = np.mean([[robin.matches, scheduled.matches] for robin, scheduled in pairs], axis=0)
-    return (len(pairs), *matches.tolist(), float(fewer.mean()), float(interval.low), float(interval.high))
-
-
-def _errors(pairs: Sequence[tuple[Outcome, Outcome]]) -> tuple[float, ...]:
-    errors = [[(each.claimed, each.error, each.glicko_error) for each in pair] for pair in pairs]
-    return tuple(np.sqrt(np.mean(np.square(errors), axis=0)).ravel().tolist())
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Compare and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.league_scheduling", description=__doc__)
-    parser.add_argument("--populations", type=int, default=40, help="at least 4, every second one cyclic (default: 40)")
-    parser.add_argument("--target", type=float, default=75.0, help="deviation in points (default: 75)")
-    parser.add_argument("--maps", type=int, default=4, help="maps of a match (default: 4)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    if options.populations < 4:
-        parser.error(f"--populations: expected at least 4, got {options.populations}")
-    for table in compare(options.populations, options.target, options.maps, options.seed):
-        print("", as_text(table), *table.notes, sep="\n")
-
-
-if __name__ == "__main__":
-    main()
