@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from benchmarks.gpu.setting import Setting, alternatives
-from benchmarks.league_opponents import BEFORE, Collector
+from benchmarks.gpu.training import Trainer
 from benchmarks.machine import cores
 from echelon_env import BattleEngine
 from echelon_env.config.scenario import make_config
@@ -18,6 +18,7 @@ from echelon_env.evaluate.matches import play
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.players import network_player
+from echelon_train.config.files import load_run_config
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy, build_policy
 
@@ -47,15 +48,31 @@ def opponents(setting: Setting) -> None:
 
 def rollout(setting: Setting, members: int, battles: int, device: str) -> dict[str, float]:
     """Seconds and samples per second of collecting; the learner's network and the opponents' are on the device."""
-    collector = Collector(members, battles, device, min(cores(), battles), alternatives(setting, 2, BEFORE))
+    threads = min(cores(), battles)
+    config = load_run_config(
+        "skirmish", {"battles": str(battles), "maps": "16", "threads": str(threads), "opponent": "novice"}
+    )
+    names = itertools.cycle(str(number) for number in range(members))
+    pool = None
+    if members:
+        pool = OpponentPool(
+            config.battle,
+            lambda count: [next(names) for _ in range(count)],
+            lambda name: _policy(name, config.network),
+            device=device,
+            num_threads=threads,
+        )
+    trainer = Trainer(setting, config, opponent=pool)
     try:
-        collector.collect()
+        trainer.collect()
         rounds = alternatives(setting, 1, 3)
-        seconds = sum(collector.collect(setting.clock) for _ in range(rounds)) / rounds
-        model = collector.model
-        return {"collecting, s": seconds, "samples/s": model.n_steps * model.n_envs / seconds}
+        began = setting.clock()
+        for _ in range(rounds):
+            trainer.collect()
+        seconds = (setting.clock() - began) / rounds
+        return {"collecting, s": seconds, "samples/s": trainer.samples / seconds}
     finally:
-        collector.model.env.close()
+        trainer.close()
 
 
 def match(setting: Setting, battles: int, device: str) -> dict[str, float]:
@@ -101,7 +118,7 @@ def match_without_torch(battles: int, decisions: int) -> dict[str, float]:
     return {"decisions/s": count * battles * config.num_mechs / seconds}
 
 
-def _policy(name: str) -> BattlePolicy:
-    policy: Any = build_policy(NetworkConfig(), int(name))
+def _policy(name: str, network: NetworkConfig | None = None) -> BattlePolicy:
+    policy = build_policy(network or NetworkConfig(), int(name))
     policy.set_training_mode(False)
     return policy

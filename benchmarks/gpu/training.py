@@ -11,6 +11,7 @@ from stable_baselines3.common.logger import Logger
 from benchmarks.gpu.setting import Setting
 from benchmarks.machine import cores
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.opponents import PolicyLike
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
 from echelon_train.ppo.losses import Coefficients
@@ -42,10 +43,12 @@ def config_of(setting: Setting, scenario: str, battles: int, width: int, **ppo: 
 class Trainer:
     """Iterations of a run."""
 
-    def __init__(self, setting: Setting, config: TrainConfig, **arguments: Any) -> None:
+    def __init__(
+        self, setting: Setting, config: TrainConfig, opponent: PolicyLike | None = None, **arguments: Any
+    ) -> None:
         self.config = config
         torch.set_num_threads(config.torch_threads)
-        self.env = make_env(config)
+        self.env = make_env(config, opponent=opponent)
         self.model = build_model(config, self.env, str(setting.device))
         if arguments:
             self.model = rebuilt(self.model, **arguments)
