@@ -12,13 +12,9 @@ import platformdirs
 
 from benchmarks import machine, regression
 from benchmarks.apis import apis
-from benchmarks.before import before
-from benchmarks.floors import floors
 from benchmarks.goals import table_of_goals
 from benchmarks.peers.section import peers
-from benchmarks.phases import phases
 from benchmarks.picture import PANELS, picture
-from benchmarks.presets import presets
 from benchmarks.resets import resets
 from benchmarks.results import Results
 from benchmarks.scaling import scaling
@@ -29,10 +25,9 @@ from benchmarks.training import training
 from echelon_env.storage.atomic import check_new_folder, free_path, write_bytes
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
-    "apis": apis, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,
-    "startup": startup, "training": training, "before": before, "peers": peers,
+    "apis": apis, "scaling": scaling, "resets": resets, "startup": startup, "training": training, "peers": peers,
 }  # fmt: skip
-QUICK = tuple(name for name in SECTIONS if name not in ("before", "peers"))
+QUICK = tuple(name for name in SECTIONS if name != "peers")
 DECISIONS = 480
 PEERS = Path(platformdirs.user_cache_dir("echelon_env")) / "peers"
 SLOW, FAILED, INTERRUPTED = 1, 2, 130
@@ -66,7 +61,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--out", type=Path, help="a new folder for results.json and results.png (default: runs/benchmark)")
     add(
         "--peers", type=Path, metavar="DIR",
-        help=f"where the peers' virtual environments and the earlier commit are kept, 3 GB (default: {PEERS})",
+        help=f"where the peers' virtual environments are kept, 3 GB (default: {PEERS})",
     )  # fmt: skip
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="compare with benchmarks/baseline.json; 1 if 1.5 x slower")

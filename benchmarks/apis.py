@@ -29,6 +29,7 @@ ENGINE, BATCH_ENV, VECTOR_ENV, SINGLE_ENV, PARALLEL_ENV, AEC_ENV = (
 )
 ENGINE_WITH_RESETS = f"engine and resets, {BATCH}"
 BETWEEN = f"engine, players between, {BATCH}"
+LIVE = "live mechs a battle"
 
 Replay = Callable[[], float]
 """Plays a recording and returns the seconds that it took."""
@@ -246,5 +247,5 @@ def _table(
 ) -> Table:
     chosen = {(api, size): values for (who, api, size), values in found.items() if who == player}
     cells = {key: statistics.median(values) for key, values in chosen.items()}
-    cells |= {("live mechs a battle", size): mechs for (who, size), mechs in live.items() if who == player}
+    cells |= {(LIVE, size): mechs for (who, size), mechs in live.items() if who == player}
     return by_pairs(player, f"APIs, {title}", "live agent-steps/s", cells, [spread_note(chosen.values())])

@@ -6,22 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.apis import BATCH_ENV, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV
-from benchmarks.before import COMMIT, RATIO
-from benchmarks.resets import KEPT, POOL_RESET
+from benchmarks.resets import POOL_RESET
 from benchmarks.results import Results
-from benchmarks.scaling import LOOPS, OF_ONE
+from benchmarks.scaling import OF_ONE
 from benchmarks.startup import ALL, COLD, LIBRARY, WARM
 from benchmarks.tables import Cell, Table
 from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
 
-OVER_BEFORE = {
-    "engine, 16 battles of 5 v 5": (2, 1.3),
-    "engine, 16 of 10 v 10": (2, 1.3),
-    "engine, 16 of 20 v 20": (2, 1.3),
-    "PettingZoo parallel env, 1 of 5 v 5": (1.3, 1.3),
-    "PettingZoo AEC, 1 of 5 v 5": (1.5, 1.5),
-}
-"""Goals and least values of ratios to an earlier commit, by their rows."""
 HOLDS, MISSED, UNKNOWN = "yes", "NO", "-"
 
 Measured = Callable[[Results], float | None]
@@ -49,19 +40,14 @@ def _engine(size: str) -> Measured:
     return lambda results: results.number("apis", "novices", ENGINE, size)
 
 
-def _share(api: str, player: str) -> Measured:
+def _share(api: str, player: str, of: str = ENGINE_WITH_RESETS) -> Measured:
     """Percent of the engine with the same resets, which this API starts by itself."""
 
     def measured(results: Results) -> float | None:
-        engine, other = (results.number("apis", player, name, "10 v 10") for name in (ENGINE_WITH_RESETS, api))
+        engine, other = (results.number("apis", player, name, "10 v 10") for name in (of, api))
         return None if engine is None or other is None else 100 * other / engine
 
     return measured
-
-
-def _threads_over_loops(results: Results) -> float | None:
-    threads, loops = (results.number("scaling", "threads", row, "2") for row in (OF_ONE, LOOPS))
-    return None if threads is None or loops is None else 100 * threads / loops
 
 
 def _first_step(cache: str) -> Measured:
@@ -70,10 +56,6 @@ def _first_step(cache: str) -> Measured:
 
 def _over_stock(what: str) -> Measured:
     return lambda results: results.number("training", "speed", OVER_STOCK, what)
-
-
-def _over_before(row: str) -> Measured:
-    return lambda results: results.number("before", "before", row, RATIO)
 
 
 GOALS = (
@@ -92,19 +74,11 @@ GOALS = (
         "two threads over one, x", 1.9, 1.8,
         lambda results: results.number("scaling", "threads", OF_ONE, "2"),
     ),
-    Goal("two threads, % of two calibration loops", 100, 95, _threads_over_loops),
     Goal(
         "reset of 20 v 20 on a map of a pool, ms", 0.2, 0.2,
         lambda results: results.number("resets", "costs", POOL_RESET, "20 v 20"), at_most=True,
     ),
-    Goal(
-        "with resets from a pool, 10 v 10, %", 95, 90,
-        lambda results: results.number("resets", "kept", KEPT["novices"], "10 v 10"),
-    ),
-    *(
-        Goal(f"{row}, x commit {COMMIT[:7]}", goal, least, _over_before(row))
-        for row, (goal, least) in OVER_BEFORE.items()
-    ),
+    Goal("with resets from a pool, 10 v 10, %", 95, 90, _share(ENGINE_WITH_RESETS, "novices", ENGINE)),
     Goal("import to first step, library, s", 1, 2, _first_step(LIBRARY), at_most=True),
     Goal("import to first step, Numba with a warm cache, s", 1.5, 3, _first_step(WARM), at_most=True),
     Goal("import to first step, Numba with a cold cache, s", 20, 40, _first_step(COLD), at_most=True),

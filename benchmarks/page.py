@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.floors import phases_beside_floors
 from benchmarks.goals import table_of_goals
 from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.picture import picture
@@ -46,11 +45,9 @@ def _part(name: str, results: Results) -> str:
         return _machine(results)
     if name == "goals":
         return as_markdown(table_of_goals(results))
-    if name == "phases" and "phases" in results.sections:
-        return as_markdown(phases_beside_floors(results))
     if name not in TABLES:
         raise ValueError(f"{PAGE.name}: expected a mark of {', '.join(('machine', 'goals', *TABLES))}, got {name!r}")
-    tables = [table for table in results.sections.get(name, {}).values() if table.name != "floors"]  # beside the phases
+    tables = results.sections.get(name, {}).values()
     return "\n\n".join(map(as_markdown, tables)) if tables else NOT_MEASURED
 
 

@@ -1,23 +1,22 @@
-"""The results as one picture: APIs, phases, scaling and peers, as far as they were measured."""
+"""The results as one picture: APIs, scaling and peers, as far as they were measured."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from benchmarks.apis import LIVE
 from benchmarks.machine import commit_in_words
-from benchmarks.phases import LIVE, SUM, WHOLE
 from benchmarks.results import Results
 from benchmarks.scaling import RATE
 from benchmarks.tables import Cell
 
 DPI = 130
-ECHELON, OTHERS, FLOOR = "tab:blue", "0.65", "tab:orange"
+ECHELON, OTHERS = "tab:blue", "0.65"
 THOUSAND = 1000.0
 
 
@@ -57,31 +56,13 @@ def _apis(axes: Axes, results: Results) -> None:
     axes.set(title="APIs, between scripted novices", ylabel="thousand live agent-steps/s")
 
 
-def _phases(axes: Axes, results: Results) -> None:
-    table = results.sections["phases"]["phases"]
-    floors = results.sections.get("floors", {}).get("floors")
-    names = [row for row in table.rows if row not in (SUM, WHOLE, LIVE)]
-    size = "10 v 10" if "10 v 10" in table.columns else table.columns[-1]
-    axes.barh(names, _numbers(table.cell(name, size) for name in names), color=ECHELON, label="measured")
-    if floors is not None and size in floors.columns:
-        known = [name for name in names if name in floors.rows]
-        bottom = _numbers(floors.cell(name, size) for name in known)
-        axes.barh(known, bottom, 0.35, color=FLOOR, label="floor")
-    axes.invert_yaxis()
-    axes.legend(fontsize=8)
-    axes.set(title=f"A decision, phase by phase, {size}", xlabel="us a battle")
-
-
 def _scaling(axes: Axes, results: Results) -> None:
-    for name, label in (("mechs", "mechs (1 v 1 to 40 v 40)"), ("batch", "battles in the batch, 10 v 10")):
-        table = results.sections["scaling"][name]
-        places = [_count(column) for column in table.columns]
-        axes.plot(places, _thousands(table.rows[RATE]), "o-", label=label)
+    table = results.sections["scaling"]["batch"]
+    axes.plot([int(column) for column in table.columns], _thousands(table.rows[RATE]), "o-")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
-    axes.set(title="Scaling, one thread", xlabel="mechs a battle, or battles", ylabel="thousand live agent-steps/s")
+    axes.set(title="Batches of 10 v 10, one thread", xlabel="battles", ylabel="thousand live agent-steps/s")
 
 
 def _peers(axes: Axes, results: Results) -> None:
@@ -98,19 +79,8 @@ def _peers(axes: Axes, results: Results) -> None:
     axes.set(title="Peers, one core each", xlabel="thousand live agent-steps/s")
 
 
-PANELS: dict[str, Callable[[Axes, Results], None]] = {
-    "apis": _apis, "phases": _phases, "scaling": _scaling, "peers": _peers,
-}  # fmt: skip
-
-
-def _count(column: str) -> int:
-    """Mechs of "5 v 5", battles of "16"."""
-    return sum(int(part) for part in column.split(" v "))
+PANELS: dict[str, Callable[[Axes, Results], None]] = {"apis": _apis, "scaling": _scaling, "peers": _peers}
 
 
 def _thousands(cells: Sequence[Cell]) -> list[float]:
-    return [value / THOUSAND for value in _numbers(cells)]
-
-
-def _numbers(cells: Any) -> list[float]:
-    return [0.0 if cell is None or isinstance(cell, str) else cell for cell in cells]
+    return [0.0 if cell is None or isinstance(cell, str) else cell / THOUSAND for cell in cells]

@@ -1,19 +1,15 @@
-"""The trainer beside stock sb3-contrib and a CleanRL-style recurrent PPO: the same network, battles and samples."""
+"""The trainer beside stock sb3-contrib: the same network, battles and samples."""
 
 from __future__ import annotations
 
-import copy
 import gc
 import statistics
 import time
 import tracemalloc
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
@@ -23,24 +19,19 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import Tensor
 
-from benchmarks import recurrent_ppo
 from benchmarks.stock import RawActions, stock_version
-from benchmarks.tables import Cell, Table
+from benchmarks.tables import Table
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import opponents
 from echelon_env.storage.arrays import Arrays
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy
-from echelon_train.ppo import distributed
-from echelon_train.ppo.losses import add_gradients, losses
 from echelon_train.runs.building import build_model, make_env
 
-OURS, STOCK, CLEANRL = "Echelon", "sb3-contrib", "CleanRL-style"
+OURS, STOCK = "Echelon", "sb3-contrib"
 UPDATE, LOOP = "train()", "whole loop"
-COLLECT, TRAIN = "collecting", "train()"
-OVER = f"{OURS} over {{}}, x".format
-OVER_STOCK = OVER(STOCK)
+OVER_STOCK = f"{OURS} over {STOCK}, x"
 PEAK, SHARE = "at the peak, with a minibatch", "%"
 SCENARIO, MAPS = "skirmish", 16
 SAMPLES, STEPS = 20_480, 64
@@ -48,11 +39,6 @@ BEFORE = 300
 """Decisions of the battles before the rollout: by then they are out of step, and half of the mechs are dead."""
 ROUNDS = 3
 """At most: a round takes half a minute."""
-LOSSES = "policy_gradient_loss", "value_loss", "entropy_loss", "loss"
-CHANGE = 0.02
-"""Standard deviation of what is added to every weight before losses are compared, so that none is trivial."""
-SAME = 1e-3
-"""Relative difference of losses that rounding explains."""
 
 
 @dataclass(frozen=True)
@@ -101,17 +87,16 @@ class Replay(VecEnvWrapper):  # type: ignore[misc]
 
 
 def training(effort: Effort) -> list[Table]:
-    """Speed of the update and of the whole loop, where an iteration's time goes, and the memory of the rollout."""
+    """Speed of the update and of the whole loop, and the memory of the rollout."""
     config = _config(effort.quick)
     rollout = record(config, min(BEFORE, effort.decisions))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        check_losses(rollout)
-        mine, theirs, rounds = ours(rollout), stock(rollout), min(effort.rounds, ROUNDS)
-        learners: dict[str, Learner | CleanRL] = {OURS: mine, STOCK: theirs, CLEANRL: CleanRL(rollout)}
+        learners, rounds = {OURS: ours(rollout), STOCK: stock(rollout)}, min(effort.rounds, ROUNDS)
         tell(f"training: {rounds} rounds of {len(learners)} learners")
-        return [_speeds(rollout, learners, rounds), _parts(mine, rounds), _memory(mine.model, theirs.model)]
+        speeds = _speeds(rollout, learners, rounds)
+        return [speeds, _memory(learners[OURS].model, learners[STOCK].model)]
     finally:
         torch.set_num_threads(threads)
 
@@ -174,18 +159,6 @@ class Learner:
         self.model.train()
 
 
-class CleanRL(recurrent_ppo.RecurrentPPO):
-    """The CleanRL-style algorithm on a rollout."""
-
-    def __init__(self, rollout: Rollout) -> None:
-        self._replay = Replay(rollout)
-        super().__init__(self._replay, rollout.config.network, rollout.config.ppo)
-
-    def rewind(self) -> None:
-        """Go to the rollout's beginning."""
-        self.begin(self._replay.rewind())
-
-
 def ours(rollout: Rollout) -> Learner:
     """Our algorithm, as a run builds it."""
     replay = Replay(rollout)
@@ -208,49 +181,14 @@ def stock(rollout: Rollout) -> Learner:
     return Learner(model, replay)
 
 
-def check_losses(rollout: Rollout) -> None:
-    """Raise RuntimeError unless our losses and stock's agree on the rollout, with weights other than it was made with.
-
-    For that ours counts the dead, normalises no returns and has one minibatch and chunks as long as the rollout, and
-    stock's sequences begin where the rollout does.
-    """
-    plain = replace(
-        rollout.config.ppo, chunk=rollout.config.ppo.n_steps, batch_size=rollout.samples, n_epochs=1,
-        normalize_returns=False,
-    )  # fmt: skip
-    rollout = replace(rollout, config=replace(rollout.config, ppo=plain))
-    pair = ours(rollout), stock(rollout)
-    weights = copy.deepcopy(pair[0].model.policy.state_dict())
-    found = []
-    for learner in pair:
-        policy = learner.model.policy
-        policy.actor_mask = lambda observations: None
-        policy.load_state_dict(weights)
-        learner.rewind()
-        torch.manual_seed(0)
-        learner.collect()
-        with torch.no_grad():
-            for parameter in policy.parameters():
-                parameter.add_(CHANGE * torch.randn_like(parameter))
-        with mock.patch.object(np.random, "randint", return_value=0):
-            learner.train()
-        logged = learner.model.logger.name_to_value
-        found.append([logged[f"train/{name}"] for name in LOSSES])
-    if not np.allclose(found[0], found[1], rtol=SAME, atol=SAME**2):
-        raise RuntimeError(f"losses of {OURS} and {STOCK} differ ({', '.join(LOSSES)}): {found[0]} and {found[1]}")
-
-
-def _speeds(rollout: Rollout, learners: Mapping[str, Learner | CleanRL], rounds: int) -> Table:
+def _speeds(rollout: Rollout, learners: Mapping[str, Learner], rounds: int) -> Table:
     """Seconds and samples per second of all learners, side by side."""
     turns = interleaved({name: partial(_iteration, learner) for name, learner in learners.items()}, rounds)
-    rows: dict[str, tuple[Cell, ...]] = {}
+    rows: dict[str, tuple[Any, ...]] = {}
     for name, taken in turns.items():
         collecting, updating, both = (statistics.median(column) for column in zip(*taken, strict=True))
         rows[name] = collecting, updating, rollout.samples / updating, rollout.samples / both
-    rows |= {
-        OVER(other): (None, None, *(rows[OURS][i] / rows[other][i] for i in (2, 3)))  # type: ignore[operator]
-        for other in (STOCK, CLEANRL)
-    }
+    rows[OVER_STOCK] = None, None, *(rows[OURS][i] / rows[STOCK][i] for i in (2, 3))
     config = rollout.config
     steps, epochs = config.ppo.n_steps, config.ppo.n_epochs
     notes = (
@@ -264,7 +202,7 @@ def _speeds(rollout: Rollout, learners: Mapping[str, Learner | CleanRL], rounds:
     return Table("speed", "An iteration of recurrent PPO", "samples/s", columns, rows, notes)
 
 
-def _iteration(learner: Learner | CleanRL) -> tuple[float, float, float]:
+def _iteration(learner: Learner) -> tuple[float, float, float]:
     """Seconds of collecting, of updating, and of both."""
     learner.rewind()
     gc.collect()
@@ -274,93 +212,6 @@ def _iteration(learner: Learner | CleanRL) -> tuple[float, float, float]:
     learner.train()
     end = time.process_time()
     return collected - start, end - collected, end - start
-
-
-class Stopwatch:
-    """Time by what it was spent on: each lap is what has passed since the last one, on the clock that is given."""
-
-    def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        self._clock = clock
-        self._last = clock()
-
-    def lap(self, name: str) -> None:
-        """Count the time since the last lap under a name."""
-        now = self._clock()
-        self.seconds[name] += now - self._last
-        self._last = now
-
-    def around(self, function: Callable[..., Any], before: str, within: str) -> Callable[..., Any]:
-        """The function, with laps when it begins and when it ends."""
-
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            self.lap(before)
-            result = function(*args, **kwargs)
-            self.lap(within)
-            return result
-
-        return timed
-
-
-def _parts(learner: Learner, rounds: int) -> Table:
-    """Where the time of our iteration goes."""
-    taken = []
-    for _ in range(rounds):
-        learner.rewind()
-        with _timed(learner.model) as watch:
-            learner.collect()
-            watch.lap(f"{COLLECT}: the rest")
-            learner.train()
-            watch.lap(f"{TRAIN}: the rest")
-        taken.append(watch.seconds)
-    names = sorted(taken[0], key=lambda name: (not name.startswith(COLLECT), name.endswith("the rest")))
-    medians = {name: statistics.median(seconds[name] for seconds in taken) for name in names}
-    whole = sum(medians.values())
-    rows = {name: (1000 * seconds, 100 * seconds / whole) for name, seconds in medians.items()}
-    return Table("parts", f"Where the time of an iteration goes, {OURS}", "", ("ms", "%"), rows)
-
-
-@contextmanager
-def _timed(model: Any) -> Iterator[Stopwatch]:
-    """A stopwatch for what a model does meanwhile."""
-    watch, policy = Stopwatch(), model.policy
-    rest, update = f"{COLLECT}: the rest", f"{TRAIN}: the rest"
-    run_lstm = policy._process_sequence
-
-    def lstm(features: Tensor, *args: Any) -> Any:
-        if not torch.is_grad_enabled():
-            return run_lstm(features, *args)
-        watch.lap(f"{TRAIN}: encoder, forward")
-        features.register_hook(lambda _: watch.lap(f"{TRAIN}: LSTM, backward"))
-        output, states = run_lstm(features, *args)
-        output.register_hook(lambda _: watch.lap(f"{TRAIN}: heads and losses, backward"))
-        watch.lap(f"{TRAIN}: LSTM, forward")
-        return output, states
-
-    def timed_losses(*args: Any) -> Any:
-        result = losses(*args)
-        watch.lap(f"{TRAIN}: heads and losses, forward")
-        return result
-
-    patches: list[tuple[Any, str, Any]] = [
-        (model.env, "step", watch.around(model.env.step, rest, f"{COLLECT}: battles")),
-        (policy, "forward", watch.around(policy.forward, rest, f"{COLLECT}: policy")),
-        (policy, "predict_values", watch.around(policy.predict_values, rest, f"{COLLECT}: bootstrap values")),
-        (model, "_compute_advantages", watch.around(model._compute_advantages, rest, f"{COLLECT}: advantages")),
-        (model.rollout_buffer, "batch", watch.around(model.rollout_buffer.batch, update, f"{TRAIN}: minibatch")),
-        (policy, "_process_sequence", lstm),
-        (model, "_add_gradients", partial(add_gradients, compute=timed_losses)),
-        (
-            distributed,
-            "all_reduce_gradients",
-            watch.around(distributed.all_reduce_gradients, f"{TRAIN}: encoder, backward", update),
-        ),
-        (policy.optimizer, "step", watch.around(policy.optimizer.step, update, f"{TRAIN}: optimizer")),
-    ]
-    with ExitStack() as stack:
-        for owner, name, replacement in patches:
-            stack.enter_context(mock.patch.object(owner, name, replacement))
-        yield watch
 
 
 def _memory(ours: Any, stock: Any) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -13,7 +14,6 @@ import torch
 
 from benchmarks.gpu.setting import Setting, alternatives, products
 from benchmarks.gpu.training import Trainer, config_of
-from benchmarks.training import Stopwatch
 
 ITERATIONS = 5
 """That are timed, after one that warms up: medians of them count."""
@@ -95,6 +95,32 @@ def shares(setting: Setting, trainer: Trainer) -> dict[str, float]:
         watch.lap("rest of the update")
     whole = sum(watch.seconds.values())
     return {f"{name}, %": 100 * watch.seconds[name] / whole for name in PARTS}
+
+
+class Stopwatch:
+    """Time by what it was spent on: each lap is what has passed since the last one, on the clock that is given."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._clock = clock
+        self._last = clock()
+
+    def lap(self, name: str) -> None:
+        """Count the time since the last lap under a name."""
+        now = self._clock()
+        self.seconds[name] += now - self._last
+        self._last = now
+
+    def around(self, function: Callable[..., Any], before: str, within: str) -> Callable[..., Any]:
+        """The function, with laps when it begins and when it ends."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            self.lap(before)
+            result = function(*args, **kwargs)
+            self.lap(within)
+            return result
+
+        return timed
 
 
 @contextmanager

@@ -23,8 +23,6 @@ class Peer:
     arguments: tuple[str, ...]
     requirements: tuple[str, ...] = ()
     """Packages of its virtual environment; none for Echelon, which runs on the benchmark's interpreter."""
-    physics: int = 1
-    """Physics steps in a step; one on a grid."""
     step: str = ""
     """What it does in a step, and how its agents are counted; peers with the same words share a note."""
 
@@ -48,21 +46,21 @@ PURSUIT_STEP = "Pursuit: one move on a grid, 7 x 7 views in 3 layers. None dies.
 TAG_STEP = "simple_tag: one physics step of circles in a plane, all agents see each other. None dies."
 
 PEERS = (
-    Peer("Echelon 10 v 10, engine, 16, novices", "echelon", ("battle", ENGINE, "novices"), (), 5, ECHELON_STEP),
-    Peer("the same, novices think between steps", "echelon", ("battle", BETWEEN, "novices"), (), 5, ECHELON_STEP),
-    Peer("Echelon 10 v 10, engine, 16, random", "echelon", ("battle", WITH_RESETS, "random"), (), 5, ECHELON_STEP),
-    Peer("Echelon 10 v 10, vector env, 16, random", "echelon", ("battle", VECTOR_ENV, "random"), (), 5, ECHELON_STEP),
-    Peer("Echelon 5 v 5, engine, 16, novices", "echelon", ("skirmish", ENGINE, "novices"), (), 5, ECHELON_STEP),
-    Peer("Echelon 5 v 5, PettingZoo, 1, random", "echelon", ("skirmish", PARALLEL_ENV, "random"), (), 5, ECHELON_STEP),
-    Peer("MAgent2 battle, map 24, PettingZoo", "magent2_battle", ("24", "pettingzoo"), GRID, step=MAGENT_STEP),
-    Peer("MAgent2 battle, map 24, its arrays", "magent2_battle", ("24", "arrays"), GRID, step=MAGENT_STEP),
-    Peer("MAgent2 battle, map 45, PettingZoo", "magent2_battle", ("45", "pettingzoo"), GRID, step=MAGENT_STEP),
-    Peer("MAgent2 battle, map 45, its arrays", "magent2_battle", ("45", "arrays"), GRID, step=MAGENT_STEP),
-    Peer("JaxMARL SMAX 10 v 10, its best batch", "smax", ("best",), JAX, 8, SMAX_STEP),
-    Peer("JaxMARL SMAX 10 v 10, 1, 1 step a call", "smax", ("1", "1"), JAX, 8, SMAX_STEP),
-    Peer("VMAS football 10 v 10, 1,024", "vmas_football", ("1024",), TORCH, 2, VMAS_STEP),
-    Peer("PettingZoo pursuit", "pursuit", (), SISL, step=PURSUIT_STEP),
-    Peer("mpe2 simple_tag 10 v 10", "simple_tag", (), MPE, step=TAG_STEP),
+    Peer("Echelon 10 v 10, engine, 16, novices", "echelon", ("battle", ENGINE, "novices"), (), ECHELON_STEP),
+    Peer("the same, novices think between steps", "echelon", ("battle", BETWEEN, "novices"), (), ECHELON_STEP),
+    Peer("Echelon 10 v 10, engine, 16, random", "echelon", ("battle", WITH_RESETS, "random"), (), ECHELON_STEP),
+    Peer("Echelon 10 v 10, vector env, 16, random", "echelon", ("battle", VECTOR_ENV, "random"), (), ECHELON_STEP),
+    Peer("Echelon 5 v 5, engine, 16, novices", "echelon", ("skirmish", ENGINE, "novices"), (), ECHELON_STEP),
+    Peer("Echelon 5 v 5, PettingZoo, 1, random", "echelon", ("skirmish", PARALLEL_ENV, "random"), (), ECHELON_STEP),
+    Peer("MAgent2 battle, map 24, PettingZoo", "magent2_battle", ("24", "pettingzoo"), GRID, MAGENT_STEP),
+    Peer("MAgent2 battle, map 24, its arrays", "magent2_battle", ("24", "arrays"), GRID, MAGENT_STEP),
+    Peer("MAgent2 battle, map 45, PettingZoo", "magent2_battle", ("45", "pettingzoo"), GRID, MAGENT_STEP),
+    Peer("MAgent2 battle, map 45, its arrays", "magent2_battle", ("45", "arrays"), GRID, MAGENT_STEP),
+    Peer("JaxMARL SMAX 10 v 10, its best batch", "smax", ("best",), JAX, SMAX_STEP),
+    Peer("JaxMARL SMAX 10 v 10, 1, 1 step a call", "smax", ("1", "1"), JAX, SMAX_STEP),
+    Peer("VMAS football 10 v 10, 1,024", "vmas_football", ("1024",), TORCH, VMAS_STEP),
+    Peer("PettingZoo pursuit", "pursuit", (), SISL, PURSUIT_STEP),
+    Peer("mpe2 simple_tag 10 v 10", "simple_tag", (), MPE, TAG_STEP),
 )
 NOT_MEASURED = {
     "smaclite": "it is on no package index",

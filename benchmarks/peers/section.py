@@ -24,7 +24,6 @@ SECONDS_A_TURN = 1.5
 LONGEST_TURN = 300.0  # s, compilation included
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 LIVE, COUNTED, AGENTS, FLOATS = "of the living", "as it counts", "living", "million floats/s"
-RULES = "physics steps", "sight lines", "projectiles", "floats an agent"
 
 Answer = dict[str, Any]
 
@@ -39,8 +38,8 @@ class Runner:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
         try:
-            self.facts = self._answer()
-            """What a step has, see `turns.serve`."""
+            self.floats = float(self._answer()["floats"])
+            """Numbers of an agent's observation."""
         except PeerError:
             self.close()
             raise
@@ -91,8 +90,8 @@ def peers(effort: Effort) -> list[Table]:
                 reasons[peer.name] = str(error)
         tell(f"peers: {effort.rounds} rounds of {len(runners)} measurements")
         answers = take_turns(runners, effort.rounds, SECONDS_A_TURN, reasons)
-        facts = {peer: runners[peer].facts for peer in answers}
-    return [table_of(answers, facts, reasons), table_of_rules(facts)]
+        floats = {peer: runners[peer].floats for peer in answers}
+    return [table_of(answers, floats, reasons)]
 
 
 def _variables(peer: Peer) -> dict[str, str]:
@@ -119,7 +118,7 @@ def take_turns(
 
 
 def table_of(
-    answers: Mapping[Peer, list[Answer]], facts: Mapping[Peer, Answer], reasons: Mapping[str, str]
+    answers: Mapping[Peer, list[Answer]], floats: Mapping[Peer, float], reasons: Mapping[str, str]
 ) -> Table:  # fmt: skip
     """The table of the peers that were measured, with the reasons for those that were not."""
     rows: dict[str, tuple[Cell, ...]] = {}
@@ -129,25 +128,12 @@ def table_of(
         counted = statistics.median(one["agent_steps"] / one["seconds"] for one in rounds)
         agents = statistics.median(one["live_steps"] / one["steps"] for one in rounds)
         live = statistics.median(rates[peer])
-        rows[peer.name] = live, counted, agents, live * facts[peer]["floats"] / 1e6
+        rows[peer.name] = live, counted, agents, live * floats[peer] / 1e6
     notes = [*dict.fromkeys(peer.step for peer in answers), *_versions(answers)]
     notes += [f"Not measured: {name} ({reason})." for name, reason in reasons.items()]
     if rates:
         notes.insert(0, spread_note(rates.values()))
     return Table("peers", "Peers, one core each", "agent-steps/s", (LIVE, COUNTED, AGENTS, FLOATS), rows, tuple(notes))
-
-
-def table_of_rules(facts: Mapping[Peer, Answer]) -> Table:
-    """What a step of one environment has to do, for every peer that was measured."""
-    rows: dict[str, tuple[Cell, ...]] = {
-        peer.name: (peer.physics, found["sight_lines"], found["projectiles"], found["floats"])
-        for peer, found in facts.items()
-    }
-    notes = (
-        "Sight lines are tested for what blocks them: Echelon tests one for each pair of living enemies. Projectiles "
-        "are counted in every physics step that moves them. Shots that hit at once are neither.",
-    )
-    return Table("rules", "What a step of one environment has", "a step", RULES, rows, notes)
 
 
 def _versions(chosen: Iterable[Peer]) -> list[str]:

@@ -3,17 +3,14 @@
 import dataclasses
 import json
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
-from benchmarks.presets import COLUMNS, QUICK, presets  # noqa: E402
 from benchmarks.recording import config_for, play, record  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import read_results  # noqa: E402
@@ -26,10 +23,7 @@ from benchmarks.training import training  # noqa: E402
 from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import apis, regression  # noqa: E402
 from benchmarks import training as trainers  # noqa: E402
-from echelon_env import BattleEngine, MapPool, make_config, scenarios  # noqa: E402
-from echelon_train.ppo import algorithm  # noqa: E402
-from echelon_train.ppo.gae import advantages_and_returns  # noqa: E402
-from echelon_train.ppo.losses import add_gradients, losses  # noqa: E402
+from echelon_env import BattleEngine, MapPool, make_config  # noqa: E402
 
 TINY = Effort(quick=True, rounds=1, decisions=7, peers=Path("nowhere"))
 
@@ -157,23 +151,9 @@ class TestRecordings:
 
 class TestSections:
     @pytest.mark.long
-    @pytest.mark.parametrize("section", [apis.apis, presets, resets, scaling, startup, training])
+    @pytest.mark.parametrize("section", [apis.apis, resets, scaling, startup, training])
     def test_tables(self, section):
         check_tables(section(TINY))
-
-    @pytest.mark.parametrize("quick", [False, True])
-    def test_scenarios_are_measured_through_every_api(self, monkeypatch, quick):
-        monkeypatch.setattr("benchmarks.presets.MAPS", 1)
-        (table,) = presets(dataclasses.replace(TINY, quick=quick, decisions=1))
-        assert list(table.rows) == list(QUICK if quick else scenarios())
-        assert table.columns == (*COLUMNS, "living")
-        assert all(cell > 0 for cells in table.rows.values() for cell in cells)
-        assert [table.cell(name, "living") for name in QUICK] == [scenarios()[name].config.num_mechs for name in QUICK]
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["phases", "floors"])
-    def test_tables_of_what_compiles_kernels_of_its_own(self, name):
-        check_tables(command.SECTIONS[name](TINY))
 
     def test_threads_end_with_all_cores(self, monkeypatch):
         monkeypatch.setattr("benchmarks.scaling.cores", lambda: 6)
@@ -199,47 +179,6 @@ class TestTraining:
             played.append(seen)
         assert rollout.ends == sum(dones.sum() for dones in played[0][2::2]) / 5 == 4
         assert all(np.array_equal(first, second) for first, second in zip(*played, strict=True))
-
-    def test_losses_that_differ_from_those_of_stock_are_noticed(self, rollout, monkeypatch):
-        trainers.check_losses(rollout)
-
-        def wrong(policy, batch, *args):
-            never = batch.sequences._replace(starts=torch.zeros_like(batch.sequences.starts))
-            states = tuple(state + 0.5 for state in batch.states)  # they are zero at the beginning
-            return losses(policy, batch._replace(sequences=never, states=states), *args)
-
-        monkeypatch.setattr(algorithm, "compiled", lambda *_: partial(add_gradients, compute=wrong))
-        with pytest.raises(RuntimeError, match="losses of Echelon and sb3-contrib differ"):
-            trainers.check_losses(rollout)
-
-    def test_the_cleanrl_style_algorithm_judges_its_rollout_as_when_it_was_collected(self, rollout):
-        learner = trainers.CleanRL(rollout)
-        learner.rewind()
-        learner.collect()
-        flat = (each.flatten(0, 1) for each in (learner.observations, learner.actions))
-        values, log_probs, _ = learner.agent.evaluate_actions(*flat, learner.initial_state, learner.dones.flatten())
-        assert learner.dones.sum() > 0
-        torch.testing.assert_close(log_probs, learner.log_probs.flatten(), rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(values.flatten(), learner.values.flatten(), rtol=1e-4, atol=1e-4)
-        before = [parameter.detach().clone() for parameter in learner.agent.parameters()]
-        learner.train()
-        changed = [not torch.equal(*pair) for pair in zip(before, learner.agent.parameters(), strict=True)]
-        assert all(changed)
-
-    def test_the_cleanrl_style_algorithm_estimates_advantages_as_ours(self, rollout):
-        learner = trainers.CleanRL(rollout)
-        learner.rewind()
-        with torch.no_grad():  # a critic that begins at zero would leave nothing to discount
-            learner.agent.value_net.weight.normal_()
-        learner.collect()
-        last = learner.agent.predict_values(learner.next_observation, learner.state.vf, learner.next_done).flatten()
-        ends = torch.cat([learner.dones[1:], learner.next_done[None]]) > 0
-        config = rollout.config.ppo
-        expected, _ = advantages_and_returns(
-            learner.rewards, learner.values, last.detach(), ends, torch.zeros_like(learner.rewards),
-            config.gamma.start, config.gae_lambda,
-        )  # fmt: skip
-        torch.testing.assert_close(learner.advantages, expected, rtol=1e-4, atol=1e-5)
 
 
 BASELINE = {"one": 2.0, "two": 4.0}
@@ -297,7 +236,7 @@ class TestRegression:
 class TestCommand:
     @pytest.fixture
     def section(self, monkeypatch):
-        tables = {name: Table(name, "Costs", "ms", ("x",), {"a": (1.0,)}) for name in ("costs", "kept")}
+        tables = {"costs": Table("costs", "Costs", "ms", ("x",), {"a": (1.0,)})}
         monkeypatch.setitem(command.SECTIONS, "resets", lambda effort: list(tables.values()))
         return tables
 

@@ -17,7 +17,7 @@ from benchmarks.timing import Effort  # noqa: E402
 GOOD = """
 from turns import serve
 print("greetings from a library")
-serve(lambda seconds: (2.0, 10, 40, 30), 100, sight_lines=7.5)
+serve(lambda seconds: (2.0, 10, 40, 30), 100)
 """
 BAD_START = "raise ImportError('no module')"
 BAD_TURN = """
@@ -49,9 +49,8 @@ class TestSection:
     def test_who_answers_is_measured_and_who_does_not_is_listed(self, monkeypatch, tmp_path):
         peers = tuple(Peer(name, name, (), step=f"{name} steps") for name in ("good", "bad_start", "bad_turn"))
         monkeypatch.setattr(section, "PEERS", peers)
-        table, rules = section.peers(Effort(quick=True, rounds=2, decisions=1, peers=tmp_path))
+        (table,) = section.peers(Effort(quick=True, rounds=2, decisions=1, peers=tmp_path))
         assert table.rows == {"good": (15.0, 20.0, 3.0, 15.0 * 100 / 1e6)}
-        assert rules.rows == {"good": (1, 7.5, 0.0, 100)}
         notes = " ".join(table.notes)
         assert "good steps" in notes
         assert "bad_start (ImportError: no module)" in notes
@@ -64,8 +63,8 @@ class TestSection:
 
         monkeypatch.setattr(section, "python_of", refuse)
         monkeypatch.setattr(section, "PEERS", (Peer("good", "good", (), ("package==1",)),))
-        table, rules = section.peers(Effort(quick=True, rounds=1, decisions=1, peers=tmp_path / "kept"))
-        assert table.rows == rules.rows == {}
+        (table,) = section.peers(Effort(quick=True, rounds=1, decisions=1, peers=tmp_path / "kept"))
+        assert table.rows == {}
         assert "Not measured: good (no package==1 for kept)." in table.notes
 
 

@@ -39,8 +39,8 @@ class TestResults:
 
     @pytest.mark.parametrize("cell", [float("nan"), float("inf"), "x", [1.0], True])
     def test_cells_that_are_no_finite_numbers_are_refused(self, tmp_path, data, cell):
-        data["sections"]["phases"][0]["rows"]["movement"][0] = cell
-        self.refused(tmp_path, data, r"row 'movement': expected finite numbers")
+        data["sections"]["resets"][0]["rows"]["a map is made"][0] = cell
+        self.refused(tmp_path, data, r"row 'a map is made': expected finite numbers")
 
     @pytest.mark.parametrize(
         ("section", "tables", "match"),
@@ -54,16 +54,16 @@ class TestResults:
         self.refused(tmp_path, data, match)
 
     def test_other_tables_are_refused(self, tmp_path, data):
-        data["sections"]["phases"][0]["name"] = "parts"
-        self.refused(tmp_path, data, "section 'phases': expected phases, got parts")
+        data["sections"]["resets"][0]["name"] = "parts"
+        self.refused(tmp_path, data, "section 'resets': expected costs, got parts")
 
     def test_a_sweep_without_its_rate_is_refused(self, tmp_path, data):
         data["sections"]["scaling"][0]["rows"] = {}
-        self.refused(tmp_path, data, "table 'mechs': expected a row")
+        self.refused(tmp_path, data, "table 'batch': expected a row")
 
     def test_a_table_without_columns_is_refused(self, tmp_path, data):
-        data["sections"]["phases"][0] |= {"columns": [], "rows": {"movement": []}}
-        self.refused(tmp_path, data, "table 'phases': expected columns")
+        data["sections"]["resets"][0] |= {"columns": [], "rows": {"a map is made": []}}
+        self.refused(tmp_path, data, "table 'costs': expected columns")
 
     def test_another_machine_is_refused(self, tmp_path, data):
         del data["machine"]["processor"]
@@ -77,8 +77,7 @@ class TestResults:
 
     def test_are_read_as_they_were_written(self, tmp_path):
         table = Table("t", "T", "s", ("x",), {"a": (1.0,), "b": (None,)}, ("Note.",))
-        tables = {name: dataclasses.replace(table, name=name) for name in ("peers", "rules")}
-        results = Results(describe(), 3, {"peers": tables})
+        results = Results(describe(), 3, {"peers": {"peers": dataclasses.replace(table, name="peers")}})
         results.write(tmp_path / "results.json")
         assert read_results(tmp_path / "results.json") == results
         assert results.number("peers", "peers", "a", "x") == 1.0
@@ -196,7 +195,7 @@ class TestPublishing:
     def test_sections_of_a_run_take_the_place_of_those_that_there_are(self, tmp_path, files, published):
         costs = published.sections["resets"]["costs"]
         other = dataclasses.replace(costs, notes=("measured again",))
-        sections = {"resets": published.sections["resets"] | {"costs": other}}
+        sections = {"resets": {"costs": other}}
         machine = published.machine | {"processor": "Z80", "date": "tomorrow"}
         Results(machine, 3, sections).write(tmp_path / "new.json")
         assert page.main([str(tmp_path / "new.json")]) == 0

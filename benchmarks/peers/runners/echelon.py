@@ -8,10 +8,9 @@ from turns import one_core, serve
 one_core()
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from benchmarks.apis import recordings, replays  # noqa: E402
-from benchmarks.recording import MAPS, config_for  # noqa: E402
-from benchmarks.recording import play as run_battles  # noqa: E402
+from benchmarks.recording import MAPS  # noqa: E402
 
-from echelon_env import BattleEngine, MapPool, make_config  # noqa: E402
+from echelon_env import MapPool, make_config  # noqa: E402
 from echelon_env.layout.observations import OBSERVATION_DIM  # noqa: E402
 
 DECISIONS = 480
@@ -21,23 +20,7 @@ batch, single = recordings(player, config, DECISIONS, MapPool.generate(config, M
 recording, replay = replays(batch, single, player)[api]
 
 
-def counted():
-    """Lines of sight, one for each pair of living enemies, and moved projectiles of a battle's decision."""
-    engine = BattleEngine(config_for(player, config, DECISIONS), len(recording.seeds), maps=recording.maps)
-    blue, ticks = len(config.blue), config.decision_repeat
-    lines = projectiles = 0
-
-    def count(t, fresh):
-        nonlocal lines, projectiles
-        alive = engine.alive & ~engine.battle_over[:, None]
-        lines += int((alive[:, :blue].sum(axis=1) * alive[:, blue:].sum(axis=1)).sum())
-        projectiles += ticks * int(engine.state.battles["num_projectiles"][~engine.battle_over].sum())
-
-    run_battles(engine, recording, count)
-    return lines / recording.battle_steps, projectiles / recording.battle_steps
-
-
-def play(seconds: float):
+def play(seconds: float) -> tuple[float, int, int, int]:
     """Whole recordings."""
     busy, times = 0.0, 0
     while not times or busy < seconds:
@@ -47,5 +30,4 @@ def play(seconds: float):
     return busy, times * recording.battle_steps, live, live
 
 
-sight_lines, projectiles = counted()
-serve(play, OBSERVATION_DIM, sight_lines, projectiles)
+serve(play, OBSERVATION_DIM)

@@ -2,8 +2,9 @@
 
 import sys
 import time
+from typing import Any
 
-from turns import floats_of, one_core, parallel_play, serve
+from turns import Play, floats_of, one_core, parallel_play, serve
 
 one_core()
 import numpy as np  # noqa: E402
@@ -13,13 +14,13 @@ ACTIONS = 21
 MAX_CYCLES = 1000
 
 
-def arrays_play(env):
+def arrays_play(env: Any) -> Play:
     """Turns of the grid world itself: actions in, step, observations, rewards and who lives out, as arrays a team."""
     world, teams = env.env, env.handles
     generator = np.random.default_rng(0)
     since = MAX_CYCLES
 
-    def play(seconds: float):
+    def play(seconds: float) -> tuple[float, int, int, int]:
         nonlocal since
         busy, steps, agent_steps = 0.0, 0, 0
         while not steps or busy < seconds:

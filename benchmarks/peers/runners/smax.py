@@ -6,8 +6,9 @@ With ``best`` in place of both the numbers are those of CANDIDATES that are fast
 import os
 import sys
 import time
+from typing import Any
 
-from turns import one_core, serve
+from turns import Play, one_core, serve
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -21,7 +22,7 @@ env = SMAX(num_allies=10, num_enemies=10, action_type="continuous", use_self_pla
 floats = env.observation_space(env.agents[0]).shape[0]
 
 
-def player(num_envs, steps_a_call):
+def player(num_envs: int, steps_a_call: int) -> Play:
     """Turns of a number of environments that take some steps in each call."""
     key = jax.random.PRNGKey(0)
     actions = {
@@ -31,10 +32,10 @@ def player(num_envs, steps_a_call):
     _, first = jax.vmap(env.reset)(jax.random.split(key, num_envs))
 
     @jax.jit
-    def chunk(states, key):
+    def chunk(states: Any, key: Any) -> tuple[Any, ...]:
         """Some steps of all environments; what they return is summed up, lest the compiler drop it."""
 
-        def one(carry, chosen):
+        def one(carry: Any, chosen: Any) -> Any:
             states, key = carry
             key, own = jax.random.split(key)
             live = states.unit_alive.sum()
@@ -45,7 +46,7 @@ def player(num_envs, steps_a_call):
         (states, key), (live, checksums) = jax.lax.scan(one, (states, key), actions)
         return states, key, live.sum(), checksums.sum()
 
-    def play(seconds: float):
+    def play(seconds: float) -> tuple[float, int, int, int]:
         """Whole episodes: the longer they last, the fewer are alive; resets are off the clock."""
         busy, calls, live_steps = 0.0, 0, 0
         while not calls or busy < seconds:
@@ -63,7 +64,7 @@ def player(num_envs, steps_a_call):
     return play
 
 
-def best():
+def best() -> Play:
     """The player whose second turn was the fastest; the first one compiles."""
     players = [player(*candidate) for candidate in CANDIDATES]
     rates = []

@@ -3,10 +3,16 @@
 Runs on any Python with nothing installed: the peers' environments have no Echelon, and Echelon's has none of them.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
+
+Play = Callable[[float], tuple[float, int, int, int]]
 
 
 def one_core() -> None:
@@ -15,22 +21,21 @@ def one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def serve(play, floats: float, sight_lines: float = 0.0, projectiles: float = 0.0) -> None:
-    """Answer turns until standard input ends; the first answer is what a step has.
+def serve(play: Play, floats: float) -> None:
+    """Answer turns until standard input ends; the first answer is `floats`, the numbers of an agent's observation.
 
     ``play(seconds)`` steps for about that long and returns the seconds that its steps took, environment steps, agent
-    steps as its authors count them, and those of live agents. `floats` are the numbers of an agent's observation. In a
-    step of one environment `sight_lines` are lines tested for what blocks them, `projectiles` those that are moved.
+    steps as its authors count them, and those of live agents.
     """
     play(0.0)
-    print(json.dumps({"floats": floats, "sight_lines": sight_lines, "projectiles": projectiles}), flush=True)
+    print(json.dumps({"floats": floats}), flush=True)
     for line in sys.stdin:
         seconds, steps, agent_steps, live_steps = play(float(line))
         answer = {"seconds": seconds, "steps": steps, "agent_steps": agent_steps, "live_steps": live_steps}
         print(json.dumps(answer), flush=True)
 
 
-def floats_of(env) -> float:
+def floats_of(env: Any) -> float:
     """Numbers in an agent's observation of a PettingZoo parallel environment, on average."""
     import numpy as np
 
@@ -38,14 +43,14 @@ def floats_of(env) -> float:
     return float(np.mean(sizes))
 
 
-def parallel_play(env, actions: int, seed: int = 0):
+def parallel_play(env: Any, actions: int, seed: int = 0) -> Play:
     """Turns of a PettingZoo parallel environment with discrete random actions; resets are off the clock."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
     env.reset(seed=seed)
 
-    def play(seconds: float):
+    def play(seconds: float) -> tuple[float, int, int, int]:
         busy, steps, agent_steps = 0.0, 0, 0
         while not steps or busy < seconds:
             if not env.agents:

@@ -23,7 +23,7 @@ since = EPISODE
 floats = sum(seen.shape[-1] for seen in env.reset()) / len(env.agents)
 
 
-def play(seconds: float):
+def play(seconds: float) -> tuple[float, int, int, int]:
     """Steps of all environments; resets are off the clock."""
     global since
     busy, calls = 0.0, 0
