@@ -1,4 +1,5 @@
-# The two commands of the README, and what developers run. Each makes its own .venv where there is none.
+# The two commands of the README, and what developers run. Each makes its own .venv where there is none: with an extra of
+# pyproject.toml, in the versions of constraints.txt, as the sessions of noxfile.py.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -100,7 +101,7 @@ $(VENV)/.installed-train: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing Echelon with its trainer and test tools into $(VENV) (a few minutes the first time)"
-	$(PIP) -e ".[train,wandb,render,ray,tune,dev]"
+	$(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.installed-train $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: $(VENV)/.created pyproject.toml constraints.txt

@@ -1,5 +1,8 @@
 """Echelon beside other people's libraries, each in a virtual environment of its own: run `nox`.
 
+As in the Makefile, pyproject.toml says what an environment has of Echelon's (its extras), and constraints.txt the
+versions; a session adds the library that it is about.
+
 What cannot run has failed: a missing interpreter, a failed installation and a skipped test are errors, and the list
 that nox prints at the end names the session.
 """
@@ -70,8 +73,8 @@ def tianshou(session: nox.Session) -> None:
 
 @nox.session
 def agilerl(session: nox.Session) -> None:
-    """AgileRL's algorithms, in the newest version that admits our PettingZoo; later ones need their LLM extra, too."""
-    install(session, ".", "torch", "agilerl==2.7.1")
+    """AgileRL's algorithms, in the version of constraints.txt."""
+    install(session, ".", "torch", "agilerl")
     run_tests(session, "test_agilerl.py", "-W", "ignore")
 
 

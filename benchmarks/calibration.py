@@ -17,7 +17,7 @@ REGIONS, CELLS = 16, 1 << 18  # of 4 bytes
 VISITS = 120_000  # cells a region
 
 
-@numba.njit
+@numba.njit  # type: ignore[untyped-decorator]
 def work(cells: Any, visits: int) -> float:
     """Visit cells of every region; returns a sum that depends on all of them."""
     total, bits = 0.0, np.uint64(88172645463325252)

@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from benchmarks.machine import ROOT
 from benchmarks.tables import Cell, Table, as_markdown
 from benchmarks.timing import tell
 from echelon_env.evaluate.stamps import battle_hash
@@ -119,13 +118,13 @@ def _pairs(rng: np.random.Generator, joined: int, count: int) -> np.ndarray:
 
 def _member(path: Path, number: int) -> Member:
     weights, document = f"weights {number}".encode(), b"{}"
-    hashes = [hashlib.sha256(content).hexdigest() for content in (weights, document)]
-    folder = member_folder(path, hashes[0])
+    first, second = (hashlib.sha256(content).hexdigest() for content in (weights, document))
+    folder = member_folder(path, first)
     folder.mkdir()
     (folder / WEIGHTS_FILE).write_bytes(weights)
     (folder / JSON_FILE).write_bytes(document)
     origin = {"checkpoint": "/runs/main", "opponent": "novice"}
-    return Member(number, f"past-{number - 1}", "past", "active", None, 1000 * number, *hashes, now(), origin)
+    return Member(number, f"past-{number - 1}", "past", "active", None, 1000 * number, first, second, now(), origin)
 
 
 def _rows(
@@ -148,20 +147,17 @@ def _rows(
         }
         document = {"action_modes": ["sampled", "sampled"], "battles": battles, "classes": classes}
         names = ["novice" if place == 0 else f"past-{place}" for place in (first, second)]
-        texts = [json.dumps(each, sort_keys=True, separators=(",", ":")) for each in (outcome, document)]
-        row = Row(str(uuid.UUID(int=index)), *names, None, "skirmish", config, *texts)
-        beside = ('{"package": "0"}', "worker", now())
-        yield index, row.uuid, first + 1, second + 1, None, row.scenario, config, *texts, row.content_sha256, *beside
+        result, text = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in (outcome, document))
+        row = Row(str(uuid.UUID(int=index)), names[0], names[1], None, "skirmish", config, result, text)
+        beside = (row.content_sha256, '{"package": "0"}', "worker", now())
+        yield index, row.uuid, first + 1, second + 1, None, row.scenario, config, result, text, *beside
 
 
-def measure(path: Path, script: str, limit: int, source: Path) -> tuple[float, float] | None:
-    """Processor seconds on one thread and peak memory in GB of a script that uses a league; None beyond the limit.
-
-    `source` is the folder of the packages.
-    """
+def measure(path: Path, script: str, limit: int) -> tuple[float, float] | None:
+    """Processor seconds on one thread and peak memory in GB of a script that uses a league; None beyond the limit."""
     with tempfile.TemporaryFile() as output:
         command = [sys.executable, "-c", _OPEN + script, str(path), str(limit)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(source)}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -180,9 +176,6 @@ def main() -> None:
     add("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of members (default: %(default)s)")
     add("--folder", type=Path, help="where the leagues are kept, up to 4 GB (default: a temporary folder)")
     add("--limit", type=int, default=120, metavar="S", help="for a command, seconds (default: %(default)s)")
-    add(
-        "--source", type=Path, default=ROOT / "src", help="folder of the packages to measure (default: this checkout's)"
-    )
     add("--retired", action="store_true", help=f"all but {ACTIVE} members are retired")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -196,7 +189,7 @@ def main() -> None:
             path = Path(temporary) / "league"
             shutil.copytree(kept, path)
             for name, script in COMMANDS.items():
-                found = measure(path, script, options.limit, options.source.resolve())
+                found = measure(path, script, options.limit)
                 shown = f"> {options.limit:g} s" if found is None else f"{found[0]:.1f} s, {found[1]:.1f} GB"
                 tell(f"{members} members, {name}: {shown}")
                 columns[name].append(shown)

@@ -31,7 +31,8 @@ def describe() -> dict[str, Any]:
 def processor() -> str:
     """The processor's model, with its family and number where virtual machines hide the name."""
     with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo") as file:  # only Linux has the file
-        first = dict(map(str.strip, line.split(":", 1)) for line in file.read().partition("\n\n")[0].splitlines())
+        lines = file.read().partition("\n\n")[0].splitlines()
+        first = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         return f"{first['model name']}, family {first['cpu family']}, model {first['model']}"
     return platform.processor() or platform.machine()
 

@@ -8,7 +8,6 @@ when and on which machine.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,29 +17,22 @@ from benchmarks.goals import table_of_goals
 from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.picture import picture
 from benchmarks.results import TABLES, Results, read_results
-from benchmarks.tables import as_markdown
+from benchmarks.tables import as_markdown, filled
 from echelon_env.storage.atomic import write_bytes
 
 PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "pictures" / "performance.png"
 PUBLISHED = ROOT / "benchmarks" / "results.json"
-MARKED = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_MEASURED = "Not measured in this run."
 
 
-def filled(text: str, results: Results) -> str:
-    """A page whose marked parts are those of the results.
-
-    Raises ValueError for a mark that names no part.
-    """
-
-    def part(match: re.Match[str]) -> str:
-        return f"{match[1]}{_part(match[2], results)}\n{match[3]}"
-
-    return MARKED.sub(part, text)
+def filled_page(text: str, results: Results) -> str:
+    """A page whose marked parts are those of the results."""
+    return filled(text, "benchmark", lambda name: _part(name, results))
 
 
 def _part(name: str, results: Results) -> str:
+    """What a mark of the page stands for. Raises ValueError for a name of none."""
     if name == "machine":
         return _machine(results)
     if name == "goals":
@@ -79,7 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
         results = read_results(PUBLISHED)
         if options.results is not None:
             results = results.updated(read_results(options.results))
-        page, drawn = filled(PAGE.read_text(encoding="utf-8"), results), picture(results)
+        page = filled_page(PAGE.read_text(encoding="utf-8"), results)
+        drawn = picture(results)
         results.write(PUBLISHED)
         write_bytes(PICTURE, drawn)
         write_bytes(PAGE, page.encode())

@@ -25,14 +25,9 @@ def picture(results: Results) -> bytes:
     panels = [(draw, section) for section, draw in PANELS.items() if section in results.sections]
     if not panels:
         raise ValueError(f"expected results of one of {sorted(PANELS)}, got {sorted(results.sections)}")
-    down = (len(panels) + 1) // 2
-    figure = Figure(figsize=(12, 4.2 * down), layout="constrained")
+    figure = Figure(figsize=(5.5 * len(panels), 4.4), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = list(figure.subplots(down, 2, squeeze=False).flat)
-    for axes in grid:
-        axes.set_axis_off()
-    for axes, (draw, section) in zip(grid, panels, strict=False):
-        axes.set_axis_on()
+    for axes, (draw, section) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw(axes, results)
         if section in results.later:
             axes.set_title(f"{axes.get_title()}\n{results.later[section]['processor']}", fontsize=10)

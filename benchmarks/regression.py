@@ -8,7 +8,6 @@ the rows of the same names on the page leave out.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import time
@@ -21,7 +20,7 @@ from benchmarks.apis import batch_replay, engine_replay, parallel_replay, vector
 from benchmarks.machine import commit, processor
 from benchmarks.recording import MAPS, record
 from benchmarks.resets import MAP, POOL_RESET, beginnings
-from benchmarks.tables import Cell, Table
+from benchmarks.tables import Cell, Table, read_document
 from benchmarks.timing import spread, tell
 from echelon_env import MapPool, make_config
 from echelon_env.storage.atomic import write_json
@@ -137,15 +136,13 @@ def verdict(factor: float) -> str:
 
 def read_baselines(path: Path) -> dict[str, dict[str, Any]]:
     """The baselines of a file by processor. Raises ValueError, naming the file, when it holds none."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["schema"] != SCHEMA:
-            raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
-        return {str(name): _read_baseline(baseline) for name, baseline in data["baselines"].items()}
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}; make it with --update-baseline") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no baseline: {error}") from None
+    if not path.exists():
+        raise ValueError(f"{path}: expected baselines, got no file; make it with --update-baseline")
+    return read_document(path, SCHEMA, "baselines", _baselines)
+
+
+def _baselines(data: Any) -> dict[str, dict[str, Any]]:
+    return {str(name): _read_baseline(baseline) for name, baseline in data["baselines"].items()}
 
 
 def _read_baseline(data: Any) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.scaling import RATE
-from benchmarks.tables import Table
+from benchmarks.tables import Table, read_document
 from echelon_env.storage.atomic import write_json
 
 SCHEMA = 2
@@ -61,22 +60,18 @@ class Results:
 
 def read_results(path: Path) -> Results:
     """The results of a file. Raises ValueError, naming the file, when it holds none."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["schema"] != SCHEMA:
-            raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
-        sections = {
-            str(name): {table.name: table for table in map(Table.from_dict, tables)}
-            for name, tables in data["sections"].items()
-        }
-        later = {str(name): dict(machine) for name, machine in data["later"].items()}
-        results = Results(dict(data["machine"]), int(data["rounds"]), sections, later)
-        _check(results)
-        return results
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} holds no results of a benchmark: {error!r}") from None
+    return read_document(path, SCHEMA, "results of a benchmark", _results)
+
+
+def _results(data: Any) -> Results:
+    sections = {
+        str(name): {table.name: table for table in map(Table.from_dict, tables)}
+        for name, tables in data["sections"].items()
+    }
+    later = {str(name): dict(machine) for name, machine in data["later"].items()}
+    results = Results(dict(data["machine"]), int(data["rounds"]), sections, later)
+    _check(results)
+    return results
 
 
 def _check(results: Results) -> None:

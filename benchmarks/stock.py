@@ -19,11 +19,11 @@ def stock_version(policy: type) -> type:
     if issubclass(policy, BattlePolicy):
 
         def begin(self: Any, observations: Any, actions: Any, *args: Any, **kwargs: Any) -> None:
-            policy.__init__(self, observations, action_space(), *args, **kwargs)  # type: ignore[misc]
+            policy.__init__(self, observations, action_space(), *args, **kwargs)
             self.action_space = actions
 
         def forward(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-            actions, values, log_probs, states = policy.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
+            actions, values, log_probs, states = policy.forward(self, *args, **kwargs)
             return actions, values, log_probs.sum(1), states  # the stock buffer has no blocks of an action
 
         members |= {"__init__": begin, "forward": forward}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 WIDTH = 80
 Cell = float | str | None
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,7 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """The table fit for JSON."""
-        plain = asdict(self)
-        return plain | {
-            "columns": list(self.columns), "notes": list(self.notes),
-            "rows": {row: list(cells) for row, cells in self.rows.items()},
-        }  # fmt: skip
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Table:
@@ -60,6 +60,19 @@ class Table:
         if column not in self.columns:
             raise KeyError(column)
         return self.rows[row][self.columns.index(column)]
+
+
+def read_document(path: Path, schema: int, what: str, parse: Callable[[Any], Parsed]) -> Parsed:
+    """What a JSON file of a schema holds. Raises ValueError, naming the file, when it holds something else."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != schema:
+            raise ValueError(f"expected schema {schema}, got {data['schema']}")
+        return parse(data)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} holds no {what}: {error!r}") from None
 
 
 def by_pairs(
@@ -99,6 +112,12 @@ def as_text(table: Table) -> str:
             f"{shown:<{label}}" + "".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
         )
     return "\n".join(lines)
+
+
+def filled(text: str, kind: str, part: Callable[[str], str]) -> str:
+    """A page whose parts, from `<!-- kind: name -->` to `<!-- end -->`, are what the function returns for the name."""
+    marked = re.compile(rf"(<!-- {kind}: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+    return marked.sub(lambda match: f"{match[1]}{part(match[2])}\n{match[3]}", text)
 
 
 def as_markdown(table: Table) -> str:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.logger import Logger
@@ -28,6 +27,7 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy
 from echelon_train.runs.building import build_model, make_env
+from echelon_train.threads import torch_threads
 
 OURS, STOCK = "Echelon", "sb3-contrib"
 UPDATE, LOOP = "train()", "whole loop"
@@ -90,15 +90,11 @@ def training(effort: Effort) -> list[Table]:
     """Speed of the update and of the whole loop, and the memory of the rollout."""
     config = _config(effort.quick)
     rollout = record(config, min(BEFORE, effort.decisions))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with torch_threads(1):
         learners, rounds = {OURS: ours(rollout), STOCK: stock(rollout)}, min(effort.rounds, ROUNDS)
         tell(f"training: {rounds} rounds of {len(learners)} learners")
         speeds = _speeds(rollout, learners, rounds)
         return [speeds, _memory(learners[OURS].model, learners[STOCK].model)]
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _config(quick: bool) -> TrainConfig:
@@ -115,7 +111,8 @@ def record(config: TrainConfig, before: int) -> Rollout:
     """A rollout between novices after a number of decisions."""
     env = make_env(config)
     novices = opponents.make("novice", 0, config.battle)
-    observations, dones = env.reset(), np.ones(env.num_envs, np.bool_)
+    observations: Any = env.reset()
+    dones = np.ones(env.num_envs, np.bool_)
 
     def step() -> NDArray[np.float32]:
         nonlocal observations, dones
@@ -151,8 +148,7 @@ class Learner:
     def collect(self) -> None:
         """Collect the rollout."""
         model = self.model
-        if not model.collect_rollouts(model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps):
-            raise RuntimeError("the rollout was broken off")
+        model.collect_rollouts(model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps)
 
     def train(self) -> None:
         """Update the policy."""
@@ -217,9 +213,9 @@ def _iteration(learner: Learner) -> tuple[float, float, float]:
 def _memory(ours: Any, stock: Any) -> Table:
     """Bytes of the rollouts' buffers, and of what is made of them for a minibatch."""
     buffer = ours.rollout_buffer
-    kept = _bytes(vars(buffer).values())
+    kept = nested_bytes(vars(buffer).values())
     batch = buffer.batch(next(buffer.minibatches(ours.batch_size // ours.chunk)), buffer.advantages, buffer.loss_mask())
-    mine = kept, kept + _bytes(batch)
+    mine = kept, kept + nested_bytes(batch)
     theirs = _stock_memory(stock)
     rows = {
         name: (a / 1e6, b / 1e6, 100 * a / b)
@@ -242,17 +238,15 @@ def _stock_memory(model: Any) -> tuple[float, float]:
         now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return kept, max(peak, now + _bytes(batch))  # tensors are not traced
+    return kept, max(peak, now + nested_bytes(batch))  # tensors are not traced
 
 
-def _bytes(tensors: Iterable[Any]) -> int:
+def nested_bytes(tensors: Iterable[Any]) -> int:
     """Bytes of all tensors in something nested."""
     total = 0
     for each in tensors:
         if isinstance(each, Tensor):
-            total += each.numel() * each.element_size()
-        elif isinstance(each, dict):
-            total += _bytes(each.values())
-        elif isinstance(each, tuple):
-            total += _bytes(each)
+            total += each.nbytes
+        elif isinstance(each, (dict, tuple)):
+            total += nested_bytes(each.values() if isinstance(each, dict) else each)
     return total

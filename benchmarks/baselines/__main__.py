@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.baselines import judge, plan, results, runs
 from benchmarks.baselines.judge import current
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, TABLE, Run, evaluations, planned
+from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, TABLE, Run, evaluations
 from echelon_env.cli.tournament import make_player
 from echelon_env.evaluate import Player, baseline
 
@@ -41,12 +41,7 @@ def add_row(
 
 def missing(rows: Path) -> list[Run]:
     """The planned runs that lack a row of the present rules and opponents, in their order."""
-    stored = {results.key(row) for row in current(results.read(rows))}
-    return [
-        run
-        for run in planned()
-        if any((run.scenario, run.method, run.seed, suite) not in stored for suite, _ in evaluations(run))
-    ]
+    return results.missing(current(results.read(rows)))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -16,7 +16,7 @@ LETTERS = {1: "W", 0: "D", -1: "L"}
 def judge(player: Player, suite_name: str, scenarios: Iterable[str]) -> dict[str, Any]:
     """Play the suite's battles of some scenarios, also of a player against itself: suite, stamp and all outcomes."""
     suite = load_suite(suite_name)
-    outcomes = {}
+    outcomes: dict[str, dict[str, str]] = {}
     for name in scenarios:
         config, seeds = suite.config(name), suite.scenario(name).seeds
         outcomes[name] = {}

@@ -17,6 +17,7 @@ from benchmarks.baselines.discrete import TeamVectorEnv
 from benchmarks.baselines.stock import MaskedPlayer
 from benchmarks.machine import ROOT
 from echelon_env.evaluate import Player
+from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES
 from echelon_env.storage.atomic import write_json
 from echelon_train import BattleVecEnv, DiscreteActions
@@ -46,7 +47,7 @@ def train(scenario: str, env: BattleVecEnv, seed: int, out: Path, clock: Clock) 
     script.make = lambda settings, envs, **options: teams  # type: ignore[attr-defined]
     steps = int(STEPS_A_MINUTE[scenario] * clock.limit / 60)
     settings = script.Settings(scenario, "the suite's levels", steps, env.num_envs, seed, 0)
-    agent = script.Agent(teams.single_observation_space.shape[0], teams.single_action_space.nvec.tolist())  # type: ignore[attr-defined]
+    agent = script.Agent(OBSERVATION_DIM, list(MULTI_DISCRETE_SIZES))
     try:
         script.train(agent, settings)
     except BudgetSpentError:

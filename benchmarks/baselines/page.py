@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +24,9 @@ from benchmarks.baselines.plan import (
     METHODS,
     SUITE,
     TABLE,
-    evaluations,
-    planned,
 )
 from benchmarks.machine import ROOT
+from benchmarks.tables import filled
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate.players import BASELINES
 from echelon_env.evaluate.statistics import Interval, interquartile_mean, score_interval, stratified_bootstrap
@@ -36,7 +34,6 @@ from echelon_env.storage.atomic import write_bytes
 
 PAGE, README = ROOT / "docs" / "baselines.md", ROOT / "README.md"
 PICTURE = ROOT / "docs" / "pictures" / "baselines.png"
-MARKED = re.compile(r"(<!-- baselines: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 OWN = ("scratch", "mappo", "imitation", "imitation-ppo")
 """Methods of the trainer."""
 
@@ -75,7 +72,8 @@ class Entry:
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """(runs, maps): the score of every map, the mean over the opponents."""
-        return np.mean([self._by_map(opponent) for opponent in self.opponents], axis=0)
+        means: NDArray[np.float64] = np.mean([self._by_map(opponent) for opponent in self.opponents], axis=0)
+        return means
 
     @property
     def mean(self) -> Interval:
@@ -107,7 +105,8 @@ class Entry:
     def _by_map(self, opponent: str) -> NDArray[np.float64]:
         """(runs, maps): the mean score of a map's two battles."""
         played = [[_SCORES[each] for each in row["outcomes"][self.scenario][opponent]] for row in self.rows]
-        return np.array(played).reshape(len(self.rows), -1, 2).mean(axis=2)
+        means: NDArray[np.float64] = np.array(played).reshape(len(self.rows), -1, 2).mean(axis=2)
+        return means
 
 
 def entries(rows: Iterable[Mapping[str, Any]], scenario: str, suite: str | None = SUITE) -> list[Entry]:
@@ -141,20 +140,18 @@ def table(found: Sequence[Entry]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def missing(rows: Iterable[Mapping[str, Any]]) -> str:
+def lacking(rows: Iterable[Mapping[str, Any]]) -> str:
     """The planned runs that lack a row, in words."""
-    stored = {results.key(row) for row in rows}
-    lacking: dict[tuple[str, str], list[int]] = {}
-    for run in planned():
-        if any((run.scenario, run.method, run.seed, suite) not in stored for suite, _ in evaluations(run)):
-            lacking.setdefault((run.scenario, run.method), []).extend([] if run.seed is None else [run.seed])
-    if not lacking:
+    seeds: dict[tuple[str, str], list[int]] = {}
+    for run in results.missing(rows):
+        seeds.setdefault((run.scenario, run.method), []).extend([] if run.seed is None else [run.seed])
+    if not seeds:
         return "Nothing is missing."
-    lines = []
-    for (scenario, method), seeds in lacking.items():
+    lines = ["Not measured yet:", ""]
+    for (scenario, method), each in seeds.items():
         title = METHODS[method].title if method in METHODS else f"`{method}`"
-        lines.append(f"- `{scenario}`, {title}" + (f": seed {_list(seeds)}" if seeds else ""))
-    return "\n".join(["Not measured yet:", "", *lines])
+        lines.append(f"- `{scenario}`, {title}" + (f": seed {_list(each)}" if each else ""))
+    return "\n".join(lines)
 
 
 def cross_table(found: Sequence[Entry]) -> str:
@@ -247,25 +244,21 @@ def _panel(axes: Axes, scenario: str, found: Sequence[Entry]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def filled(text: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
-    """A page whose marked parts are those of the rows and of the rows of cross-play.
+def filled_page(text: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """A page whose marked parts are those of the rows and of the rows of cross-play."""
+    return filled(text, "baselines", lambda name: _part(name, rows, pairs))
 
-    Raises ValueError for an unknown mark.
-    """
 
-    def part(match: re.Match[str]) -> str:
-        parts = {
-            "missing": lambda: missing(rows),
-            "readme": lambda: readme(rows),
-            "generalization": lambda: generalization(rows),
-        }
-        parts |= {name: lambda name=name: table(entries(rows, name)) for name in TABLE}
-        parts |= {f"cross-{name}": lambda name=name: cross_table(entries(pairs, name)) for name in TABLE}
-        if match[2] not in parts:
-            raise ValueError(f"expected a mark of {', '.join(parts)}, got {match[2]!r}")
-        return f"{match[1]}{parts[match[2]]()}\n{match[3]}"
-
-    return MARKED.sub(part, text)
+def _part(name: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """What a mark of a page stands for, of rows and of rows of cross-play. Raises ValueError for a name of none."""
+    words = {"missing": lacking, "readme": readme, "generalization": generalization}
+    if name in words:
+        return words[name](rows)
+    scenario = name.removeprefix("cross-")
+    if scenario not in TABLE:
+        marks = *words, *TABLE, *(f"cross-{each}" for each in TABLE)
+        raise ValueError(f"expected a mark of {', '.join(marks)}, got {name!r}")
+    return table(entries(rows, name)) if name == scenario else cross_table(entries(pairs, scenario))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -283,7 +276,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     rows, pairs = (current(results.read(file)) for file in (results.FILE, cross.FILE))
     for path in (PAGE, README):
-        write_bytes(path, filled(path.read_text(encoding="utf-8"), rows, pairs).encode())
+        write_bytes(path, filled_page(path.read_text(encoding="utf-8"), rows, pairs).encode())
     if rows:
         draw(rows).savefig(PICTURE, metadata={"Software": None})
     return 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks.baselines.judge import sealed
+from benchmarks.baselines.plan import Run, evaluations, planned
 from benchmarks.machine import ROOT
 from echelon_env.storage.atomic import write_json
 
@@ -28,6 +29,16 @@ def read(path: Path) -> list[dict[str, Any]]:
 def key(row: Mapping[str, Any]) -> tuple[str, str, int | None, str | None]:
     """What there is one row of."""
     return row["scenario"], row["method"], row["seed"], row["suite"]
+
+
+def missing(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """The planned runs that lack one of these rows, in their order."""
+    stored = {key(row) for row in rows}
+    return [
+        run
+        for run in planned()
+        if any((run.scenario, run.method, run.seed, suite) not in stored for suite, _ in evaluations(run))
+    ]
 
 
 def append(row: dict[str, Any], path: Path, replace: bool = False) -> bool:

@@ -33,6 +33,7 @@ def train(run: Run, out: Path, minutes: float) -> dict[str, Any]:
             raise ValueError(f"{out}: has a run of {facts['budget_minutes']:g} minutes, expected one of {minutes:g}")
         return facts
     clock, began = Clock(60 * minutes), time.perf_counter()
+    assert run.seed is not None, run
     if run.method == ONE_FILE:
         decisions = one_file.train(run.scenario, make_env(battles(run)), run.seed, out, clock)
     elif run.method in stock.ALGORITHMS:

@@ -6,6 +6,7 @@ Of a compiled way only the gradient, as the rest is not compiled.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,7 +30,8 @@ TYPES = {"float32": None, "bfloat16": torch.bfloat16}
 
 def equality(setting: Setting) -> None:
     """Compare the ways of computing in both types: without a compiler at two widths, then with one at the first."""
-    cases, plain = {}, list(WAYS)[:2]
+    cases: dict[tuple[bool, str], Callable[[], dict[str, float]]] = {}
+    plain = list(WAYS)[:2]
     widths = alternatives(setting, (8,), (128, 512))
     for width in widths:
         reference = on_the_cpu(setting, width)
@@ -78,7 +80,7 @@ def compare(
 
     The distance is relative: the norm of the difference over the norm of the CPU's gradient.
     """
-    backends = torch.backends.cudnn, torch.backends.cuda.matmul
+    backends: tuple[Any, ...] = torch.backends.cudnn, torch.backends.cuda.matmul
     before = [each.allow_tf32 for each in backends]
     model = copied(reference.model, setting.device, way)
     try:
@@ -88,7 +90,7 @@ def compare(
     finally:
         for each, allowed in zip(backends, before, strict=True):
             each.allow_tf32 = allowed
-    numbers = {
+    numbers: dict[str, float] = {
         name: float((found[name] - expected[name]).abs().max())
         for name in ("log-probability", "value", "entropy")
         if name in found
@@ -148,4 +150,5 @@ def results(model: Any, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
 def in_order(buffer: Any, chunks: torch.Tensor) -> torch.Tensor:
     """Which samples of some chunks are of living mechs, (S,) bool, step after step."""
     with mock.patch.object(buffer, "dense", True):
-        return buffer.batch(chunks, buffer.advantages, buffer.loss_mask()).actor_mask
+        mask: torch.Tensor = buffer.batch(chunks, buffer.advantages, buffer.loss_mask()).actor_mask
+    return mask

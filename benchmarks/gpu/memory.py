@@ -10,6 +10,7 @@ import torch
 from benchmarks.gpu.setting import Setting, alternatives, products
 from benchmarks.gpu.speed import WAYS
 from benchmarks.gpu.training import COEFFICIENTS, Trainer, config_of
+from benchmarks.training import nested_bytes
 from echelon_train.ppo.losses import losses
 
 
@@ -46,8 +47,8 @@ def measure(setting: Setting, width: int, size: int, way: str) -> dict[str, Any]
         total.backward()  # type: ignore[no-untyped-call]
         samples = len(batch.actions)
         numbers = {
-            "rollout, bytes a sample": _bytes(vars(buffer)) / trainer.samples,
-            "minibatch, bytes a sample": _bytes(batch._asdict()) / samples,
+            "rollout, bytes a sample": nested_bytes(vars(buffer).values()) / trainer.samples,
+            "minibatch, bytes a sample": nested_bytes(batch) / samples,
             "kept for the backward pass, bytes a sample": sum(kept.values()) / samples,
             "forward and backward, s": setting.clock() - clock,
         }
@@ -64,9 +65,3 @@ def _count(kept: dict[int, int], tensor: torch.Tensor) -> torch.Tensor:
     storage = tensor.untyped_storage()
     kept[storage.data_ptr()] = storage.nbytes()
     return tensor
-
-
-def _bytes(named: dict[str, Any]) -> int:
-    tensors = [each for value in named.values() for each in (value if isinstance(value, tuple) else (value,))]
-    tensors += [part for value in named.values() if isinstance(value, dict) for part in value.values()]
-    return sum(each.nbytes for each in tensors if isinstance(each, torch.Tensor))

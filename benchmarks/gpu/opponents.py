@@ -81,9 +81,7 @@ def match(setting: Setting, battles: int, device: str) -> dict[str, float]:
     engine = BattleEngine("skirmish", battles, threads, maps=16, dead_agents="persist")
     with contextlib.closing(engine):
         sides = [
-            OpponentPool(
-                engine.config, lambda count, name=name: [name] * count, _policy, device=device, num_threads=threads
-            )
+            OpponentPool(engine.config, partial(_always, name), _policy, device=device, num_threads=threads)
             for name in ("0", "1")
         ]
         team, observations = len(engine.config.blue), engine.reset(np.arange(battles))
@@ -116,6 +114,10 @@ def match_without_torch(battles: int, decisions: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     moments.close()
     return {"decisions/s": count * battles * config.num_mechs / seconds}
+
+
+def _always(name: str, count: int) -> list[str]:
+    return [name] * count
 
 
 def _policy(name: str, network: NetworkConfig | None = None) -> BattlePolicy:

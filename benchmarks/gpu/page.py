@@ -10,12 +10,11 @@ from benchmarks.gpu.results import PARTS, Entry, Run, last_of_each, read
 from benchmarks.gpu.setting import TOOK
 from benchmarks.gpu.speed import PARTS as PARTS_OF_AN_ITERATION
 from benchmarks.machine import ROOT, commit_in_words
-from benchmarks.tables import Table, as_markdown
+from benchmarks.tables import Table, as_markdown, filled
 from echelon_env.storage.atomic import write_bytes
 
 PAGE = ROOT / "docs" / "gpu.md"
 PUBLISHED = ROOT / "benchmarks" / "gpu.json"
-MARKED = re.compile(r"(<!-- gpu: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 UNTESTED = "**Not measured yet.** No line of this has run on a GPU."
 TITLES = {
     "tests": "Tests marked `cuda`",
@@ -31,20 +30,20 @@ TITLES = {
 def write_page(results: Path = PUBLISHED) -> None:
     """Write the page from a file of results. Raises ValueError for a file that holds none, and OSError."""
     runs = read(results) if results.exists() else []
-    write_bytes(PAGE, filled(PAGE.read_text(encoding="utf-8"), runs).encode())
+    write_bytes(PAGE, filled_page(PAGE.read_text(encoding="utf-8"), runs).encode())
 
 
-def filled(text: str, runs: list[Run]) -> str:
-    """A page whose marked parts show the runs that were measured. Raises ValueError for a mark that names no part."""
+def filled_page(text: str, runs: list[Run]) -> str:
+    """A page whose marked parts show the runs that were measured."""
+    return filled(text, "gpu", lambda name: shown_part(name, runs))
+
+
+def shown_part(name: str, runs: list[Run]) -> str:
+    """The last measured run of a part. Raises ValueError for a name of none."""
+    if name not in PARTS:
+        raise ValueError(f"{PAGE.name}: expected a mark of {', '.join(PARTS)}, got {name!r}")
     found = last_of_each(runs)
-
-    def part(match: re.Match[str]) -> str:
-        if match[2] not in PARTS:
-            raise ValueError(f"{PAGE.name}: expected a mark of {', '.join(PARTS)}, got {match[2]!r}")
-        shown = shown_run(found[match[2]]) if match[2] in found else UNTESTED
-        return f"{match[1]}{shown}\n{match[3]}"
-
-    return MARKED.sub(part, text)
+    return shown_run(found[name]) if name in found else UNTESTED
 
 
 def shown_run(run: Run) -> str:

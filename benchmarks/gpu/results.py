@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.tables import read_document
 from echelon_env.storage.atomic import write_json
 
 SCHEMA = 1
@@ -48,15 +48,7 @@ def append(path: Path, run: Run) -> None:
 
 def read(path: Path) -> list[Run]:
     """The runs of a file, in the order in which they were made. Raises ValueError, naming the file, if it has none."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["schema"] != SCHEMA:
-            raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
-        return [_run(each) for each in data["runs"]]
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} holds no results of benchmarks.gpu: {error!r}") from None
+    return read_document(path, SCHEMA, "results of benchmarks.gpu", lambda data: [_run(each) for each in data["runs"]])
 
 
 def last_of_each(runs: list[Run]) -> dict[str, Run]:

@@ -6,7 +6,7 @@ import itertools
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +36,7 @@ class Setting:
         """Whether it only runs the logic: without a GPU nothing is measured."""
         return self.device.type != "cuda"
 
-    def cases(self, cases: dict[str, Callable[[], dict[str, Any]]]) -> None:
+    def cases(self, cases: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
         """Run the cases in turn, the most important first, and keep their numbers.
 
         None begins in the last `GRACE` seconds, and one that runs at the end of the time is stopped. A case that fails
@@ -49,7 +49,7 @@ class Setting:
             began = time.perf_counter()
             try:
                 with _alarm(self.seconds - self.elapsed):
-                    numbers, error = case(), ""
+                    numbers, error = dict(case()), ""
             except RuntimeError as caught:  # torch's errors of memory, of its compiler and of CUDA
                 lines = str(caught).strip().splitlines() or ["no message"]
                 numbers, error = {}, f"{type(caught).__name__}: {lines[0][:200]}"

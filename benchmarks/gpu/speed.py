@@ -44,7 +44,7 @@ def speed(setting: Setting) -> None:
     at = alternatives(setting, 2, 512)
     # CUDA graphs are the shipped way on a GPU; without one it is "sparse", and torch's compiler takes minutes
     ways = alternatives(setting, ("dense",), ("sparse", "dense", "compiled", "compiled, CUDA graphs"))
-    others = {
+    others: dict[str, Callable[[], dict[str, Any]]] = {
         f"{way}, skirmish, {at} battles, width {widths[0]}": partial(
             measure, setting, "skirmish", at, widths[0], **WAYS[way]
         )
@@ -154,7 +154,7 @@ def busy(trainer: Trainer) -> float:
     return union([
         (event.time_range.start, event.time_range.end)
         for event in profile.events() or ()
-        if event.device_type == torch.autograd.DeviceType.CUDA
+        if event.device_type.name == "CUDA"
     ]) / 1e6  # fmt: skip
 
 

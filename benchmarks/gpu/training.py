@@ -49,7 +49,7 @@ class Trainer:
         self.config = config
         torch.set_num_threads(config.torch_threads)
         self.env = make_env(config, opponent=opponent)
-        self.model = build_model(config, self.env, str(setting.device))
+        self.model: Any = build_model(config, self.env, str(setting.device))
         if arguments:
             self.model = rebuilt(self.model, **arguments)
         self.model.set_logger(Logger(None, []))

@@ -50,12 +50,10 @@ def _make(folder: Path, python: Path, requirements: tuple[str, ...]) -> None:
         raise
 
 
-def run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+def run(command: list[str]) -> None:
     """Run a command that installs something. Raises `PeerError` with its own words if it fails."""
     try:
-        result = subprocess.run(
-            command, cwd=cwd, env=env, capture_output=True, text=True, timeout=LONGEST_INSTALLATION
-        )  # fmt: skip
+        result = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_INSTALLATION)
     except subprocess.TimeoutExpired:
         raise PeerError(f"installation took longer than {LONGEST_INSTALLATION:.0f} s") from None
     if result.returncode:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +81,12 @@ def peers(effort: Effort) -> list[Table]:
         for peer in PEERS:
             tell(f"peers: starting {peer.name}")
             try:
-                python = python_of(peer.requirements, effort.peers) if peer.requirements else sys.executable
-                runners[peer] = Runner(
-                    [python, str(RUNNERS / f"{peer.runner}.py"), *peer.arguments], _variables(peer)
-                )  # fmt: skip
+                python, variables = sys.executable, dict(os.environ)
+                if peer.requirements:  # Echelon itself is the one that this process has imported
+                    python = python_of(peer.requirements, effort.peers)
+                    variables.pop("PYTHONPATH", None)
+                runner = str(RUNNERS / f"{peer.runner}.py")
+                runners[peer] = Runner([python, runner, *peer.arguments], variables)
                 stack.callback(runners[peer].close)
             except PeerError as error:
                 reasons[peer.name] = str(error)
@@ -92,14 +94,6 @@ def peers(effort: Effort) -> list[Table]:
         answers = take_turns(runners, effort.rounds, SECONDS_A_TURN, reasons)
         floats = {peer: runners[peer].floats for peer in answers}
     return [table_of(answers, floats, reasons)]
-
-
-def _variables(peer: Peer) -> dict[str, str]:
-    """The environment variables of a peer's process."""
-    variables = dict(os.environ)
-    if peer.requirements:  # Echelon itself is the one that this process has imported
-        variables.pop("PYTHONPATH", None)
-    return variables
 
 
 def take_turns(
@@ -129,13 +123,10 @@ def table_of(
         agents = statistics.median(one["live_steps"] / one["steps"] for one in rounds)
         live = statistics.median(rates[peer])
         rows[peer.name] = live, counted, agents, live * floats[peer] / 1e6
-    notes = [*dict.fromkeys(peer.step for peer in answers), *_versions(answers)]
+    notes = [*dict.fromkeys(peer.step for peer in answers)]
+    if installed := dict.fromkeys(", ".join(peer.requirements) for peer in answers if peer.requirements):
+        notes.append(f"Versions: {'; '.join(installed)}.")
     notes += [f"Not measured: {name} ({reason})." for name, reason in reasons.items()]
     if rates:
         notes.insert(0, spread_note(rates.values()))
     return Table("peers", "Peers, one core each", "agent-steps/s", (LIVE, COUNTED, AGENTS, FLOATS), rows, tuple(notes))
-
-
-def _versions(chosen: Iterable[Peer]) -> list[str]:
-    installed = dict.fromkeys(", ".join(peer.requirements) for peer in chosen if peer.requirements)
-    return [f"Versions: {'; '.join(installed)}."] if installed else []

@@ -143,7 +143,7 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
     assert "| echelon imitate, then echelon train | 3 |" in lines[2]
     assert "| `expert` | - |" in lines[3]
     assert page.table([]) == "No row has been measured yet."
-    lacking = page.missing(rows)
+    lacking = page.lacking(rows)
     assert "- `duel`, PPO (stable-baselines3): seed 3" in lacking
     assert "imitate, then echelon train: seed 1 and 2" in lacking  # of other scenarios
     assert "`duel`, echelon imitate, then" not in lacking
@@ -166,9 +166,9 @@ def test_the_published_page_is_that_of_the_published_rows():
     assert pairs
     for path in (page.PAGE, page.README):
         text = path.read_text(encoding="utf-8")
-        assert page.filled(text, rows, pairs) == text
+        assert page.filled_page(text, rows, pairs) == text
     with pytest.raises(ValueError, match="expected a mark of missing"):
-        page.filled("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
+        page.filled_page("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
 
 
 def test_the_table_of_other_rows_is_printed(tmp_path, capsys):

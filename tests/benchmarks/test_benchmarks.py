@@ -208,8 +208,8 @@ class TestRegression:
         [
             *((f'{{"p": {{"commit": "c", "ratios": {{"one": {ratio}}}}}}}', "one: expected a finite ratio above 0")
               for ratio in ("NaN", "Infinity", "0", "-1")),
-            ('{"p": {"commit": "c", "ratios": {"one": "x"}}}', "is no baseline"), ("{", "is no baseline"),
-            ("[]", "is no baseline"),
+            ('{"p": {"commit": "c", "ratios": {"one": "x"}}}', "holds no baselines"), ("{", "holds no baselines"),
+            ("[]", "holds no baselines"),
         ],
     )  # fmt: skip
     def test_what_nothing_can_be_compared_with_is_refused(self, tmp_path, baselines, message):

@@ -252,7 +252,7 @@ class TestPage:
     def test_the_page_is_made_from_the_published_file(self):
         runs = read(page.PUBLISHED) if page.PUBLISHED.exists() else []
         text = page.PAGE.read_text(encoding="utf-8")
-        assert page.filled(text, runs) == text
+        assert page.filled_page(text, runs) == text
         assert all(f"<!-- gpu: {part} -->" in text for part in PARTS)
 
     def test_measured_runs_are_shown_and_others_are_not(self):
@@ -262,7 +262,7 @@ class TestPage:
             Entry("<b>|", {}, "no `memory`"),
         ]
         runs = [Run("speed", True, MACHINE, entries), Run("memory", False, MACHINE, [Entry("x", {"y": 1.0})])]
-        filled = page.filled(text, runs)
+        filled = page.filled_page(text, runs)
         assert "| 512 battles | 12,300 |" in filled
         assert "-  b  : no  memory" in filled
         assert "curve" not in filled and "old" not in filled and "<b>" not in filled
@@ -271,4 +271,4 @@ class TestPage:
 
     def test_a_mark_of_another_part_is_refused(self):
         with pytest.raises(ValueError, match="expected a mark of tests, equality"):
-            page.filled("<!-- gpu: games -->\n<!-- end -->", [])
+            page.filled_page("<!-- gpu: games -->\n<!-- end -->", [])

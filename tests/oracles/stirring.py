@@ -39,14 +39,14 @@ def _stir_mech(row: Any, config: BattleConfig, rng: Random) -> None:
     row["shutdown"] = row["heat"] > 0.8 * kind.heat_capacity and rng.random() < 0.5
     row["armour"] = rng.choice([rng.uniform(0.005, 0.1), rng.uniform(0.05, 1)]) * kind.armour
     row["legs"] = rng.choice([0.0, rng.uniform(0, 1), rng.uniform(0, 1)]) * kind.legs
-    row["fallen"] = rng.choice([0, 0, 0, 0, rng.integers(1, config.ticks(physics.fall_duration) + 1)])
+    row["fallen"] = rng.choice([0, 0, 0, 0, int(rng.integers(1, config.ticks(physics.fall_duration) + 1))])
     row["stability"] = 0.0 if row["fallen"] else rng.uniform(0.01, 1) * physics.max_stability
-    row["suppressed"] = rng.choice([0, 0, rng.integers(1, 60)])
+    row["suppressed"] = rng.choice([0, 0, int(rng.integers(1, 60))])
     mounted = [config.catalog.weapon_index(getattr(kind, mount)) for mount in MOUNTS]
     cooldowns = [1 if index < 0 else config.ticks(config.catalog.weapons[index].cooldown) for index in mounted]
     row["cooldown"] = rng.integers(0, np.minimum(5, cooldowns))
     row["charges"] = rng.integers(0, 4, len(MOUNTS))
-    row["anti_missile_cooldown"] = rng.choice([0, 0, rng.integers(1, 5)])
+    row["anti_missile_cooldown"] = rng.choice([0, 0, int(rng.integers(1, 5))])
     row["quality"] = rng.uniform(config.sensors.min_quality, config.sensors.max_quality)
     row["vz"] = 0.0 if row["on_ground"] else rng.uniform(-8, 6)
     row["vx"], row["vy"] = rng.uniform(-0.7, 0.7, 2) * kind.top_speed
@@ -59,7 +59,7 @@ def _paint(state: State, battle: int, config: BattleConfig, rng: Random) -> None
         members = np.flatnonzero(mechs["pack"] == pack)
         for mech in np.flatnonzero(mechs["team"] != mechs["team"][members[0]]):
             if rng.random() < 0.35:
-                marks["ticks"][pack, mech] = rng.choice([1, 2, rng.integers(1, 100)])
+                marks["ticks"][pack, mech] = rng.choice([1, 2, int(rng.integers(1, 100))])
                 marks["painter"][pack, mech] = rng.choice(members)
 
 
@@ -86,7 +86,7 @@ def _raise_smoke(state: State, battle: int, rng: Random) -> None:
         near = rng.integers(len(mechs))
         cloud["x"], cloud["y"], cloud["z"] = _near(mechs[near], rng, 4.0)
         cloud["radius"] = rng.uniform(0.3, 3.0)
-        cloud["ticks"] = rng.choice([1, 2, rng.integers(1, 100)])
+        cloud["ticks"] = rng.choice([1, 2, int(rng.integers(1, 100))])
     state.battles["num_clouds"][battle] = count
 
 
@@ -134,7 +134,7 @@ def kill_some(state: State, battle: int, config: BattleConfig, rng: Random, coun
         if any(overlap(other.box, ((x, y, z), (x + 1, y + 1, z + 1))) for other in world.living()):
             continue
         row["wreck_low"], row["wreck_high"] = z, z + 1
-        row["wreck_ticks"] = rng.choice([1, 2, rng.integers(1, 50)])
+        row["wreck_ticks"] = rng.choice([1, 2, int(rng.integers(1, 50))])
         state.voxels[battle, z, y, x] = WRECK
         state.voxel_damage[battle, z, y, x] = 0
         state.columns["solid"][battle, y, x] |= 1 << z

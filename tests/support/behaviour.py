@@ -35,7 +35,7 @@ FILE = Path(echelon_env.__file__).parent / "evaluate" / "behaviour.json"
 BATTLES = ("duel", "skirmish", "battle")
 WATCHED = "skirmish"  # the battles that the opponents see
 DECISIONS = 160  # of those battles
-HANDICAPS = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
+HANDICAPS: dict[str, Any] = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
@@ -66,7 +66,8 @@ def golden_battles(scenario: str) -> tuple[str, list[np.ndarray]]:
         outputs += [engine.global_state(0)]
         for events in map(engine.events, range(len(SEEDS))):
             kinds = " ".join(EVENT_KINDS[kind] for kind in events["kind"])
-            outputs += [np.frombuffer(kinds.encode(), np.uint8), events[sorted({*events.dtype.names} - {"kind"})]]
+            numbers = sorted({*(events.dtype.names or ())} - {"kind"})
+            outputs += [np.frombuffer(kinds.encode(), np.uint8), events[numbers]]
     return digest([*seen, *outputs, engine.statistics, engine.shots, engine.hits]), seen
 
 

@@ -1,6 +1,7 @@
 """The official checkers of PettingZoo, Gymnasium and Stable-Baselines3, without advice that does not apply."""
 
 import warnings
+from typing import Any
 
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
@@ -9,10 +10,10 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 import echelon_env
 
 
-def check_pettingzoo(num_cycles=50, **kwargs):
+def check_pettingzoo(num_cycles: int = 50, **kwargs: Any) -> None:
     """Check the parallel and the AEC environment with these arguments."""
 
-    def make():
+    def make() -> Any:
         return echelon_env.parallel_env(**kwargs)
 
     parallel_api_test(make(), num_cycles=num_cycles)
@@ -23,7 +24,9 @@ def check_pettingzoo(num_cycles=50, **kwargs):
         api_test(echelon_env.env(**kwargs), num_cycles=num_cycles)
 
 
-def check_gymnasium(env, observation="flat", action="continuous", mask_in_observation=False):
+def check_gymnasium(
+    env: Any, observation: str = "flat", action: str = "continuous", mask_in_observation: bool = False
+) -> None:
     """Check an environment with its formats. Render modes are checked only for environments from the registry."""
     check_env(env, skip_render_check=env.spec is None)
     nested = observation == "dict" and mask_in_observation

@@ -1,12 +1,12 @@
 """Recorded battles in every action format, for tests that compare the environments with the engine."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from echelon_env import BattleEngine, opponents
 from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.spaces.actions import CHOICE_PARTS, read_action
+from echelon_env.spaces.actions import CHOICE_PARTS, ActionFormat, read_action
 from support.playing import scripted_actions
 
 FORMATS = [
@@ -20,14 +20,14 @@ FORMATS = [
 """Every combination of observation and action formats, as arguments of the environments."""
 
 SEED = 3
-FIGHT = {"scenario": "skirmish", "terrain": {"size": 50}, "max_steps": 80}
+FIGHT: dict[str, Any] = {"scenario": "skirmish", "terrain": {"size": 50}, "max_steps": 80}
 """A battle on a small map, with deaths within its time."""
 
 
 class Decision(NamedTuple):
     """A decision of a recorded battle with M mechs."""
 
-    actions: list  # (M) in the recorded format
+    actions: list[Any]  # (M) in the recorded format
     vectors: np.ndarray  # (M, A) the same actions as vectors
     observations: np.ndarray  # (M, D) after the decision
     rewards: np.ndarray  # (M,)
@@ -67,7 +67,7 @@ def _nearest(values: np.ndarray, wanted: np.ndarray) -> int:
     return int(np.abs(values - np.clip(wanted, values.min(axis=0), values.max(axis=0))).sum(axis=1).argmin())
 
 
-def record(action_format: str, **overrides: object) -> Recording:
+def record(action_format: ActionFormat, **overrides: Any) -> Recording:
     """A battle between novices whose actions are converted to a format."""
     engine = BattleEngine(**(FIGHT | overrides))
     players = (opponents.make("novice", 0, engine.config), opponents.make("novice", 1, engine.config))
@@ -100,7 +100,7 @@ class Replay:
         return played
 
 
-def stack(actions: list, axes: int = 1) -> object:
+def stack(actions: list[Any], axes: int = 1) -> object:
     """Actions of one format stacked along new leading axes: a list of them, or a list of lists with `axes` 2."""
     rows = actions if axes == 2 else [actions]
     if isinstance(rows[0][0], dict):

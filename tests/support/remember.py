@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 
-class Remember(gym.Env[NDArray[np.float32], int]):
+class Remember(gym.Env[NDArray[np.float32], np.int64]):
     """A sign is shown at the first step only; the reward is for naming it at the last one."""
 
     def __init__(self, delay: int = 8) -> None:
@@ -26,7 +26,7 @@ class Remember(gym.Env[NDArray[np.float32], int]):
         self._step = 0
         return np.array([2.0 * self._sign - 1.0, 1.0], np.float32), {}
 
-    def step(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         self._step += 1
         over = self._step == self._delay
         reward = (1.0 if action == self._sign else -1.0) if over else 0.0

@@ -8,13 +8,14 @@ from turns import one_core, serve
 one_core()
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from benchmarks.apis import recordings, replays  # noqa: E402
-from benchmarks.recording import MAPS  # noqa: E402
+from benchmarks.recording import MAPS, Player  # noqa: E402
 
 from echelon_env import MapPool, make_config  # noqa: E402
 from echelon_env.layout.observations import OBSERVATION_DIM  # noqa: E402
 
 DECISIONS = 480
-scenario, api, player = sys.argv[1:4]
+scenario, api = sys.argv[1:3]
+player: Player = "novices" if sys.argv[3] == "novices" else "random"
 config = make_config(scenario)
 batch, single = recordings(player, config, DECISIONS, MapPool.generate(config, MAPS))
 recording, replay = replays(batch, single, player)[api]

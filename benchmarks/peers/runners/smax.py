@@ -31,7 +31,7 @@ def player(num_envs: int, steps_a_call: int) -> Play:
     }
     _, first = jax.vmap(env.reset)(jax.random.split(key, num_envs))
 
-    @jax.jit
+    @jax.jit  # type: ignore[untyped-decorator]
     def chunk(states: Any, key: Any) -> tuple[Any, ...]:
         """Some steps of all environments; what they return is summed up, lest the compiler drop it."""
 
