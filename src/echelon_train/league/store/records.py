@@ -254,14 +254,13 @@ def read_outcomes(outcomes: str) -> list[int]:
 
 
 def read_pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], list[float]]:
-    """(first, second) -> the first's scores in all of their games; the first is the member that joined earlier."""
-    games = _read_games(connection, "1", ())
-    names = dict(connection.execute("SELECT id, name FROM members"))
+    """(first, second) -> the first's scores in all of their games; the first is the member that joined earlier.
+
+    Raises DamagedLeagueError for a match of a missing member.
+    """
+    games = _read_games(connection, _names(connection), "1", ())
     scores, ends = games.scores.tolist(), (games.starts + games.numbers).tolist()
-    return {
-        (names[first], names[second]): scores[start:end]
-        for (first, second), start, end in zip(games.pairs.tolist(), games.starts.tolist(), ends, strict=True)
-    }
+    return {pair: scores[start:end] for pair, start, end in zip(games.pairs, games.starts.tolist(), ends, strict=True)}
 
 
 def read_results(
@@ -271,32 +270,36 @@ def read_results(
 
     Raises DamagedLeagueError for a match of a missing member.
     """
-    members = dict(connection.execute("SELECT id, name FROM members"))
-    among = "1"
+    members, among = _names(connection), "1"
     if names is not None:
         ids = ", ".join(str(number) for number, name in members.items() if name in names)
         among = f"first IN ({ids}) AND second IN ({ids})"
-    games = _read_games(connection, f"id > ? AND id <= ? AND {among}", (after, last))
+    games = _read_games(connection, members, f"id > ? AND id <= ? AND {among}", (after, last))
     points = np.add.reduceat(games.scores, games.starts)
     results = Results()
-    for pair, *sums in zip(games.pairs.tolist(), games.numbers.tolist(), points.tolist(), strict=True):
-        if not members.keys() >= {*pair}:
-            raise DamagedLeagueError(f"matches: expected ids of two members, got {pair}")
-        results.add(members[pair[0]], members[pair[1]], *sums)
+    for pair, *sums in zip(games.pairs, games.numbers.tolist(), points.tolist(), strict=True):
+        results.add(*pair, *sums)
     return results
+
+
+def _names(connection: sqlite3.Connection) -> dict[int, str]:
+    return dict(connection.execute("SELECT id, name FROM members"))
 
 
 class _Games(NamedTuple):
     """The games of pairs. A game is one map, played from both sides."""
 
-    pairs: NDArray[np.int64]  # (pairs, 2) ids, that of the member that joined earlier first
+    pairs: list[tuple[str, str]]  # the member that joined earlier first
     starts: NDArray[np.intp]  # (pairs,) the place of the pair's first game
     numbers: NDArray[np.intp]  # (pairs,) of games
     scores: NDArray[np.float64]  # (games,) the first's, the mean of the two battles: 0, 1/4, 1/2, 3/4 or 1
 
 
-def _read_games(connection: sqlite3.Connection, where: str, values: Sequence[int]) -> _Games:
-    """The games of the matches that fulfil a condition. Raises DamagedLeagueError for a text that holds no outcomes."""
+def _read_games(connection: sqlite3.Connection, names: Mapping[int, str], where: str, values: Sequence[int]) -> _Games:
+    """The games of the matches that fulfil a condition, by the names of the members' ids.
+
+    Raises DamagedLeagueError for a text that holds no outcomes, and a match of a missing member.
+    """
     rows = connection.execute(f"SELECT first, second, outcomes FROM matches WHERE {where} ORDER BY id", values)
     players, outcomes, numbers = [], [], []
     for first, second, text in rows:
@@ -307,10 +310,14 @@ def _read_games(connection: sqlite3.Connection, where: str, values: Sequence[int
     first, second = np.repeat(np.array(players, np.int64).reshape(-1, 2), numbers, axis=0).T
     scores = (2.0 + np.array(outcomes, np.int64).reshape(-1, 2).sum(axis=1)) / 4
     scores[first > second] = 1 - scores[first > second]
-    pairs = np.column_stack([np.minimum(first, second), np.maximum(first, second)])
-    order = np.lexsort(pairs.T[::-1])  # stable: a pair's games stay in their order
-    starts = np.flatnonzero(np.diff(pairs[order], axis=0, prepend=0).any(axis=1))
-    return _Games(pairs[order][starts], starts, np.diff(starts, append=len(scores)), scores[order])
+    ids = np.column_stack([np.minimum(first, second), np.maximum(first, second)])
+    order = np.lexsort(ids.T[::-1])  # stable: a pair's games stay in their order
+    starts = np.flatnonzero(np.diff(ids[order], axis=0, prepend=0).any(axis=1))
+    try:
+        pairs = [(names[low], names[high]) for low, high in ids[order][starts].tolist()]
+    except KeyError as error:
+        raise DamagedLeagueError(f"matches: expected the ids of members, got {error}") from None
+    return _Games(pairs, starts, np.diff(starts, append=len(scores)), scores[order])
 
 
 def read_maps(connection: sqlite3.Connection, first: int, second: int) -> set[int]:

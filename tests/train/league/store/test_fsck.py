@@ -170,10 +170,11 @@ def test_ratings_are_computed_again_also_if_a_period_is_missing(league):
     assert problems(league)[0][1].endswith("a period is missing")
 
 
-def test_ratings_of_a_missing_member_are_refused(league):
+def test_matches_of_a_missing_member_are_refused(league):
     change(league, "UPDATE matches SET first = 99 WHERE id = 2")
-    with pytest.raises(LeagueError, match=r"expected ids of two members, got \[\d, 99\]"):
-        league.rebuild()
+    for read in (league.rebuild, league.results, league.pair_scores):
+        with pytest.raises(LeagueError, match="expected the ids of members, got 99"):
+            read()
 
 
 @pytest.mark.parametrize("name", [WEIGHTS_FILE, JSON_FILE])
