@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from echelon_env import ConfigError, ControlledBattles, make_config, opponents
+from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.evaluate import EVALUATION_SEEDS, Player, baseline, evaluation_seed, play, play_match, training_seed
-from echelon_env.evaluate.battle_totals import COUNTED, COUNTS
+from echelon_env.evaluate.battle_totals import COUNTED
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 from echelon_env.terrain import generate
@@ -134,8 +135,8 @@ def test_statistics_of_the_classes_are_counted():
             name = (*UNEVEN.blue, *UNEVEN.red)[mech]
             sums = expected[player].setdefault(name, dict.fromkeys(COUNTED, 0.0))
             sums["mechs"] += 1
-            for key, field in COUNTS.items():
-                sums[key] += float(engine.statistics[field][battle, mech])
+            for key in STATISTIC_NAMES:
+                sums[key] += float(engine.statistics[key][battle, mech])
             sums["shots"] += int(engine.shots[battle, mech].sum())
             sums["hits"] += int(engine.hits[battle, mech].sum())
     for found, wanted in zip(match.classes, expected, strict=True):

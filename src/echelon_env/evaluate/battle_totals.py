@@ -37,14 +37,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.envs.infos import STATISTIC_NAMES
+from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.layout.actions import COMM_DIM
 from echelon_env.layout.measures import MEASURES
 
 __all__ = [
     "BINS",
     "COUNTED",
-    "COUNTS",
     "HEAT_CELLS",
     "HEAT_MAPS",
     "OTHERS",
@@ -70,10 +69,7 @@ SIDES: tuple[Side, Side] = ("own", "enemy")
 RESULTS = ("battles", "wins", "draws", "losses", "seconds", "own_score", "enemy_score")
 """Sums over battles: their numbers and results for the own side, s of battle time, s of zone control."""
 
-COUNTS = dict(zip((each.name for each in MEASURES if each.counted), STATISTIC_NAMES, strict=True))
-"""Names of sums -> fields of the engine's STATISTICS."""
-
-COUNTED = ("mechs", *COUNTS, "shots", "hits")
+COUNTED = ("mechs", *STATISTIC_NAMES, "shots", "hits")
 """The sums that the engine's state has at the end of a battle, see `count`."""
 
 BINS = 8
@@ -176,7 +172,7 @@ class BattleTotals:
 
 def count(statistics: NDArray[Any], shots: NDArray[Any], hits: NDArray[Any]) -> NDArray[np.float64]:
     """The `COUNTED` of mechs in their battles so far, (..., sums), from their arrays (...) and (..., W) of a state."""
-    columns = [np.ones(statistics.shape), *(statistics[name] for name in COUNTS.values())]
+    columns = [np.ones(statistics.shape), *(statistics[name] for name in STATISTIC_NAMES)]
     return np.stack([*columns, shots.sum(axis=-1), hits.sum(axis=-1)], axis=-1, dtype=np.float64)
 
 
