@@ -24,6 +24,7 @@ from scipy.special import expit
 
 from benchmarks.tables import Cell, Table, as_markdown
 from benchmarks.timing import tell
+from echelon_env.evaluate.battle_totals import COUNTED
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.config.train import battle_config
@@ -44,10 +45,6 @@ SPREAD = 300.0
 """Standard deviation of the strengths, points."""
 
 _CLASSES = ("heavy", "medium", "light", "scout")
-_COUNTS = (
-    "mechs", "damage", "friendly_damage", "damage_taken", "kills", "assists", "paints", "interceptions", "falls",
-    "shutdowns", "deaths", "bad_actions", "shots", "hits",
-)  # fmt: skip
 
 _OPEN = """
 import resource, sys
@@ -131,7 +128,7 @@ def _rows(
     rng: np.random.Generator, start: int, pairs: np.ndarray, outcomes: list[list[int]], config: str
 ) -> Iterator[tuple[object, ...]]:
     """Rows of the table of matches, of the size of real ones."""
-    classes = [{name: dict.fromkeys(_COUNTS, 1234.5678) for name in _CLASSES}] * 2
+    classes = [{name: dict.fromkeys(COUNTED, 1234.5678) for name in _CLASSES}] * 2
     hashes = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(MAPS)]
     for index, ((first, second), outcome) in enumerate(zip(pairs.tolist(), outcomes, strict=True), start + 1):
         seeds = (index * MAPS + np.arange(MAPS) + 2**62).tolist()

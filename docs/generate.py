@@ -19,6 +19,7 @@ from echelon_env.config.scenario import scenarios
 from echelon_env.engine.state import EVENT_MEANINGS
 from echelon_env.envs import infos
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
+from echelon_env.layout.measures import MEASURES
 from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.spaces.actions import (
     DISCRETE_CHOICES,
@@ -315,6 +316,19 @@ TABLES = {
     "events": markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
     ),
+    "measures": markdown(
+        ("measure", "unit", "meaning", "quotient of the sums", "main"),
+        (
+            (
+                f"`{each.name}`",
+                "share" if each.is_share else each.unit,
+                each.meaning,
+                f"`{each.sum}` / `{each.per}`" if each.per else "-",
+                "yes" if each.main else "",
+            )
+            for each in MEASURES
+        ),
+    ),
     "draws": markdown(
         (f"false of {NOT_LOST:,}", *(f"{drawn} drawn" for drawn in DRAWN), "all"),
         ((str(false), *(_chance(false, drawn) for drawn in (*DRAWN, NOT_LOST))) for false in FALSE),
@@ -327,6 +341,7 @@ PUBLIC_MODULES = (
     "echelon_env.envs",
     "echelon_env.config",
     "echelon_env.layout",
+    "echelon_env.layout.measures",
     "echelon_env.spaces",
     "echelon_env.opponents",
     "echelon_env.wrappers",

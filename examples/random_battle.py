@@ -22,5 +22,5 @@ while env.agents:
     statistics |= {agent: info["episode_statistics"] for agent, info in infos.items()}
 for agent in env.possible_agents:
     record = dict(zip(env.metadata["episode_statistics"], statistics[agent], strict=True))
-    print(f"{agent}: return {record['r']:6.2f} in {record['l']:.0f} decisions, {record['damage']:.0f} damage")
+    print(f"{agent}: return {record['r']:6.2f} in {record['l']:.0f} decisions, {record['damage_dealt']:.0f} damage")
 env.close()

@@ -32,7 +32,7 @@ while not done:
     observation, reward, terminated, truncated, info = env.step(action)
     done = terminated or truncated
 record = dict(zip(env.metadata["episode_statistics"], info["episode_statistics"], strict=True))
-print(f"return {record['r']:.1f} in {record['l']:.0f} decisions, {record['damage']:.0f} hit points of damage")
+print(f"return {record['r']:.1f} in {record['l']:.0f} decisions, {record['damage_dealt']:.0f} hit points of damage")
 outcome = {1: "won", 0: "drawn", -1: "lost"}[info["outcome"]] if info["reason"] else "still in progress"
 print("survived" if info["alive"] else "died", "- the battle is", outcome)
 env.close()

@@ -69,6 +69,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.engine.agents import AGENT, EPISODE, allocate_results
     from echelon_env.engine.allocation import allocate, allocate_outputs
     from echelon_env.engine.possibilities import allocate_possibilities
+    from echelon_env.engine.state import COUNTERS
     from echelon_env.engine.tables import build_tables
     from echelon_env.layout.actions import ACTION_DIM
     from echelon_env.layout.observations import OBSERVATION_DIM
@@ -96,7 +97,8 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
         "write_global_states": (tables, state, number, number, np.zeros((1, 1), np.float32), 0, 0, 1),
         "report_agents": (
-            *(state, out, number[None], np.zeros((1, 1), EPISODE), allocate_results(1, 1)),
+            *(state, out, state.statistics.view(COUNTERS), number[None]),
+            *(np.zeros((1, 1), EPISODE), allocate_results(1, 1)),
             *(np.zeros((1, 1), AGENT), 1, False),
         ),
         "act_rows": (

@@ -71,7 +71,7 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
         assert one.totals.sums("own") == two.totals.sums("own")
         damage = sum(sums["damage_dealt"] for sums in one.totals.by_class("own").values() if "damage_dealt" in sums)
         matches = [match for match in report["matches"] if match["scenario"] == one.scenario]
-        assert damage == pytest.approx(sum(match["classes"][0]["medium"]["damage"] for match in matches))
+        assert damage == pytest.approx(sum(match["classes"][0]["medium"]["damage_dealt"] for match in matches))
 
 
 def test_a_folder_that_is_not_writable_is_found_before_the_battles(tmp_path, monkeypatch, capsys):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config
-from echelon_env.engine.agents import EPISODE_STATISTICS, STATISTIC_NAMES, Agents
-from echelon_env.engine.state import DRAW
+from echelon_env.engine.agents import EPISODE_STATISTICS, Agents
+from echelon_env.engine.state import DRAW, STATISTIC_NAMES
 from echelon_env.layout.actions import ACTION_DIM
 
 CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)

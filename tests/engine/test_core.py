@@ -311,10 +311,10 @@ def test_team_statistics_are_sums_over_the_mechs(recorded):
     for action in actions[SEEDS[0]]:
         engine.step(action[None])
     blue, red = engine.team_statistics[0]
-    for name in ("damage", "kills", "assists", "paints", "interceptions", "falls", "shutdowns", "deaths"):
+    for name in ("damage_dealt", "kills", "assists", "paints", "interceptions", "falls", "shutdowns", "deaths"):
         assert blue[name] == pytest.approx(engine.statistics[name][0, :5].sum())
         assert red[name] == pytest.approx(engine.statistics[name][0, 5:].sum())
-    assert blue["damage"] > 0 < red["damage"]
+    assert blue["damage_dealt"] > 0 < red["damage_dealt"]
     taken = blue["damage_taken"] + red["damage_taken"]
     lost = sum(kind.armour for kind in engine.config.catalog.mech_classes for name in PACK * 2 if name == kind.name)
     assert taken == pytest.approx(lost - engine.state.mechs["armour"].sum())

@@ -269,5 +269,5 @@ def test_events_and_statistics_are_copies():
     arena.run(5)
     assert events.tobytes() == kept.tobytes()
     assert len(events) == 2
-    statistics["damage"] = -1.0
-    assert arena.statistics("medium")["damage"] == 14.0
+    statistics["damage_dealt"] = -1.0
+    assert arena.statistics("medium")["damage_dealt"] == 14.0

@@ -1,4 +1,4 @@
-"""Adding a reward component or a kind of flight edits two files."""
+"""Adding a reward component, a kind of flight or a statistic edits two files."""
 
 import os
 import shutil
@@ -76,7 +76,41 @@ assert np.isclose(np.hypot(shot["vx"], shot["vy"]), 4.0 * 1.25**5)
 """
 
 
-@pytest.mark.parametrize(("edits", "battle"), [(COMPONENT, HASTE), (FLIGHT, ROCKETS)], ids=["component", "flight"])
+STATISTIC = {
+    "layout/measures.py": {
+        '    Measure("falls",': '    Measure("turns", "turns", "rad", _SUPPORT, "its yaw at decisions", "f8"),\n',
+    },
+    "engine/commands.py": {
+        "        state.statistics[b, m].bad_actions +=": "        state.statistics[b, m].turns += mech.yaw\n",
+    },
+}
+
+TURNS = """
+import numpy as np
+from echelon_env import make_config, parallel_env
+from echelon_env.evaluate import baseline, evaluation_seed, play_match
+from echelon_env.evaluate.battle_totals import BattleTotals, measures
+
+env = parallel_env("duel-open", max_steps=1)
+env.reset(seed=0)
+yaw = env.engine.state.mechs["yaw"][0].copy()
+*_, infos = env.step({agent: np.zeros(27, np.float32) for agent in env.agents})
+for m, agent in enumerate(("blue_0", "red_0")):
+    named = dict(zip(env.metadata["episode_statistics"], infos[agent]["episode_statistics"], strict=True))
+    assert named["turns"] == env.engine.statistics["turns"][0, m] == yaw[m] != 0.0
+totals, (one, two) = BattleTotals(), map(baseline, ("idle", "random"))
+config, seeds = make_config("duel-open", max_steps=1), [evaluation_seed(0, 0)]
+match = play_match(one, two, config, seeds, scenario="x", totals=totals)
+sums = totals.sums("own")
+assert match.classes[0]["medium"]["turns"] == sums["turns"] == 2.0 * measures(sums)["turns"] != 0.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("edits", "battle"),
+    [(COMPONENT, HASTE), (FLIGHT, ROCKETS), (STATISTIC, TURNS)],
+    ids=["component", "flight", "statistic"],
+)
 def test_an_extension_of_the_rules_edits_two_files(edits, battle, tmp_path):
     """Runs without the JIT: a changed kernel would be compiled for this test alone."""
     shutil.copytree(PACKAGE, tmp_path / "echelon_env", ignore=shutil.ignore_patterns("__pycache__"))

@@ -334,7 +334,7 @@ def check_books(engine, before, battle):
             expected["damage_taken"][target] += event["amount"]
             if kind != HAZARD:
                 friend = mechs["team"][actor] == mechs["team"][target]
-                expected["friendly_damage" if friend else "damage"][actor] += event["amount"]
+                expected["friendly_damage" if friend else "damage_dealt"][actor] += event["amount"]
     expected["bad_actions"] += mechs["bad_actions"]
     for name, wanted in expected.items():
         np.testing.assert_allclose(grown[name], wanted, rtol=0, atol=1e-9, err_msg=name)

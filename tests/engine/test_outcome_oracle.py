@@ -207,5 +207,5 @@ def test_a_shot_of_a_dead_mech_pays_only_if_dead_agents_persist(persist):
         end(engine)
         if engine.state.mechs["damage_dealt"][0, 0] > 0:
             break
-    assert engine.statistics["damage"][0, 0] == 8
+    assert engine.statistics["damage_dealt"][0, 0] == 8
     assert engine.out.rewards[0, 0] == pytest.approx(0.05 * 8 * persist)

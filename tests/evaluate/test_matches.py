@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from echelon_env import ConfigError, ControlledBattles, make_config, opponents
-from echelon_env.engine.state import STATISTICS
+from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.evaluate import EVALUATION_SEEDS, Player, baseline, evaluation_seed, play, play_match, training_seed
+from echelon_env.evaluate.battle_totals import COUNTED
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 from echelon_env.terrain import generate
@@ -132,9 +133,9 @@ def test_statistics_of_the_classes_are_counted():
             if (mech >= 3) != (team == 1):
                 continue
             name = (*UNEVEN.blue, *UNEVEN.red)[mech]
-            sums = expected[player].setdefault(name, dict.fromkeys(("mechs", *STATISTICS.names, "shots", "hits"), 0.0))
+            sums = expected[player].setdefault(name, dict.fromkeys(COUNTED, 0.0))
             sums["mechs"] += 1
-            for key in STATISTICS.names:
+            for key in STATISTIC_NAMES:
                 sums[key] += float(engine.statistics[key][battle, mech])
             sums["shots"] += int(engine.shots[battle, mech].sum())
             sums["hits"] += int(engine.hits[battle, mech].sum())
@@ -143,7 +144,7 @@ def test_statistics_of_the_classes_are_counted():
         for name, sums in wanted.items():
             assert found[name] == pytest.approx(sums)
     assert [match.classes[0][name]["mechs"] for name in ("medium", "scout", "light")] == [10, 5, 5]
-    assert match.classes[0]["medium"]["damage"] > 0 < match.classes[1]["light"]["shots"]
+    assert match.classes[0]["medium"]["damage_dealt"] > 0 < match.classes[1]["light"]["shots"]
 
 
 def test_a_match_is_plain_data():

@@ -10,12 +10,13 @@ from scipy.stats import binomtest, mannwhitneyu, trim_mean
 
 from echelon_env import make_config
 from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteError, SuiteScenario, report, stamp
+from echelon_env.evaluate.battle_totals import COUNTED
 from echelon_env.evaluate.cross_play import PayoffMatrix, cross_play
-from echelon_env.evaluate.matches import CLASS_STATISTICS
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE, make_report, write_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.statistics import score_interval
 from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, describe_maps, format_report, format_share, shorten
+from echelon_env.layout.measures import MEASURES
 
 STAMP = stamp()
 
@@ -33,7 +34,7 @@ def match(first: str, second: str, strength: float = 0.7, scenario: str = "duel"
         Battle(i, seeds[i // 2], f"{scenario}-{i // 2}", i % 2, outcome, "elimination", 60.5, (3.0, 1.0), (1, 0))
         for i, outcome in enumerate(outcomes)
     )
-    counts = dict.fromkeys(CLASS_STATISTICS, 1.0) | {"mechs": 2.0 * maps, "shots": 40.0, "hits": 10.0, "damage": 2412.0}
+    counts = dict.fromkeys(COUNTED, 1.0) | {"mechs": 2.0 * maps, "shots": 40.0, "hits": 10.0, "damage_dealt": 2412.0}
     return Match(scenario, first, second, ("scripted",) * 2, battles, ({"medium": counts}, {"light": counts}))
 
 
@@ -140,7 +141,7 @@ def test_statistics_of_classes_are_summed_over_a_players_matches():
     classes = document([match("a", "b"), match("c", "a")], ["a"])["classes"]["a"]
     assert set(classes) == {"medium", "light"}  # as the first player, and as the second
     twice = document([match("a", "b"), match("a", "c")], ["a"])["classes"]["a"]["medium"]
-    assert (twice["mechs"], twice["damage"], twice["kills"]) == (48.0, 4824.0, 2.0)
+    assert (twice["mechs"], twice["damage_dealt"], twice["kills"]) == (48.0, 4824.0, 2.0)
 
 
 def test_marl_eval_gets_the_tasks_that_all_players_have():
@@ -270,8 +271,11 @@ def test_tables_have_the_reports_numbers():
     matrix = lines[next(i for i, line in enumerate(lines) if line.startswith("all scenarios")) :]
     pooled = report["cross_play"]["pooled"]["score"]
     assert matrix[2].split() == ["a", "-", f"{100 * pooled[0][1]:.1f}", f"{100 * pooled[0][2]:.1f}"]
-    medium = next(line.split() for line in lines if line.startswith("medium"))
-    assert (medium[1], medium[2], medium[-1]) == ("96", "100.5", "25.0")  # 4 matches of 24 mechs, 10 hits of 40 shots
+    start = lines.index("a: per mech and battle")
+    cells = dict(line.rsplit(maxsplit=1) for line in lines[start + 2 : lines.index("", start)])
+    assert lines[start + 1].split() == ["medium"]
+    assert (cells["mechs"], cells["damage dealt, HP"], cells["accuracy, %"]) == ("96", "100.5", "25.0")
+    assert cells.keys() == {"mechs", "accuracy, %", *(each.heading for each in MEASURES if each.counted)}
 
 
 def test_one_pairing_has_no_matrix():

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import EVENT_KINDS, State
+from echelon_env.engine.state import EVENT_KINDS, STATISTIC_NAMES, State
 from echelon_env.layout.observations import feature_names
 from oracles.battle import Result, decide
 from oracles.observation import observe
 from oracles.situations import columns_of, count_bits
-from oracles.world import COUNTED, GRAZING, Mech, Projectile, World, load
+from oracles.world import GRAZING, Mech, Projectile, World, load
 
 STATE_TOLERANCE = 1e-9
 OUTPUT_TOLERANCE = 1e-5
@@ -153,7 +153,7 @@ def _mech_differences(expected: Mech, got: Mech, row: Any) -> Iterator[str]:
     for name in ("shots", "hits"):
         if getattr(expected, name) != getattr(got, name):
             yield f"{who} {name}: expected {getattr(expected, name)}, got {getattr(got, name)}"
-    for name in COUNTED:
+    for name in STATISTIC_NAMES:
         if not close(expected.statistics[name], got.statistics[name]):
             yield f"{who} statistics {name}: expected {expected.statistics[name]}, got {got.statistics[name]}"
     if expected.alive and got.alive:

@@ -82,7 +82,7 @@ def credit(world: World, mech: Mech, hit: Hit, amount: float) -> None:
         shooter.statistics["friendly_damage"] += amount
     else:
         shooter.damage_dealt += amount
-        shooter.statistics["damage"] += amount
+        shooter.statistics["damage_dealt"] += amount
     if hit.kind == HIT and hit.weapon is not None:
         shooter.hits[world.config.catalog.weapons.index(hit.weapon)] += 1
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MATERIALS, MOUNTS, Material, MechClass, Weapon
-from echelon_env.engine.state import BLOCK, BLOCK_SIDE, BY_DISTANCE, NO_MECH, SILENT, STATISTICS, State
+from echelon_env.engine.state import BLOCK, BLOCK_SIDE, BY_DISTANCE, NO_MECH, SILENT, STATISTIC_NAMES, State
 from echelon_env.layout.actions import COMM_DIM
 from echelon_env.layout.observations import INTEL_ROWS
 
@@ -27,7 +27,6 @@ GRAZING = "a decision within rounding"
 
 Point = tuple[float, float, float]
 Voxel = tuple[int, int, int]
-COUNTED = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
 
 
 @dataclass(eq=False)
@@ -352,7 +351,7 @@ def _load_mech(config: BattleConfig, state: State, battle: int, index: int) -> M
         kind=kind,
         weapons=[None if name is None else weapons[name] for name in mounted],
         trigger=[bool(on) for on in row["trigger"]],
-        statistics=Counter({name: state.statistics[name][battle, index].item() for name in COUNTED}),
+        statistics=Counter({name: state.statistics[name][battle, index].item() for name in STATISTIC_NAMES}),
         shots=state.shots[battle, index].tolist(),
         hits=state.hits[battle, index].tolist(),
         **fields,

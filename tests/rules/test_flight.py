@@ -109,7 +109,7 @@ def test_projectiles_of_a_dead_mech_continue():
     log = arena.run(10)
     (hit,) = of_kind(log, "hit")
     assert (hit.actor, hit.target) == ("medium", "light")
-    assert arena.statistics("medium")["damage"] == AUTOCANNON.damage
+    assert arena.statistics("medium")["damage_dealt"] == AUTOCANNON.damage
 
 
 @pytest.mark.parametrize("distance", [8, 12, 16, 20])

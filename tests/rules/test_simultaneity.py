@@ -40,7 +40,7 @@ def test_a_kill_is_shared_in_proportion_to_the_hit_points_that_arrived():
     arrived = {"medium": 14.0, "second medium": 14.0, "light": 4.0}
     for name, hit_points in arrived.items():
         assert arena.statistics(name)["kills"] == pytest.approx(hit_points / 32.0)
-        assert arena.statistics(name)["damage"] == pytest.approx(10.0 * hit_points / 32.0)
+        assert arena.statistics(name)["damage_dealt"] == pytest.approx(10.0 * hit_points / 32.0)
         assert of_kind(log, "hit", actor=name)[0].amount == pytest.approx(10.0 * hit_points / 32.0)
     assert len(of_kind(log, "death")) == 1
     assert arena.statistics("scout")["damage_taken"] == pytest.approx(10.0)
@@ -70,7 +70,7 @@ def test_team_mates_have_no_share_in_a_kill():
     assert of_kind(arena.log, "death", actor="scout")
     assert arena.statistics("heavy")["kills"] == 0.0
     assert arena.statistics("heavy")["friendly_damage"] == pytest.approx(1.0)
-    assert arena.statistics("heavy")["damage"] == GAUSS.damage
+    assert arena.statistics("heavy")["damage_dealt"] == GAUSS.damage
 
 
 def test_heat_of_a_tick_arrives_once_and_is_cut_once():

@@ -79,7 +79,7 @@ def test_splash_hits_team_mates_and_the_shooter_unless_friendly_fire_is_off(frie
     log = shoot(arena)
     assert splashes(log) == ({"heavy": 25.0, "scout": 25.0} if friendly_fire else {})
     assert arena.statistics("heavy")["friendly_damage"] == (50.0 if friendly_fire else 0.0)
-    assert arena.statistics("heavy")["damage"] == 50.0
+    assert arena.statistics("heavy")["damage_dealt"] == 50.0
 
 
 def test_what_blocks_movement_shields_from_splash():

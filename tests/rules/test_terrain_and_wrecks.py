@@ -104,7 +104,7 @@ def test_a_kill_is_shared_with_a_hazard_by_hit_points():
     arena.order("medium", primary=1)
     arena.run()
     assert arena.statistics("medium")["kills"] == pytest.approx(LASER.damage / (LASER.damage + 0.25))
-    assert arena.statistics("medium")["damage"] == pytest.approx(2.0 * LASER.damage / (LASER.damage + 0.25))
+    assert arena.statistics("medium")["damage_dealt"] == pytest.approx(2.0 * LASER.damage / (LASER.damage + 0.25))
     assert arena.statistics("scout")["damage_taken"] == pytest.approx(2.0)
 
 

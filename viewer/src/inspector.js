@@ -66,7 +66,7 @@ export class Inspector {
       ]),
       table(weapons, ["mount", "weapon", "ready in", "charges"]),
       table([
-        ["damage dealt", number(of("damage")), "taken", number(of("damage_taken"))],
+        ["damage dealt", number(of("damage_dealt")), "taken", number(of("damage_taken"))],
         ["kills", number(of("kills")), "assists", number(of("assists"))],
         ["friendly damage", number(of("friendly_damage")), "paints", number(of("paints"))],
         ["falls", number(of("falls")), "shutdowns", number(of("shutdowns"))],

@@ -14,18 +14,13 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.kernels import Row, entry_point, integer, kernel
 from echelon_env.engine.lent_arrays import LentArrays
-from echelon_env.engine.state import DRAW, STATISTICS, Outputs, State, record_dtype
-
-STATISTIC_NAMES = (
-    "damage", "friendly_damage", "damage_taken", "kills", "assists", "paints", "interceptions", "falls", "shutdowns",
-    "deaths", "bad_actions",
-)  # fmt: skip
-"""The fields of STATISTICS in the order in which `_add_statistics` reads them."""
-
-assert tuple(name for name in STATISTICS.names or () if not name.startswith("gap_")) == STATISTIC_NAMES
+from echelon_env.engine.state import COUNTERS, DRAW, STATISTIC_NAMES, Outputs, State, record_dtype
 
 EPISODE_STATISTICS = ("r", "l", *STATISTIC_NAMES)
 """Names of the entries of the field `statistics` of AGENT: the return, the decisions, the statistics of the battle."""
+
+RETURN, LENGTH, FIRST_COUNTER = integer(0), integer(1), integer(2)
+"""Places in EPISODE_STATISTICS."""
 
 NO_LIMIT = 2**62
 """Decisions that no battle reaches."""
@@ -114,7 +109,8 @@ class Agents:
         """A new array (B, a) AGENT about the battles of an engine, see `report_agents`."""
         if self._bound[0] is not state or self._bound[1] is not out:
             self._bound = state, out
-            self._bind = partial(report_agents.bind, state, out, self._rows, self.episodes, self.results)
+            counters = state.statistics.view(COUNTERS)
+            self._bind = partial(report_agents.bind, state, out, counters, self._rows, self.episodes, self.results)
         memory, reports = self._arrays.take() if self._lends else (self._memory, None)
         memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
         self.ends, self.over = self.results.counts.tolist()
@@ -140,35 +136,13 @@ class Agents:
 
 
 @kernel
-def _set_statistics(agent: Row, counted: Row) -> None:
-    """Set the statistics to a mech's, in the order of STATISTIC_NAMES."""
-    agent.statistics[2] = counted.damage
-    agent.statistics[3] = counted.friendly_damage
-    agent.statistics[4] = counted.damage_taken
-    agent.statistics[5] = counted.kills
-    agent.statistics[6] = counted.assists
-    agent.statistics[7] = counted.paints
-    agent.statistics[8] = counted.interceptions
-    agent.statistics[9] = counted.falls
-    agent.statistics[10] = counted.shutdowns
-    agent.statistics[11] = counted.deaths
-    agent.statistics[12] = counted.bad_actions
-
-
-@kernel
 def _add_statistics(agent: Row, counted: Row) -> None:
-    """Add a mech's statistics, in the order of STATISTIC_NAMES."""
-    agent.statistics[2] += counted.damage
-    agent.statistics[3] += counted.friendly_damage
-    agent.statistics[4] += counted.damage_taken
-    agent.statistics[5] += counted.kills
-    agent.statistics[6] += counted.assists
-    agent.statistics[7] += counted.paints
-    agent.statistics[8] += counted.interceptions
-    agent.statistics[9] += counted.falls
-    agent.statistics[10] += counted.shutdowns
-    agent.statistics[11] += counted.deaths
-    agent.statistics[12] += counted.bad_actions
+    """Add a mech's COUNTERS, in the order of STATISTIC_NAMES."""
+    amounts = counted.amounts.shape[0]
+    for k in range(amounts):
+        agent.statistics[FIRST_COUNTER + k] += counted.amounts[k]
+    for k in range(counted.counts.shape[0]):
+        agent.statistics[FIRST_COUNTER + amounts + k] += counted.counts[k]
 
 
 @kernel
@@ -185,19 +159,23 @@ def _report_battle(battle: Row, teams: Any, team: int, agent: Row) -> None:
 
 
 @kernel
-def _report_mechs(state: State, out: Outputs, rows: Any, b: int, first: int, size: int, agent: Row) -> None:
+def _report_mechs(
+    state: State, out: Outputs, counters: Any, rows: Any, b: int, first: int, size: int, agent: Row
+) -> None:
     """Sums and means over an agent's mechs, those in `rows` from `first` on."""
     m = integer(rows[b, first])
     agent.valid = True
     agent.alive, agent.bad_actions = state.mechs[b, m].alive, state.mechs[b, m].bad_actions
-    _set_statistics(agent, state.statistics[b, m])
+    for k in range(agent.statistics.shape[0]):
+        agent.statistics[k] = 0.0
+    _add_statistics(agent, counters[b, m])
     for k in range(agent.components.shape[0]):
         agent.components[k] = out.components[b, m, k]
     for i in range(first + 1, first + size):
         m = integer(rows[b, i])
         agent.alive += state.mechs[b, m].alive
         agent.bad_actions += state.mechs[b, m].bad_actions
-        _add_statistics(agent, state.statistics[b, m])
+        _add_statistics(agent, counters[b, m])
         for k in range(agent.components.shape[0]):
             agent.components[k] += out.components[b, m, k]
     agent.living = agent.alive > 0
@@ -240,13 +218,14 @@ def _report_episode(
     agent.present = episode.present
     if agent.present:
         results.done[b] = False
-    agent.statistics[0], agent.statistics[1] = episode.total, episode.length
+    agent.statistics[RETURN], agent.statistics[LENGTH] = episode.total, episode.length
 
 
 @entry_point
 def report_agents(
     state: State,
     out: Outputs,
+    counters: Any,
     rows: Any,
     episodes: Any,
     results: Results,
@@ -257,6 +236,7 @@ def report_agents(
     """Write the reports about all agents, and follow their episodes.
 
     `rows` (B, n) int64 are the agents' mechs, `episodes` (B, a) EPISODE, `agents` (B, a) AGENT; n is a multiple of a.
+    `counters` (B, M) COUNTERS has the memory of the state's statistics.
     `counts` tells whether a decision has been taken since the last report, in battles that have not just started.
     """
     size = rows.shape[1] // agents.shape[1]
@@ -268,7 +248,7 @@ def report_agents(
             first = integer(rows[b, a * size])
             agent = agents[b, a]
             _report_battle(state.battles[b], state.teams[b], integer(state.mechs[b, first].team), agent)
-            _report_mechs(state, out, rows, b, a * size, size, agent)
+            _report_mechs(state, out, counters, rows, b, a * size, size, agent)
             results.rewards[b, a] = _reward_of(agent)
             results.terminated[b, a], results.truncated[b, a] = out.terminated[b, first], out.truncated[b, first]
             _report_episode(state.battles[b], episodes[b, a], agent, results, b, a, max_cycles, counts)

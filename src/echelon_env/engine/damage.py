@@ -67,7 +67,7 @@ def _credit(tables: Tables, state: State, b: int, event: Row) -> None:
         statistics[event.actor].friendly_damage += event.amount
         return
     actor.damage_dealt += event.amount
-    statistics[event.actor].damage += event.amount
+    statistics[event.actor].damage_dealt += event.amount
     if arrived >= target.armour:
         _credit_kill(tables, state, b, event, share)
 

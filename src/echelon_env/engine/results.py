@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.engine.state import STATISTICS, Outputs, State
+from echelon_env.engine.state import STATISTIC_NAMES, STATISTICS, Outputs, State
 
 
 class BattleResults:
@@ -57,7 +57,7 @@ class BattleResults:
         """(B, 2) STATISTICS records: the sums of `statistics` over blue and over red."""
         blue = len(self.config.blue)
         totals = np.zeros((len(self.state.statistics), 2), STATISTICS)
-        for name in STATISTICS.names or ():
+        for name in STATISTIC_NAMES:
             for team, mechs in enumerate((slice(blue), slice(blue, None))):
                 totals[name][:, team] = self.state.statistics[name][:, mechs].sum(axis=1)
         return totals

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.kernels import integer
 from echelon_env.layout.actions import COMM_DIM
+from echelon_env.layout.measures import MEASURES
 from echelon_env.layout.observations import CONTACT_ROWS, INTEL_ROWS, SQUAD_ROWS
 
 NO_MECH = integer(-1)
@@ -229,22 +230,16 @@ SIGHTING = record_dtype(
     ]
 )
 
-STATISTICS = record_dtype(
-    [
-        ("damage", "f8"),  # hit points taken from enemies' bodies
-        ("friendly_damage", "f8"),  # hit points taken from team-mates' bodies and the own
-        ("damage_taken", "f8"),  # hit points that the body lost
-        ("kills", "f8"),  # shared kills count in parts
-        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted
-        ("paints", "i4"),  # times that it painted an enemy
-        ("interceptions", "i4"),  # missiles shot down
-        ("falls", "i4"),  # times knocked down
-        ("shutdowns", "i4"),  # times shut down
-        ("deaths", "i4"),
-        ("bad_actions", "i4"),  # non-finite action entries
-    ]
-)
+_COUNTED = sorted((each for each in MEASURES if each.counted), key=lambda each: each.counted)  # f8 before i4
+STATISTIC_NAMES = tuple(each.name for each in _COUNTED)
+"""The measures that kernels count."""
+
+STATISTICS = record_dtype([(each.name, each.counted) for each in _COUNTED])
 """The record type of a mech's statistics of a battle."""
+
+_AMOUNTS = sum(each.counted == "f8" for each in _COUNTED)
+COUNTERS = record_dtype([("amounts", "f8", (_AMOUNTS,)), ("counts", "i4", (len(_COUNTED) - _AMOUNTS,))])
+"""STATISTICS with arrays of the fields of each type, for kernels that treat all alike."""
 
 TEAM = record_dtype(
     [

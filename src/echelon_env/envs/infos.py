@@ -32,9 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig
-from echelon_env.engine.agents import AGENT, EPISODE_STATISTICS, STATISTIC_NAMES
+from echelon_env.engine.agents import AGENT, EPISODE_STATISTICS
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import EVENT_KINDS, NO_MECH, REASONS
+from echelon_env.engine.state import EVENT_KINDS, NO_MECH, REASONS, STATISTIC_NAMES
 from echelon_env.spaces.agent import pick
 
 __all__ = [

@@ -28,7 +28,7 @@ from echelon_env.engine.state import (
 )
 from echelon_env.evaluate.battle_totals import (
     BINS,
-    COUNTS,
+    COUNTED,
     HEAT_CELLS,
     HEAT_MAPS,
     SIDES,
@@ -36,8 +36,10 @@ from echelon_env.evaluate.battle_totals import (
     OpponentTotals,
     Sums,
     add_sums,
+    count,
 )
 from echelon_env.layout.actions import COMM_DIM, Action
+from echelon_env.layout.measures import MEASURES
 from echelon_env.storage.arrays import Arrays, check_arrays
 
 __all__ = ["BattleObserver", "BattleRecord"]
@@ -46,7 +48,10 @@ PRESENCE, DEATHS, DEALT, TAKEN = range(len(HEAT_MAPS))
 FRIENDLY, OWN, HAZARDS = range(3)
 _OTHER_CAUSES = ("friendly", "own", "hazard")  # of harm, beside the weapons of enemies
 
-_TIMES = ("alive", "zone", "seeing", "sight", "seen", "distance")  # in decisions; the last in m times decisions
+_SUMS = dict.fromkeys(name for each in MEASURES for name in (each.per, each.sum))
+_TIMES = tuple(
+    name.removesuffix("_seconds") for name in _SUMS if name.endswith("_seconds") and name != "shutdown_seconds"
+)  # in decisions; the distance in m times decisions
 _TALLIES = ("deaths_shut_down", "deaths_fallen", "messages")
 _OF_WEAPONS = ("shots", "hits", "damage", "kills")
 
@@ -354,18 +359,15 @@ class BattleObserver:
         """The record of a battle that has just ended."""
         config, state = self.engine.config, self.engine.state
         sums = {name: array[battle] for name, array in self._sums.items()}
-        shots, hits, statistics = state.shots[battle], state.hits[battle], state.statistics[battle]
+        shots, hits = state.shots[battle], state.hits[battle]
         sums["bins"][..., BINS // 2] += sums["messages"][:, None] - sums["bins"].sum(axis=-1)  # those of zeros only
-        numbers = [
-            np.ones(len(self._teams)),
+        measured = [
             *(sums[name] * config.decision_seconds for name in _TIMES),
             sums["shutdown_ticks"] * config.dt,
-            *(statistics[name] for name in COUNTS.values()),
             *(sums[name] for name in _TALLIES),
             sums["rewards"].sum(axis=1),
-            shots.sum(axis=1),
-            hits.sum(axis=1),
         ]
+        counted = count(state.statistics[battle], shots, hits)
         tables = [sums["rewards"], shots, hits, sums["damage"], sums["kills"], sums["taken"], sums["deaths"]]
         bins = sums["bins"].reshape(len(self._teams), -1)
         heat = sums["heat"].reshape(len(SIDES), len(HEAT_MAPS), HEAT_CELLS, HEAT_CELLS).copy()
@@ -373,7 +375,7 @@ class BattleObserver:
         blue, red = state.teams[battle]
         return BattleRecord(
             names=self._names,
-            sums=np.concatenate([np.array(numbers, np.float64).T, *tables, bins], axis=1),
+            sums=np.concatenate([counted, np.array(measured).T, *tables, bins], axis=1),
             teams=self._teams,
             classes=self._classes,
             heat=heat,
@@ -386,12 +388,12 @@ class BattleObserver:
 
     def _names_of_sums(self) -> tuple[str, ...]:
         """Names of the columns of a record, in the order of `_record`."""
-        numbers = ["mechs", *(f"{name}_seconds" for name in (*_TIMES, "shutdown")), *COUNTS, *_TALLIES]
+        measured = [*(f"{name}_seconds" for name in (*_TIMES, "shutdown")), *_TALLIES, "reward"]
         weapons = [f"weapon/{weapon}/{name}" for name in _OF_WEAPONS for weapon in self._weapons]
         harm = [f"{name}/{cause}" for name in ("taken", "death") for cause in self._causes]
         bins = [f"message/{channel}/{each}" for channel in range(COMM_DIM) for each in range(BINS)]
         rewards = [f"reward/{name}" for name in REWARD_COMPONENTS]
-        return (*numbers, "reward", "shots", "hits", *rewards, *weapons, *harm, *bins)
+        return (*COUNTED, *measured, *rewards, *weapons, *harm, *bins)
 
 
 def _add(sums: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64], amounts: Any) -> None:

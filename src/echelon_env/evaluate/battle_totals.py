@@ -13,7 +13,7 @@ These are the sums over the mechs of a class; a name that is missing counts 0:
 - ``seen_seconds``: s of these in which an enemy sees it
 - ``distance_seconds``: m s: the distance in the plane to the nearest enemy that it sees, over ``seeing_seconds``
 - ``shutdown_seconds``: s shut down by heat
-- ``damage_dealt`` ... ``bad_actions``: the engine's STATISTICS, see `COUNTS`
+- ``damage_dealt`` ... ``bad_actions``: the engine's STATISTICS
 - ``deaths_shut_down``, ``deaths_fallen``: deaths of mechs that were shut down; that were knocked down
 - ``messages``: decisions in which it sent a message to its pack
 - ``message/CHANNEL/BIN``: messages with this number in a bin of equal width of [-1, 1], `BINS` bins from 0
@@ -32,17 +32,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.envs.infos import STATISTIC_NAMES
+from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.layout.actions import COMM_DIM
+from echelon_env.layout.measures import MEASURES
 
 __all__ = [
     "BINS",
-    "COUNTS",
+    "COUNTED",
     "HEAT_CELLS",
     "HEAT_MAPS",
     "OTHERS",
@@ -51,6 +52,7 @@ __all__ = [
     "OpponentTotals",
     "add_sums",
     "by_weapon",
+    "count",
     "measures",
     "message_entropies",
     "parts_of",
@@ -67,8 +69,8 @@ SIDES: tuple[Side, Side] = ("own", "enemy")
 RESULTS = ("battles", "wins", "draws", "losses", "seconds", "own_score", "enemy_score")
 """Sums over battles: their numbers and results for the own side, s of battle time, s of zone control."""
 
-COUNTS = {{"damage": "damage_dealt"}.get(name, name): name for name in STATISTIC_NAMES}
-"""Names of sums -> fields of the engine's STATISTICS."""
+COUNTED = ("mechs", *STATISTIC_NAMES, "shots", "hits")
+"""The sums that the engine's state has at the end of a battle, see `count`."""
 
 BINS = 8
 """Bins of the numbers in a message."""
@@ -168,6 +170,12 @@ class BattleTotals:
         return self.opponents.values() if opponent is None else [self.opponents[opponent]]
 
 
+def count(statistics: NDArray[Any], shots: NDArray[Any], hits: NDArray[Any]) -> NDArray[np.float64]:
+    """The `COUNTED` of mechs in their battles so far, (..., sums), from their arrays (...) and (..., W) of a state."""
+    columns = [np.ones(statistics.shape), *(statistics[name] for name in STATISTIC_NAMES)]
+    return np.stack([*columns, shots.sum(axis=-1), hits.sum(axis=-1)], axis=-1, dtype=np.float64)
+
+
 def add_sums(sums: Sums, others: Mapping[str, float]) -> None:
     """Add other sums, name by name."""
     for name, value in others.items():
@@ -182,29 +190,14 @@ def sum_of(parts: Iterable[Mapping[str, float]]) -> Sums:
     return total
 
 
-_PER_MECH = tuple(name for name in COUNTS if name != "bad_actions")
-_SHARES = {
-    "zone_share": "zone_seconds", "seeing_share": "seeing_seconds", "sight_share": "sight_seconds",
-    "seen_share": "seen_seconds",
-}  # fmt: skip
-
-
 def measures(sums: Mapping[str, float]) -> dict[str, float | None]:
-    """Means and rates of mechs, from their sums; None where there is nothing to divide by.
+    """The `MEASURES` of mechs by name, from their sums; None where there is nothing to divide by.
 
-    Per mech and battle: ``return``, the `COUNTS` without bad actions, ``alive_seconds`` and ``shutdown_seconds``.
-    Shares of the time alive: ``zone_share``, ``seeing_share``, ``sight_share``, ``seen_share``. ``distance``: mean
-    distance in m to the nearest enemy that a mech sees. ``accuracy``: direct hits per shot. ``message_entropy``: the
-    mean over the channels of `message_entropies`, in nats.
+    All are quotients of two sums but ``message_entropy``, the mean over the channels of `message_entropies`.
     """
-    found = {"return": ratio(sums, "reward", "mechs")}
-    found |= {name: ratio(sums, name, "mechs") for name in (*_PER_MECH, "alive_seconds", "shutdown_seconds")}
-    found |= {share: ratio(sums, seconds, "alive_seconds") for share, seconds in _SHARES.items()}
-    found["distance"] = ratio(sums, "distance_seconds", "seeing_seconds")
-    found["accuracy"] = ratio(sums, "hits", "shots")
+    found = {each.name: ratio(sums, each.sum, each.per) for each in MEASURES}
     entropies = message_entropies(sums)
-    found["message_entropy"] = sum(entropies) / len(entropies) if entropies else None
-    return found
+    return found | {"message_entropy": sum(entropies) / len(entropies) if entropies else None}
 
 
 def ratio(sums: Mapping[str, float], name: str, per: str) -> float | None:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.engine.arguments import read_actions
-from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, STATISTICS
+from echelon_env.engine.state import BLUE, DRAW, REASONS, RED
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate.battle_observer import BattleObserver
-from echelon_env.evaluate.battle_totals import BattleTotals
+from echelon_env.evaluate.battle_totals import COUNTED, BattleTotals, Sums, add_sums, count
 from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
 from echelon_env.evaluate.stamps import battle_hash
@@ -29,18 +29,11 @@ from echelon_env.opponents.policy import close_policy
 WIN, TIE, LOSS = 1, 0, -1
 """Outcomes of a battle for the first player."""
 
-CLASS_STATISTICS = ("mechs", *(STATISTICS.names or ()), "shots", "hits")
-"""Statistics of a match for each mech class of a player."""
-
 SIDES = (BLUE, RED)
 """The first player's team: blue in a map's first battle, red in its second."""
 
 BATCH_SIZE = 64
 """Default number of battles stepped at once."""
-
-Counts = NDArray[np.float64]
-
-ClassStatistics = Mapping[str, Mapping[str, float]]
 
 Identity = Mapping[str, str | int]
 
@@ -69,9 +62,8 @@ class Match:
     second: str
     action_modes: tuple[str, str]
     battles: tuple[Battle, ...]  # maps in order, side 0 then side 1
-    classes: tuple[ClassStatistics, ClassStatistics]
-    """For (first, second): mech class -> sums over all battles: number of mechs ("mechs"), the fields of the engine's
-    STATISTICS, shots and direct hits."""
+    classes: tuple[Mapping[str, Sums], Mapping[str, Sums]]
+    """For (first, second): mech class -> the sums `COUNTED` over all battles."""
     config_hash: str = ""  # `battle_hash` of the configuration; empty for a match that was not played
     identities: tuple[Identity, Identity] = ({}, {})  # of (first, second), see `Player.identity`
 
@@ -144,7 +136,7 @@ def play_match(
     seeds = _check_map_seeds(seeds)
     batch_size = check_integer("batch_size", batch_size)
     battles: list[Battle] = []
-    counts: tuple[list[Counts], list[Counts]] = [], []  # by side
+    counts: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = [], []  # by side
     reported = 0
     for start in range(0, len(seeds), batch_size):
         batch = seeds[start : start + batch_size]
@@ -158,7 +150,7 @@ def play_match(
                         on_battles(finished)
                     reported = finished
                 halves.append(battle_results(arena, start, side))
-                counts[side].append(_count(arena))
+                counts[side].append(count(arena.engine.statistics, arena.engine.shots, arena.engine.hits))
                 if observer is not None and totals is not None:
                     for record in observer.finished.values():
                         totals.add(record.totals(second.name, side))
@@ -170,7 +162,7 @@ def play_match(
         second.name,
         (first.action_mode, second.action_mode),
         tuple(battles),
-        (_by_class(config, sums, 0, len(seeds)), _by_class(config, sums, 1, len(seeds))),
+        (_by_class(config, sums, 0), _by_class(config, sums, 1)),
         battle_hash(config),
         (first.identity, second.identity),
     )
@@ -304,20 +296,12 @@ def battle_results(arena: ControlledBattles, first_map: int, side: int) -> list[
     ]
 
 
-def _count(arena: ControlledBattles) -> Counts:
-    """Statistics of every mech, (battles, mechs, len(CLASS_STATISTICS) - 1)."""
-    engine = arena.engine
-    statistics = engine.statistics
-    columns = [statistics[name] for name in STATISTICS.names or ()]
-    return np.stack([*columns, engine.shots.sum(axis=-1), engine.hits.sum(axis=-1)], axis=-1, dtype=np.float64)
-
-
-def _by_class(config: BattleConfig, totals: Sequence[Counts], place: int, num_maps: int) -> ClassStatistics:
-    """A player's statistics by mech class, from the sums (mechs, columns) over the battles of each side."""
-    rows: dict[str, Counts] = {}
+def _by_class(config: BattleConfig, totals: Sequence[NDArray[np.float64]], place: int) -> dict[str, Sums]:
+    """A player's sums by mech class, from those of the mechs (mechs, sums) over the battles of each side."""
+    classes: dict[str, Sums] = {}
     for side in SIDES:
         team = place ^ side
         start = team * len(config.blue)
-        for name, row in zip(config.rosters[team], totals[side][start:], strict=False):
-            rows[name] = rows.get(name, 0.0) + np.array([num_maps, *row])
-    return {name: dict(zip(CLASS_STATISTICS, row.tolist(), strict=True)) for name, row in rows.items()}
+        for name, row in zip(config.rosters[team], totals[side][start:].tolist(), strict=False):
+            add_sums(classes.setdefault(name, {}), dict(zip(COUNTED, row, strict=True)))
+    return classes

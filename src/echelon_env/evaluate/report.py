@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.evaluate.battle_totals import Sums, add_sums
 from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix, cross_play
-from echelon_env.evaluate.matches import CLASS_STATISTICS, WIN, Battle, Match
+from echelon_env.evaluate.matches import WIN, Battle, Match
 from echelon_env.evaluate.pictures import save_intervals, save_matrix
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.statistics import (
@@ -285,15 +286,13 @@ def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
     return pairs
 
 
-def _classes(matches: Iterable[Match], player: str) -> dict[str, dict[str, float]]:
+def _classes(matches: Iterable[Match], player: str) -> dict[str, Sums]:
     """Sums over a player's battles, by mech class."""
-    sums: dict[str, dict[str, float]] = {}
+    classes: dict[str, Sums] = {}
     for match, place, _ in _played(matches, player):
-        for mech_class, counts in match.classes[place].items():
-            total = sums.setdefault(mech_class, dict.fromkeys(CLASS_STATISTICS, 0.0))
-            for key in CLASS_STATISTICS:
-                total[key] += counts[key]
-    return sums
+        for mech_class, sums in match.classes[place].items():
+            add_sums(classes.setdefault(mech_class, {}), sums)
+    return classes
 
 
 def _marl_eval(matches: Sequence[Match], players: Sequence[Player]) -> dict[str, Any]:

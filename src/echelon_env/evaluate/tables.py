@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from echelon_env.evaluate.battle_totals import measures
+from echelon_env.layout.measures import MEASURES
 from echelon_env.storage.text import printable
 
 WIDTH = 80
@@ -25,18 +27,6 @@ _SHARE_COLUMN = WIDTH // (1 + len(SHARES))  # width of a share with its interval
 _NAME = 20  # width of a name at the start of a row
 _LONG_NAME = 44  # width of a name in a header line
 _HASH = 12  # number of shown digits of a hash
-
-_CLASS_COLUMNS = {
-    "damage": "damage",
-    "damage_taken": "taken",
-    "kills": "kills",
-    "assists": "assist",
-    "deaths": "deaths",
-    "paints": "paints",
-    "falls": "falls",
-    "shutdowns": "shutdn",
-}
-"""Statistics shown for a mech class, per mech and battle -> their headings."""
 
 
 def shorten(name: str, width: int) -> str:
@@ -155,23 +145,23 @@ def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
         rows = [i for i, player in enumerate(players) if player in {p["name"] for p in report["players"]}]
         columns = [j for j in range(len(players)) if any(panel["score"][i][j] is not None for i in rows)]
         end = ": mean score in % of row against column"
-        yield _matrix(f"{shorten(name, WIDTH - len(end))}{end}", players, rows, columns, panel["score"])
+        cells = {players[i]: {players[j]: percent(panel["score"][i][j]) for j in columns} for i in rows}
+        yield _matrix(f"{shorten(name, WIDTH - len(end))}{end}", cells)
 
 
-def _matrix(
-    title: str, names: Sequence[str], rows: Sequence[int], columns: Sequence[int], cells: Sequence[Sequence[Any]]
-) -> list[str]:
-    """A table of shares in %, split into blocks of columns that fit on a line."""
-    label = min(_NAME, max(len(names[i]) for i in rows))
+def _matrix(title: str, cells: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A table of texts by row and column, split into blocks of columns that fit on a line."""
+    label = min(_NAME, max(map(len, cells)))
     block = (WIDTH - label) // _MATRIX_COLUMN
+    columns = [*next(iter(cells.values()))]
     lines = [title]
     for start in range(0, len(columns), block):
         chosen = columns[start : start + block]
-        heads = "".join(f"{shorten(names[j], _MATRIX_COLUMN - 1):>{_MATRIX_COLUMN}}" for j in chosen)
+        heads = "".join(f"{shorten(name, _MATRIX_COLUMN - 1):>{_MATRIX_COLUMN}}" for name in chosen)
         lines.append(f"{'':<{label}}{heads}")
-        for i in rows:
-            values = "".join(f"{percent(cells[i][j]):>{_MATRIX_COLUMN}}" for j in chosen)
-            lines.append(f"{shorten(names[i], label):<{label}}{values}")
+        for row, texts in cells.items():
+            values = "".join(f"{texts[name]:>{_MATRIX_COLUMN}}" for name in chosen)
+            lines.append(f"{shorten(row, label):<{label}}{values}")
     return lines
 
 
@@ -197,15 +187,16 @@ def _improvements(report: Mapping[str, Any]) -> list[str]:
 
 
 def _classes(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """For every player, a table with a row for each of its mech classes."""
+    """For every player, a table with a column for each of its mech classes."""
     for player, classes in report["classes"].items():
-        heads = "".join(f"{head:>7}" for head in _CLASS_COLUMNS.values())
-        lines = [f"{shorten(player, _LONG_NAME)}: per mech and battle", f"{'':<9}{'mechs':>7}{heads}{'hit %':>7}"]
-        for name, sums in classes.items():
-            means = "".join(f"{_number(sums[key] / sums['mechs']):>7}" for key in _CLASS_COLUMNS)
-            hits = "-" if sums["shots"] == 0 else f"{100 * sums['hits'] / sums['shots']:.1f}"
-            lines.append(f"{shorten(name, 9):<9}{sums['mechs']:>7,.0f}{means}{hits:>7}")
-        yield lines
+        if not classes:
+            continue
+        found = {name: measures(sums) for name, sums in classes.items()}
+        cells = {"mechs": {name: f"{sums['mechs']:,.0f}" for name, sums in classes.items()}}
+        for each in MEASURES:
+            if all({each.sum, each.per} <= sums.keys() for sums in classes.values()):
+                cells[each.heading] = {name: _cell(found[name][each.name], each.is_share) for name in classes}
+        yield _matrix(f"{shorten(player, _LONG_NAME)}: per mech and battle", cells)
 
 
 def _format_outward(share: Mapping[str, float]) -> str:
@@ -223,5 +214,7 @@ def percent(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{100 * value:.1f}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+def _cell(value: float | None, is_share: bool) -> str:
+    if value is None or is_share:
+        return percent(value)
+    return f"{value:,.1f}" if value >= 10 else f"{value:.2f}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from echelon_env.evaluate.statistics import interquartile_mean, stratified_bootstrap
+from echelon_env.layout.measures import MEASURES, Measure
 from echelon_train.report.charts import Array, Line, chart
 from echelon_train.report.markup import Html
 from echelon_train.report.sources import Group, RunSource
@@ -80,26 +81,23 @@ LEAGUE = (
     _one("score against the last snapshot", "league/last_score", share=True),
 )
 """Of several learners; `RESULTS` has these of one in one chart."""
+
+
+def _measured(title: str, measures: Sequence[Measure]) -> Curve:
+    """A chart of measures of the last training battles."""
+    first = measures[0]
+    remarks = first.unit if not first.is_share else "", _PER_MECH if first.per == "mechs" else ""
+    meaning = first.meaning if len(measures) == 1 else ""
+    metrics = tuple((f"battle/{each.name}", each.label) for each in measures)
+    return Curve(title, metrics, ", ".join(filter(None, (*remarks, meaning))), first.is_share)
+
+
+_CHARTS = {each.chart: [other for other in MEASURES if other.chart == each.chart] for each in MEASURES if each.chart}
 BATTLES = (
     Curve("reward by component", (("battle/reward/*", ""),), _PER_MECH),
-    Curve(
-        "damage",
-        (("battle/damage_dealt", "dealt"), ("battle/damage_taken", "taken"), ("battle/friendly_damage", "friendly")),
-        f"hit points, {_PER_MECH}",
-    ),
-    Curve("kills and deaths", tuple((f"battle/{each}", each) for each in ("kills", "assists", "deaths")), _PER_MECH),
+    *(_measured(title, measures) for title, measures in _CHARTS.items()),
     Curve("accuracy by weapon", (("battle/weapon/*/accuracy", ""),), share=True),
-    Curve("damage by weapon", (("battle/weapon/*/damage", ""),), f"hit points, {_PER_MECH}"),
-    Curve(
-        "shares of the time alive",
-        (
-            ("battle/zone_share", "in the zone"),
-            ("battle/seeing_share", "sees an enemy"),
-            ("battle/sight_share", "line of sight"),
-            ("battle/seen_share", "is seen"),
-        ),
-        share=True,
-    ),
+    Curve("damage by weapon", (("battle/weapon/*/damage", ""),), f"HP, {_PER_MECH}"),
     Curve(
         "deaths by cause",
         (
@@ -112,27 +110,12 @@ BATTLES = (
         ),
         share=True,
     ),
-    Curve(
-        "mishaps and support",
-        tuple((f"battle/{each}", each) for each in ("falls", "shutdowns", "paints", "interceptions")),
-        _PER_MECH,
-    ),
-    _one("accuracy", "battle/accuracy", share=True),
-    _one("distance kept", "battle/distance", "m, to the nearest enemy that a mech sees"),
-    _one("message entropy", "battle/message_entropy", "nats, mean of the channels"),
-    Curve("damage dealt by class", (("battle/class/*/damage_dealt", ""),), f"hit points, {_PER_MECH}"),
+    Curve("damage dealt by class", (("battle/class/*/damage_dealt", ""),), f"HP, {_PER_MECH}"),
     Curve("return by class", (("battle/class/*/return", ""),), _PER_MECH),
-    Curve("damage dealt, by opponent", (("opponent/*/damage_dealt", ""),), f"hit points, {_PER_MECH}", several=True),
+    Curve("damage dealt, by opponent", (("opponent/*/damage_dealt", ""),), f"HP, {_PER_MECH}", several=True),
     Curve("deaths, by opponent", (("opponent/*/deaths", ""),), _PER_MECH, several=True),
 )
-COMPARED_BATTLES = (
-    _one("damage dealt", "battle/damage_dealt", f"hit points, {_PER_MECH}"),
-    _one("damage taken", "battle/damage_taken", f"hit points, {_PER_MECH}"),
-    _one("kills", "battle/kills", _PER_MECH),
-    _one("deaths", "battle/deaths", _PER_MECH),
-    _one("time in the zone", "battle/zone_share", "share of the time alive", share=True),
-    *(curve for curve in BATTLES if len(curve.metrics) == 1 and "*" not in curve.metrics[0][0]),
-)
+COMPARED_BATTLES = tuple(_measured(each.label, [each]) for each in MEASURES if each.chart)
 """Single metrics, for several runs."""
 LEARNING = (
     _one("entropy", "train/entropy_loss", "nats", sign=-1.0),

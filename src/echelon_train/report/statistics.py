@@ -26,6 +26,7 @@ from echelon_env.evaluate.battle_totals import (
 from echelon_env.evaluate.statistics import wilson
 from echelon_env.evaluate.statistics_file import STATISTICS_FILE, StatisticsError, StatisticsFile, read_statistics
 from echelon_env.evaluate.tables import plural
+from echelon_env.layout.measures import MEASURES
 from echelon_train.report.charts import Array, embed, style
 from echelon_train.report.format import interval, mean
 from echelon_train.report.markup import Html, element, folded, join, note, section, table, total
@@ -44,18 +45,11 @@ _KINDS = {
     "damage_taken": ("damage taken", "hit points"),
 }
 _CAUSES = {"friendly": "team-mates", "own": "its own weapon", "hazard": "lava, debris"}
-_COLUMNS = {
-    "return": "return", "damage_dealt": "damage dealt", "damage_taken": "damage taken", "friendly_damage": "friendly",
-    "kills": "kills", "assists": "assists", "deaths": "deaths", "accuracy": "accuracy, %", "zone_share": "in zone, %",
-    "seeing_share": "sees, %", "sight_share": "in sight, %", "seen_share": "seen, %", "distance": "distance, m",
-    "alive_seconds": "alive, s", "shutdown_seconds": "shut down, s", "shutdowns": "overheats", "falls": "falls",
-    "paints": "paints", "interceptions": "interceptions", "message_entropy": "message entropy, nats",
-}  # fmt: skip
-"""`measures` -> headings, in the order of the columns."""
+_HEADINGS = [each.heading for each in MEASURES]
 _EXPLANATION = (
-    "Per mech and battle: return, damage in hit points, kills, assists, deaths, overheats, falls, paints, "
-    "interceptions, seconds. Accuracy: direct hits per shot. Shares of the time alive: inside the zone, seeing an "
-    "enemy, with a clear line of sight to one, seen by one. Distance: to the nearest enemy that it sees."
+    "Shares are in per cent; distances and message entropies are means; the others are per mech and battle. "
+    + "; ".join(f"{each.label}: {each.meaning}" for each in MEASURES)
+    + "."
 )
 
 
@@ -152,7 +146,7 @@ def opponents_table(name: str, totals: BattleTotals) -> Html:
         "length, s",
         "zone score",
         "enemy's",
-        *_COLUMNS.values(),
+        *_HEADINGS,
     ]
     more = len(by_battles) - MOST_OPPONENTS
     return join([table(header, rows, name=name), note(f"And {more} more opponents.") if more > 0 else None])
@@ -179,7 +173,7 @@ def classes_table(name: str, totals: BattleTotals) -> Html:
         if len(classes) > 1:
             every = totals.sums(side)
             rows.append([total(f"{side}, {ALL}"), f"{every.get('mechs', 0):,.0f}", *_measured(every)])
-    return table(["class", "mechs", *_COLUMNS.values()], rows, name=name)
+    return table(["class", "mechs", *_HEADINGS], rows, name=name)
 
 
 def weapons_table(name: str, totals: BattleTotals) -> Html:
@@ -247,8 +241,7 @@ def _cause(taken: float, deaths: float, sums: Sums) -> list[str]:
 
 def _measured(sums: Sums) -> list[str]:
     found = measures(sums)
-    shares = ("accuracy", *(each for each in _COLUMNS if each.endswith("_share")))
-    return [interval(found[each], None, None) if each in shares else mean(found[each]) for each in _COLUMNS]
+    return [interval(found[each.name], None, None) if each.is_share else mean(found[each.name]) for each in MEASURES]
 
 
 def _signed(value: float | None) -> str:
@@ -263,7 +256,7 @@ def _comparison(chosen: Mapping[str, Sequence[_Battles]]) -> Iterator[Html]:
             sums = {label: each.sums("own") for label, each in totals.items()}
             rows = [[label, f"{totals[label].battles:,}", *_measured(each)] for label, each in sums.items()]
             yield element("h3", title)
-            yield table(["group", "battles", *_COLUMNS.values()], rows, name=f"{key}-groups")
+            yield table(["group", "battles", *_HEADINGS], rows, name=f"{key}-groups")
             yield folded("Reward by component", _across(f"{key}-rewards", sums, "component", _rewards))
             yield folded("Accuracy by weapon, %", _across(f"{key}-accuracy", sums, "weapon", _accuracies))
     yield note(_EXPLANATION)

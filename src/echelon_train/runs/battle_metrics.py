@@ -9,6 +9,7 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import Sums, add_sums, by_weapon, measures, parts_of, ratio, sum_of
 from echelon_env.evaluate.statistics_file import MAX_CLASSES, sums_from_dict, sums_to_dict
+from echelon_env.layout.measures import MEASURES
 
 DECAY = 0.99
 """Weight of a battle relative to the next one: the metrics are means over about the last 100 battles."""
@@ -18,18 +19,11 @@ MAX_OPPONENTS = 8
 
 _NEGLIGIBLE = 1e-9  # a decayed sum below it is 0
 
-OF_ALL = (
-    "damage_dealt", "damage_taken", "friendly_damage", "kills", "deaths", "assists", "paints", "interceptions", "falls",
-    "shutdowns", "accuracy", "alive_seconds", "zone_share", "seeing_share", "sight_share", "seen_share", "distance",
-    "message_entropy",
-)  # fmt: skip
-"""The `measures` of all mechs that are metrics."""
+OF_ALL = tuple(each.name for each in MEASURES if each.chart)
+"""The measures of all mechs that are metrics."""
 
-OF_CLASS = ("return", "damage_dealt", "damage_taken", "kills", "deaths", "accuracy", "zone_share", "distance")
-"""The `measures` of a mech class that are metrics."""
-
-OF_OPPONENT = ("damage_dealt", "damage_taken", "kills", "deaths")
-"""The `measures` against an opponent that are metrics."""
+MAIN = tuple(each.name for each in MEASURES if each.main)
+"""The measures of a mech class, against an opponent, and in an evaluation that are metrics."""
 
 
 class RecentBattles:
@@ -56,7 +50,7 @@ class RecentBattles:
     def metrics(self) -> dict[str, float]:
         """The metrics by name; those without a value are left out."""
         total = sum_of(self._classes.values())
-        found = _chosen("battle", OF_ALL, total)
+        found = chosen_measures("battle", OF_ALL, total)
         if not found:
             return {}
         for component in REWARD_COMPONENTS:
@@ -70,9 +64,9 @@ class RecentBattles:
             found[f"battle/death/while_{condition}"] = ratio(total, f"deaths_{condition}", "deaths")
         if len(self._classes) > 1:
             for name, sums in self._classes.items():
-                found |= _chosen(f"battle/class/{name}", OF_CLASS, sums)
+                found |= chosen_measures(f"battle/class/{name}", MAIN, sums)
         for name, sums in self._opponents.items():
-            found |= _chosen(f"opponent/{name}", OF_OPPONENT, sums)
+            found |= chosen_measures(f"opponent/{name}", MAIN, sums)
         return {name: value for name, value in found.items() if value is not None}
 
     def state_dict(self) -> dict[str, Any]:
@@ -104,7 +98,7 @@ def _decayed(sums: Sums) -> Sums:
     return {name: value * DECAY for name, value in sums.items() if abs(value) > _NEGLIGIBLE}
 
 
-def _chosen(prefix: str, names: tuple[str, ...], sums: Sums) -> dict[str, float | None]:
+def chosen_measures(prefix: str, names: tuple[str, ...], sums: Sums) -> dict[str, float | None]:
     """The chosen measures under a prefix, without those that have no value."""
     found = measures(sums)
     return {f"{prefix}/{name}": found[name] for name in names if found[name] is not None}

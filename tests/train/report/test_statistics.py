@@ -8,9 +8,12 @@ import pytest
 
 from echelon_env.evaluate.battle_totals import HEAT_MAPS, measures
 from echelon_env.evaluate.statistics import wilson
+from echelon_env.layout.measures import MEASURES
+from echelon_train.report.curves import BATTLES, COMPARED_BATTLES
 from echelon_train.report.markup import join
 from echelon_train.report.page import Page, write
 from echelon_train.report.statistics import statistics_sections
+from echelon_train.runs.battle_metrics import RecentBattles
 from train.report import totals
 from train.report.parsed import Parsed, number
 
@@ -48,8 +51,13 @@ def test_tables_by_opponent_and_class_have_the_numbers_of_the_file(found, key):
         won = wilson(round(results["wins"]), round(results["battles"]))
         assert row[2] == f"{100 * won.estimate:.1f} [{100 * won.low:.1f}, {100 * won.high:.1f}]"
         cells = dict(zip(header, row, strict=True))
-        assert number(cells["accuracy, %"]) == pytest.approx(100 * found_here["accuracy"], abs=0.051)
-        assert number(cells["damage dealt"]) == pytest.approx(found_here["damage_dealt"], rel=0.005)
+        for each in MEASURES:
+            value, cell = found_here[each.name], cells[each.heading]
+            if value is None:
+                assert cell == "-"
+            else:
+                scale, digits = (100, 0.051) if each.is_share else (1, 0.0051)
+                assert number(cell) == pytest.approx(scale * value, rel=0.005, abs=digits)
     classes = page.column(f"{key}-classes", "mechs")
     assert number(classes["own heavy"]) + number(classes["own scout"]) == number(classes["own, all"])
     assert number(classes["own, all"]) == expected.sums("own")["mechs"]
@@ -78,6 +86,18 @@ def test_rewards_add_up_to_the_return(found):
     for column in range(1, 4):
         assert sum(float(row[column]) for row in rows[:-1]) == pytest.approx(float(rows[-1][column]), abs=0.02)
     assert float(rows[-1][1]) == pytest.approx(measures(file.evaluations[-1].totals.sums("own"))["return"], abs=0.006)
+
+
+def test_every_measure_is_a_metric_and_in_a_chart():
+    recent = RecentBattles()
+    sums = {name: 1.0 for each in MEASURES for name in (each.sum, each.per)} | {"messages": 1.0, "message/0/0": 1.0}
+    recent.add("novice", {"heavy": sums, "scout": sums})
+    names = [each.name for each in MEASURES if each.chart]
+    main = [each.name for each in MEASURES if each.main]
+    expected = {*(f"battle/{name}" for name in names), *(f"opponent/novice/{name}" for name in main)}
+    assert recent.metrics().keys() >= expected | {f"battle/class/heavy/{name}" for name in main}
+    for curves in (BATTLES, COMPARED_BATTLES):
+        assert {metric for curve in curves for metric, _ in curve.metrics} >= {f"battle/{name}" for name in names}
 
 
 def test_heat_maps(found):

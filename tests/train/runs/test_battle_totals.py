@@ -8,8 +8,9 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from echelon_env import BattleEngine, ConfigError
+from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.evaluate.battle_observer import BattleObserver
-from echelon_env.evaluate.battle_totals import COUNTS, OTHERS, measures, sum_of
+from echelon_env.evaluate.battle_totals import OTHERS, measures, sum_of
 from echelon_env.evaluate.statistics_file import MAX_EVALUATIONS, MAX_PERIODS, read_statistics
 from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, RecentBattles
 from echelon_train.runs.callbacks import BattleTotalsCallback
@@ -68,8 +69,8 @@ def test_the_file_has_all_training_battles(trained):
         for place, side in enumerate(("own", "enemy")):
             sums = totals.sums(side, name)
             assert sums["mechs"] == 5 * len(played)
-            for key, source in COUNTS.items():
-                assert sums.get(key, 0.0) == pytest.approx(sum(float(each[3][source][place]) for each in played))
+            for key in STATISTIC_NAMES:
+                assert sums.get(key, 0.0) == pytest.approx(sum(float(each[3][key][place]) for each in played))
         assert totals.sums("own", name)["reward"] == pytest.approx(sum(each[2] for each in played), rel=1e-4, abs=1e-3)
 
 

@@ -9,12 +9,9 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.evaluate.battle_totals import measures
+from echelon_train.runs.battle_metrics import MAIN, chosen_measures
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.metrics import EVALUATION_STEPS
-
-MEASURES = ("damage_dealt", "damage_taken", "kills", "deaths", "accuracy", "zone_share")
-"""The `measures` of the own mechs that are metrics of an evaluation."""
 
 
 class EvaluationCallback(BaseCallback):  # type: ignore[misc]
@@ -84,9 +81,8 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         if len(result.win_rates) > 1:
             for name, share in result.win_rates.items():
                 self.logger.record(f"eval/win_rate/{name}", share.estimate)
-        for name, value in measures(result.totals.sums("own")).items():
-            if name in MEASURES and value is not None:
-                self.logger.record(f"eval/{name}", value)
+        for name, value in chosen_measures("eval", MAIN, result.totals.sums("own")).items():
+            self.logger.record(name, value)
         if result.wins.estimate >= self._best or self._moves() != self._best_moves:
             self._best, self._best_moves = float(result.wins.estimate), self._moves()
             self._keep()
