@@ -10,6 +10,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import measures
+from echelon_train.runs.callbacks.every import Every
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.metrics import EVALUATION_STEPS
 
@@ -43,13 +44,13 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         stopping: Callable[[], bool],
     ) -> None:
         super().__init__()
-        self._every, self._evaluate, self._keep, self._moves, self._stopping = every, evaluate, keep, moves, stopping
-        self._due = 0
+        self.every, self._stopping = Every(every), stopping
+        self._evaluate, self._keep, self._moves = evaluate, keep, moves
         self._best, self._best_moves = -1.0, 0
 
     def state_dict(self) -> dict[str, Any]:
         """Samples at the next evaluation; the best win rate, -1 before the first; changes of the stage at that time."""
-        return {"due": self._due, "best": self._best, "moves": self._best_moves}
+        return {"due": self.every.next, "best": self._best, "moves": self._best_moves}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
@@ -58,11 +59,10 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
             raise ConfigError(f"evaluations: expected integers 'due' and 'moves' and a float 'best', got {state!r}")
         if state["due"] < 0 or state["moves"] < 0 or not math.isfinite(state["best"]):
             raise ConfigError(f"evaluations: expected finite numbers, got {state!r}")
-        self._due, self._best, self._best_moves = state["due"], state["best"], state["moves"]
+        self.every.next, self._best, self._best_moves = state["due"], state["best"], state["moves"]
 
     def _on_rollout_start(self) -> None:
-        if self.model.num_timesteps >= self._due and not self.model.stopping:
-            self._due = self.model.num_timesteps + self._every
+        if not self.model.stopping and self.every.is_due(self.model.num_timesteps):
             self._record()
 
     def _on_step(self) -> bool:
