@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.schema import ConfigError
 from echelon_train.runs.callbacks.every import Every
 
 
@@ -32,16 +30,6 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
         self.every = Every(every)
         self.saved = Path()
         """Folder of the last checkpoint."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """When the next checkpoint is due, in samples."""
-        return {"due": self.every.next}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
-            raise ConfigError(f"checkpoints: expected an integer 'due', got {state!r}")
-        self.every.next = state["due"]
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps  # a callback's own counter lacks the samples of other processes

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.schema import ConfigError
 from echelon_train.runs.callbacks.every import Every
 from echelon_train.runs.loggers import Film
 
@@ -28,16 +26,6 @@ class FilmCallback(BaseCallback):  # type: ignore[misc]
     def __init__(self, every: int, film: Callable[[], Film | None], stopping: Callable[[], bool]) -> None:
         super().__init__()
         self.every, self._film, self._stopping = Every(every), film, stopping
-
-    def state_dict(self) -> dict[str, Any]:
-        """Samples at the next film."""
-        return {"due": self.every.next}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
-            raise ConfigError(f"films: expected an integer 'due', got {state!r}")
-        self.every.next = state["due"]
 
     def _on_rollout_start(self) -> None:
         if not self.model.stopping and self.every.is_due(self.model.num_timesteps):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
@@ -15,7 +14,7 @@ from echelon_env.evaluate import training_seed
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_train.checkpoints.checkpoint import first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
-from echelon_train.league.self_play.learner import LeagueLearner
+from echelon_train.league.self_play.learner import LeagueLearner, LearnerState
 from echelon_train.league.store.remote import open_league
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
@@ -80,13 +79,14 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         """Read the league's members again."""
         self._learner.refresh()
 
-    def state_dict(self) -> dict[str, Any]:
+    @property
+    def state(self) -> LearnerState:
         """The state of the `LeagueLearner`."""
-        return self._learner.state_dict()
+        return self._learner.state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        self._learner.load_state_dict(state)
+    def restore(self, state: LearnerState) -> None:
+        """See `LeagueLearner`."""
+        self._learner.restore(state)
 
     def finish(self, checkpoint: Path) -> None:
         """Add the run's last checkpoint to the league, if a snapshot is due."""
@@ -105,7 +105,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps
-        if self._learner.announced is not None:  # by a process that stopped before it published, or just after
+        if self._learner.state.announced is not None:  # by a process that stopped before it published, or just after
             self._publish(find_checkpoint(self._out))
         elif distributed.broadcast_object(lambda: self._learner.snapshot_due(steps)):
             self._learner.announce(steps)
@@ -126,7 +126,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self.logger.record("league/opponents", len(set(self.opponents.names)))
         for name, value in self._learner.metrics().items():
             self.logger.record(f"league/{name}", value)
-        self.logger.record("league/since_snapshot", self.model.num_timesteps - self._learner.since)
+        self.logger.record("league/since_snapshot", self.model.num_timesteps - self._learner.state.since)
 
     def _publish(self, checkpoint: Path) -> None:
         name = distributed.broadcast_object(lambda: self._learner.publish(checkpoint))

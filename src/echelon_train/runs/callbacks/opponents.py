@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.champions import policy_path
@@ -13,7 +11,7 @@ from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.league.store.policies import find_policy
 from echelon_train.opponents.pool import OpponentPool, frozen_copy
-from echelon_train.opponents.weighted import WeightedOpponents
+from echelon_train.opponents.weighted import OpponentsState, WeightedOpponents
 from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import distributed
 from echelon_train.runs.callbacks.statistics import finished_battles
@@ -71,13 +69,14 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         if self._opponents.set_remaining(remaining):
             self._pool.update_handicaps()
 
-    def state_dict(self) -> dict[str, Any]:
+    @property
+    def state(self) -> OpponentsState:
         """Of the `WeightedOpponents`."""
-        return self._opponents.state_dict()
+        return self._opponents.state
 
-    def load_state_dict(self, state: Any) -> None:
-        """Restore a `state_dict`. Raises `ConfigError` for an invalid one."""
-        self._opponents.load_state_dict(state)
+    def restore(self, state: OpponentsState) -> None:
+        """See `WeightedOpponents`."""
+        self._opponents.restore(state)
 
     def _load(self, player: str) -> BattlePolicy:
         path = policy_path(Opponent(player), self._config.battle)
