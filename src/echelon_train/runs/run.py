@@ -198,8 +198,8 @@ class Run:
             films=self._films.every,
             best=self._evaluations.best,
             earlier_maps=tuple(sorted(self._earlier_maps)),
-            league=None if self._league is None else self._league.state,
-            opponents=None if self._opponents is None else self._opponents.state,
+            league=None if self._league is None else self._league.learner.state,
+            opponents=None if self._opponents is None else self._opponents.opponents.state,
             pending=pending_metrics(self.model.logger),
         )
         checkpoint = Checkpoint(
@@ -258,10 +258,10 @@ class Run:
             self._totals.restore(values.totals, tensors, self.model.get_env())
         # last, because new battles above have drawn opponents
         if self._league is not None and values.league is not None:
-            self._league.restore(values.league)
+            self._league.learner.restore(values.league)
         if self._opponents is not None and values.opponents is not None:
             with _state_errors():
-                self._opponents.restore(values.opponents)
+                self._opponents.opponents.restore(values.opponents)
 
     def draw_curves(self) -> None:
         """Draw the metrics written so far; a picture that cannot be drawn is reported, and does not stop the run."""
