@@ -137,6 +137,10 @@ LEARNING = (
              "torch.where(torch.isfinite(advantages), advantages", "ppo/test_normalize"),
     _trainer("normalizer: moments merge wrongly", "policy/observation_normalizer",
              "delta.square() * count", "delta.square()", "policy/test_observation_normalizer"),
+    _trainer("resume: a state is read without a check", "runs/state", '            check_fields(state, "")\n', "",
+             "runs/test_state"),
+    _trainer("resume: it is done again at once", "runs/callbacks/every", "steps + self.every", "steps",
+             "runs/callbacks/test_state"),
     _trainer("checkpoint: without the normalizer's moments", "tensor_files", ", *module.named_buffers())", ",)",
              "checkpoints/test_checkpoint"),
 )  # fmt: skip

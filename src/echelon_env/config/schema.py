@@ -1,9 +1,10 @@
 """Configurations as frozen dataclasses: fields with units and ranges, checks, overrides, conversion to plain data.
 
-A field of a configuration is a number declared with `quantity`, a string, a choice (`Literal`), a tuple, or another
-configuration. A nested configuration whose class has a method `parse(value, key)` can also be written as a number or a
-string; one whose class also has `plain()` is written only as `parse` takes it. Errors are `ConfigError`s that state the
-key, the expected value and the given one.
+A field of a configuration is a number declared with `quantity`, a string, a choice (`Literal`), a tuple, a dict with
+texts as keys, or another configuration; a declared range holds for all numbers in the field. A nested configuration
+whose class has a method `parse(value, key)` can also be written as a number or a string; one whose class also has
+`plain()` is written only as `parse` takes it. Errors are `ConfigError`s that state the key, the expected value and
+the given one.
 """
 
 from __future__ import annotations
@@ -54,7 +55,12 @@ _type_hints = typing.cast("Callable[[type[Any]], Mapping[str, Any]]", functools.
 
 
 def quantity(
-    default: float, unit: str, low: float = 0.0, high: float = MAX_VALUE, help: str = "", since: str | None = None
+    default: float | tuple[float, ...],
+    unit: str,
+    low: float = 0.0,
+    high: float = MAX_VALUE,
+    help: str = "",
+    since: str | None = None,
 ) -> Any:
     """Declare a numeric field with its default, unit and inclusive range; `help` is shown on the command line.
 
@@ -156,7 +162,8 @@ def build(cls: type[Any], data: Any, path: str) -> Any:
         values[key] = _convert(hints[key], value, path + key)
     missing = [f.name for f in dataclasses.fields(cls) if _is_required(f) and f.name not in values]
     if missing:
-        raise ConfigError(f"config key {path.rstrip('.')!r}: keys are missing: {', '.join(missing)}", path.rstrip("."))
+        where = f"config key {path.rstrip('.')!r}: " if path else ""
+        raise ConfigError(f"{where}keys are missing: {', '.join(missing)}", path.rstrip("."))
     return cls(**values)
 
 
@@ -170,11 +177,16 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
         if hasattr(hint, "parse") and (hasattr(hint, "plain") or not isinstance(value, Mapping)):
             return hint.parse(value, path)
         return build(typing.cast("type[Any]", hint), value, path + ".")
-    if typing.get_origin(hint) is types.UnionType and value is not None:
+    origin = typing.get_origin(hint)
+    if origin is types.UnionType and value is not None:
         for option in typing.get_args(hint):
-            if dataclasses.is_dataclass(option):
+            if dataclasses.is_dataclass(option) or typing.get_origin(option) is dict:
                 return _convert(option, value, path)
-    if typing.get_origin(hint) is tuple:
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"config key {path!r}: expected a mapping, got {value!r}", path)
+        return {name: _convert(typing.get_args(hint)[1], item, f"{path}.{name}") for name, item in value.items()}
+    if origin is tuple:
         if isinstance(value, str) or not isinstance(value, (list, tuple)):
             raise ConfigError(f"config key {path!r}: expected a sequence, got {value!r}", path)
         item_hint = typing.get_args(hint)[0]
@@ -200,6 +212,8 @@ def to_plain(value: Any) -> Any:
         return {name: to_plain(part) for name, part in values_of(value).items()}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: to_plain(item) for name, item in value.items()}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -227,11 +241,19 @@ def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) 
         if not isinstance(value, tuple):
             raise ConfigError(f"config key {path!r}: expected a tuple, got {value!r}", path)
         for index, item in enumerate(value):
-            _check_value(item, typing.get_args(hint)[0], {}, f"{path}[{index}]")
+            _check_value(item, typing.get_args(hint)[0], metadata, f"{path}[{index}]")
+    elif origin is dict:
+        if not isinstance(value, dict):
+            raise ConfigError(f"config key {path!r}: expected a mapping, got {value!r}", path)
+        for name, item in value.items():
+            _check_value(item, typing.get_args(hint)[1], metadata, f"{path}.{name}")
     elif origin is types.UnionType:
-        if not isinstance(value, hint):
+        options = typing.get_args(hint)
+        fitting = [option for option in options if isinstance(value, typing.get_origin(option) or option)]
+        if not fitting:
             raise ConfigError(f"config key {path!r}: expected {hint}, got {value!r}", path)
-    elif not isinstance(value, hint):
+        _check_value(value, fitting[0], metadata, path)
+    elif hint is not Any and not isinstance(value, hint):
         raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}", path)
 
 

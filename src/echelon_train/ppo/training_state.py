@@ -1,4 +1,4 @@
-"""The complete training state, as tensors and JSON values, from which a run resumes exactly.
+"""The complete training state, as tensors and values, from which a run resumes exactly.
 
 It is saved between two iterations. Besides the weights, an update or a rollout depends on the optimizer, the recurrent
 states, the last observations, all random number generators, the environment, and the teacher if there is one. The
@@ -7,28 +7,56 @@ environment must have `state_arrays` and `restore_arrays` for all rows at once, 
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from echelon_env.config.schema import measure
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.losses import recurrent_states, state_tensors
 from echelon_train.tensor_files import part_of
 
-_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches", "skipped_in_a_row")
-_WORDS = 624  # size of a Mersenne Twister's state
-_INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
+
+@dataclass(frozen=True)
+class ModelState:
+    """The values of a model's training state."""
+
+    num_timesteps: int
+    updates: int
+    episodes: int
+    skipped_minibatches: int
+    skipped_in_a_row: int
+    last_episodes: tuple[dict[str, int | float], ...] = field(metadata={"low": -math.inf})
+    """SB3's `ep_info_buffer`."""
+    last_successes: tuple[bool | int | float, ...]
+    """SB3's `ep_success_buffer`."""
+    numpy_position: int = measure("", 0, 624)  # of the words of a Mersenne Twister: NumPy would read out of bounds
+    numpy_has_gauss: int = measure("", 0, 1)
+    numpy_gauss: float = measure("", -math.inf, math.inf)
+    python_gauss: float | None = measure("", -math.inf, math.inf)
 
 
-def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The model's training state except its weights: CPU tensors, and JSON values.
+_COUNTERS = {
+    "num_timesteps": "num_timesteps",
+    "updates": "_n_updates",
+    "episodes": "_episode_num",
+    "skipped_minibatches": "skipped_minibatches",
+    "skipped_in_a_row": "skipped_in_a_row",
+}
+"""Counters of a `ModelState` -> the model's attributes."""
+
+
+def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], ModelState]:
+    """The model's training state except its weights: CPU tensors, and values.
 
     Raises CheckpointError, with the reason, if the environment or the teacher cannot save its state.
     """
@@ -46,14 +74,19 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
             raise CheckpointError(f"{what} cannot save its state: {error}") from error
         tensors |= {f"{prefix}{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
-    values = {name: getattr(model, name) for name in _COUNTERS}
-    values |= {name: [_plain(each) for each in getattr(model, name) or ()] for name in _INFO_BUFFERS}
-    values["numpy"] = [int(numpy_state[2]), int(numpy_state[3]), float(numpy_state[4])]
-    values["python"] = random.getstate()[2]
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, values
+    state = ModelState(
+        **{name: getattr(model, attribute) for name, attribute in _COUNTERS.items()},
+        last_episodes=tuple(model.ep_info_buffer or ()),
+        last_successes=tuple(model.ep_success_buffer or ()),
+        numpy_position=int(numpy_state[2]),
+        numpy_has_gauss=int(numpy_state[3]),
+        numpy_gauss=float(numpy_state[4]),
+        python_gauss=random.getstate()[2],
+    )
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, state
 
 
-def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor], state: ModelState) -> None:
     """Restore a `training_state` into a model that was created with the same arguments.
 
     Raises CheckpointError if it does not fit the model. The model is then unusable.
@@ -66,7 +99,6 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     _check_tensors(own, _expected(model))
     optimizer = part_of(own, "optimizer.")
     check_optimizer(model.policy, optimizer)
-    _check_values(values)
     for prefix, (what, part) in parts.items():
         try:
             part.restore_arrays({name: tensor.numpy() for name, tensor in part_of(tensors, prefix).items()})
@@ -80,12 +112,12 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     last = {name: tensor.numpy().copy() for name, tensor in part_of(own, "last.").items()}
     model._last_obs = last if isinstance(model._last_obs, dict) else last["observation"]
     model._last_episode_starts = own["episode_starts"].numpy().astype(np.bool_)
-    for name in _COUNTERS:
-        setattr(model, name, values[name])
-    for name in _INFO_BUFFERS:
-        setattr(model, name, deque(values[name], maxlen=model._stats_window_size))
+    for name, attribute in _COUNTERS.items():
+        setattr(model, attribute, getattr(state, name))
+    model.ep_info_buffer = deque(state.last_episodes, maxlen=model._stats_window_size)
+    model.ep_success_buffer = deque(state.last_successes, maxlen=model._stats_window_size)
     try:
-        _restore_random(model.device, own, values)
+        _restore_random(model.device, own, state)
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"training state: random number generators: {error}") from error
 
@@ -111,11 +143,11 @@ def _stateful(env: Any) -> Any:
     return env
 
 
-def _restore_random(device: torch.device, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-    position, has_gauss, cached = values["numpy"]
+def _restore_random(device: torch.device, tensors: Mapping[str, Tensor], state: ModelState) -> None:
     words = tensors["random.numpy"].numpy().view(np.uint32)
-    np.random.set_state(("MT19937", words, position, has_gauss, cached))  # noqa: NPY002
-    random.setstate((3, tuple(tensors["random.python"].tolist()), values["python"]))
+    numpy_state = "MT19937", words, state.numpy_position, state.numpy_has_gauss, state.numpy_gauss
+    np.random.set_state(numpy_state)  # noqa: NPY002
+    random.setstate((3, tuple(tensors["random.python"].tolist()), state.python_gauss))
     torch.set_rng_state(tensors["random.torch"])
     if device.type == "cuda" and "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"], device)
@@ -211,35 +243,3 @@ def _parameter_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     probe = type(optimizer)([group])  # type: ignore[call-arg]  # the group has its other arguments
     probe.step()
     return {key: torch.as_tensor(value) for key, value in probe.state[parameter].items()}
-
-
-def _check_values(values: Mapping[str, Any]) -> None:
-    """Raise CheckpointError unless the values, which come from a JSON file, have the expected types and ranges."""
-    for name in _COUNTERS:
-        if type(values.get(name)) is not int or values[name] < 0:
-            raise CheckpointError(
-                f"training state: {name}: expected an integer of at least 0, got {values.get(name)!r}"
-            )
-    for name in _INFO_BUFFERS:
-        if not isinstance(values.get(name), list):
-            raise CheckpointError(f"training state: {name}: expected a list, got {values.get(name)!r}")
-    for episode in values["ep_info_buffer"]:
-        if not isinstance(episode, dict) or not all(isinstance(episode.get(key), (int, float)) for key in ("r", "l")):
-            raise CheckpointError(f"training state: ep_info_buffer: expected numbers 'r' and 'l', got {episode!r}")
-    for success in values["ep_success_buffer"]:
-        if not isinstance(success, (int, float)):
-            raise CheckpointError(f"training state: ep_success_buffer: expected numbers, got {success!r}")
-    numbers = values.get("numpy")
-    if not isinstance(numbers, list) or [type(each) for each in numbers] != [int, int, float]:
-        raise CheckpointError(f"training state: numpy: expected two integers and a float, got {numbers!r}")
-    if not 0 <= numbers[0] <= _WORDS:  # NumPy would read out of bounds
-        raise CheckpointError(f"training state: numpy: expected a position from 0 to {_WORDS}, got {numbers[0]}")
-    if values.get("python") is not None and not isinstance(values.get("python"), float):
-        raise CheckpointError(f"training state: python: expected a number or null, got {values.get('python')!r}")
-
-
-def _plain(value: Any) -> Any:
-    """Convert an entry of SB3's episode statistics to JSON types."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return value.item() if isinstance(value, np.generic) else value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from echelon_train.runs.evaluation import SCENARIO, Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
 from echelon_train.runs.loggers import FILMS_FOLDER, NOT_WANDB, Film, SavedPolicy, write_film
 from echelon_train.runs.plots import CURVES_FILE, save_run_curves
+from echelon_train.runs.state import Pending, RunState, flat, pending_metrics
 from echelon_train.state_space import state_room
 from echelon_train.tensor_files import weights_of
 
@@ -101,8 +102,7 @@ class Run:
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
-        self._best: int | None = None  # samples of the checkpoint with the best evaluation
-        self._pending: _Pending = {}  # metrics that a restored run had recorded but not yet written
+        self._pending: dict[str, Pending] = {}  # metrics that a restored run had recorded but not yet written
         self._league = self._opponents = None
         if config.league.path:
             self._league = LeagueCallback(config, device, self.save, out, console)
@@ -158,8 +158,8 @@ class Run:
         model = self.model
         self._announce_warmup()
         model.set_logger(logger)
-        for name, (number, exclude) in self._pending.items():
-            logger.record(name, number, exclude)
+        for name, pending in self._pending.items():
+            pending.record(logger, name)
         self._name_best()  # again, because a run may be killed just before this
         before = model.num_timesteps
         remaining = max(self._config.steps - before, 0)
@@ -184,22 +184,24 @@ class Run:
 
         All processes of a distributed run call it, and the first one writes. Raises as `save_in_run`.
         """
-        tensors, values = training_state(self.model)
+        tensors, model = training_state(self.model)
         tensors |= self._totals.state_tensors()
-        values |= {
-            "clock": self._clock.state_dict(),
-            "curriculum": self._curriculum.state_dict(),
-            "statistics": self._statistics.state_dict(),
-            "evaluations": self._evaluations.state_dict(),
-            "films": self._films.state_dict(),
-            "checkpoints": self._checkpoints.state_dict(),
-            "best": self._best,
-            "earlier_maps": sorted(self._earlier_maps),
-            "league": None if self._league is None else self._league.state_dict(),
-            "opponents": None if self._opponents is None else self._opponents.state_dict(),
-            "pending": _written(self.model.logger),
-            "config": self._config.to_dict(),
-        }
+        values = RunState(
+            config=self._config.to_dict(),
+            model=model,
+            clock=self._clock.state,
+            curriculum=self._curriculum.state,
+            statistics=self._statistics.state,
+            totals=self._totals.state,
+            checkpoints=self._checkpoints.every,
+            evaluations=self._evaluations.every,
+            films=self._films.every,
+            best=self._evaluations.best,
+            earlier_maps=tuple(sorted(self._earlier_maps)),
+            league=None if self._league is None else self._league.learner.state,
+            opponents=None if self._opponents is None else self._opponents.opponents.state,
+            pending=pending_metrics(self.model.logger),
+        )
         checkpoint = Checkpoint(
             self.model.policy,
             self._config.network,
@@ -208,7 +210,7 @@ class Run:
             steps,
             self._trained_maps(),
         )
-        state = TrainingState(*gather_state(tensors, values))
+        state = TrainingState(*gather_state(tensors, values.to_dict()))
         folder = distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
         self._totals.write(steps)
         self.model.logger.record("checkpoint/last", SavedPolicy(folder), exclude=NOT_WANDB)
@@ -221,29 +223,23 @@ class Run:
         does not fit: other weights, an environment that rejects its state, another number of processes, or damage. The
         run cannot be used then, because a part of it may have been restored.
         """
-        tensors, values = rank_state(state.tensors, state.values)
-        _check_same_run(values.get("config"), self._config)
-        try:
-            self._clock.load_state_dict(values["clock"])
-            self._curriculum.load_state_dict(values["curriculum"])
-            self._statistics.load_state_dict(values["statistics"])
-            self._evaluations.load_state_dict(values["evaluations"])
-            self._films.load_state_dict(values["films"])
-            self._checkpoints.load_state_dict(values["checkpoints"])
-            self._best = values["best"]
-            if self._best is not None and type(self._best) is not int:
-                raise ValueError(f"best: expected an integer or null, got {self._best!r}")
-            self._earlier_maps = frozenset(str(each) for each in values["earlier_maps"])
-            self._pending = _read_pending(values["pending"])
-        except KeyError as error:
-            raise CheckpointError(f"training state: {error} is missing") from error
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"training state: {error}") from error
+        tensors, plain = rank_state(state.tensors, state.values)
+        values = RunState.from_dict(plain)
+        _check_same_run(values.config, self._config)
+        if (values.league is None) != (self._league is None) or (values.opponents is None) != (self._opponents is None):
+            raise CheckpointError("training state: expected opponents of a league, or without one, as the run has")
+        self._clock.restore(values.clock)
+        with _state_errors():
+            self._curriculum.restore(values.curriculum)
+        self._statistics.state = values.statistics
+        self._checkpoints.every, self._evaluations.every = values.checkpoints, values.evaluations
+        self._films.every, self._evaluations.best = values.films, values.best
+        self._earlier_maps, self._pending = frozenset(values.earlier_maps), values.pending
         expected = {
             "network": self._config.network,
             "battle": self._curriculum.config.battle,
             "opponent": self._opponent,
-            "steps": values.get("num_timesteps"),
+            "steps": values.model.num_timesteps,
         }
         for name, value in expected.items():
             if getattr(checkpoint, name) != value:
@@ -257,15 +253,15 @@ class Run:
             tensor.copy_(theirs[name])
         self._refresh_opponents()
         others = {name: tensor for name, tensor in tensors.items() if not name.startswith(TENSORS)}
-        restore_training_state(self.model, others, values)
-        self._totals.restore_tensors(tensors, self.model.get_env())
-        if self._league is not None:
-            self._league.load_state_dict(values["league"])  # last, because new battles above have drawn opponents
-        if self._opponents is not None:
-            try:
-                self._opponents.load_state_dict(values["opponents"])
-            except (KeyError, ValueError) as error:
-                raise CheckpointError(f"training state: opponents: {error}") from error
+        restore_training_state(self.model, others, values.model)
+        with _state_errors():
+            self._totals.restore(values.totals, tensors, self.model.get_env())
+        # last, because new battles above have drawn opponents
+        if self._league is not None and values.league is not None:
+            self._league.learner.restore(values.league)
+        if self._opponents is not None and values.opponents is not None:
+            with _state_errors():
+                self._opponents.opponents.restore(values.opponents)
 
     def draw_curves(self) -> None:
         """Draw the metrics written so far; a picture that cannot be drawn is reported, and does not stop the run."""
@@ -304,7 +300,7 @@ class Run:
     def _prepare_rollout(self) -> None:
         """Enter the next stage if that is decided, and set the schedules to the present share of the run."""
         if self._config.curriculum is not None:  # the first process decides for all
-            self._curriculum.load_state_dict(distributed.broadcast_object(self._curriculum.state_dict))
+            self._curriculum.restore(distributed.broadcast_object(lambda: self._curriculum.state))
         if self._curriculum.advance():
             self._earlier_maps |= self._trained_maps() or frozenset()
             self._change_env()
@@ -372,47 +368,28 @@ class Run:
 
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""
-        self._best = self.model.num_timesteps
-        folder = self.save(self._best)
+        folder = self.save(self.model.num_timesteps)
         self.model.logger.record("checkpoint/best", SavedPolicy(folder), exclude=NOT_WANDB)
         self._name_best()
 
     def _name_best(self) -> None:
-        if self._best is not None and distributed.rank() == 0:
-            write_json(self._out / BEST_FILE, {"checkpoint": checkpoint_name(self._best), "steps": self._best})
+        steps = self._evaluations.best.steps
+        if steps is not None and distributed.rank() == 0:
+            write_json(self._out / BEST_FILE, {"checkpoint": checkpoint_name(steps), "steps": steps})
 
 
-_Pending = dict[str, tuple[float, tuple[str, ...]]]
-"""Numbers by the name of a metric, with the outputs that they are excluded from."""
+@contextlib.contextmanager
+def _state_errors() -> Iterator[None]:
+    """Raise a ValueError of a part that refuses its state as a CheckpointError."""
+    try:
+        yield
+    except ValueError as error:
+        raise CheckpointError(f"training state: {error}") from error
 
 
-def _written(logger: Logger) -> dict[str, Any]:
-    """The recorded numbers that a logger has not written yet, for JSON; those that are not finite as text."""
-    numbers = {name: value for name, value in logger.name_to_value.items() if isinstance(value, (int, float))}
-    return {
-        name: [value if math.isfinite(value) else str(float(value)), list(logger.name_to_excluded[name] or ())]
-        for name, value in numbers.items()
-    }
-
-
-def _read_pending(pending: Any) -> _Pending:
-    """The inverse of `_written`. Raises TypeError or ValueError."""
-    if not isinstance(pending, Mapping):
-        raise TypeError(f"pending: expected an object, got {pending!r}")
-    return {
-        name: (float(value) if isinstance(value, str) else value + 0, tuple(map(str, exclude)))
-        for name, (value, exclude) in pending.items()
-    }
-
-
-def _check_same_run(kept: Any, config: TrainConfig) -> None:
-    """Raise RunFolderError for a setting that differs from the checkpoint's and is not `CHANGEABLE`.
-
-    Raises CheckpointError if the checkpoint has none.
-    """
-    if not isinstance(kept, Mapping):
-        raise CheckpointError("training state: 'config' is missing")
-    then, now = _flat(kept), _flat(config.to_dict())
+def _check_same_run(kept: Mapping[str, Any], config: TrainConfig) -> None:
+    """Raise RunFolderError for a setting that differs from the checkpoint's and is not `CHANGEABLE`."""
+    then, now = flat(kept), flat(config.to_dict())
     fixed = [name for name in now if name not in CHANGEABLE]
     if not isinstance(config.maps, str):  # a directory may move: the state of the battles names its maps
         fixed.append("maps")
@@ -423,11 +400,3 @@ def _check_same_run(kept: Any, config: TrainConfig) -> None:
             f"{name} was {then.get(name)!r} when the checkpoint was made, and is {now.get(name)!r} in {RUN_FILE}: "
             "a resumed run keeps its settings"
         )
-
-
-def _flat(plain: Any, name: str = "") -> dict[str, Any]:
-    """The values of nested objects by dotted names."""
-    if not isinstance(plain, Mapping):
-        return {name: list(plain) if isinstance(plain, tuple) else plain}
-    parts = [_flat(part, f"{name}.{key}" if name else str(key)) for key, part in plain.items()]
-    return {key: value for part in parts for key, value in part.items()}

@@ -16,7 +16,7 @@ from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_env.networks.checkpoint import LAST_FILE, errors_in
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import (
     checkpoints_to_resume,
@@ -231,7 +231,8 @@ def _restore(run: Path, checkpoints: Sequence[Path], make: Callable[[], Run]) ->
         try:
             checkpoint, state = load_checkpoint(folder), load_training_state(folder)
             restored = make()
-            restored.restore(checkpoint, state)
+            with errors_in(folder):
+                restored.restore(checkpoint, state)
         except BaseException as error:
             if restored is not None:
                 restored.close()

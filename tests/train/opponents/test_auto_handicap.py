@@ -1,9 +1,6 @@
-import json
-
 import numpy as np
 import pytest
 
-from echelon_env import ConfigError
 from echelon_train.opponents.auto_handicap import BAND, BATTLES, RUNGS, START, AutoHandicap
 
 
@@ -45,16 +42,3 @@ def test_it_does_not_move_within_the_band():
 def test_a_learner_that_always_wins_or_loses_reaches_the_ends():
     assert play(AutoHandicap(0.95), lambda rung: 1.0, START * BATTLES)[-1] == 0
     assert play(AutoHandicap(0.05), lambda rung: 0.0, len(RUNGS) * BATTLES)[-1] == len(RUNGS) - 1
-
-
-def test_a_restored_handicap_continues_the_same():
-    auto, again = AutoHandicap(0.5), AutoHandicap(0.5)
-    play(auto, lambda rung: 0.8, 75)
-    again.load_state_dict(json.loads(json.dumps(auto.state_dict())))
-    assert play(again, lambda rung: 0.6, 200, 1) == play(auto, lambda rung: 0.6, 200, 1)
-
-
-@pytest.mark.parametrize("state", [None, {}, {"rung": -1, "won": []}, {"rung": 0, "won": [1]}, {"rung": 0, "won": 3}])
-def test_other_states_are_refused(state):
-    with pytest.raises(ConfigError, match="handicap"):
-        AutoHandicap(0.5).load_state_dict(state)

@@ -1,4 +1,5 @@
-import json
+import copy
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -36,8 +37,9 @@ def test_results_are_counted_by_opponent_and_restored():
     found = opponents.metrics()
     assert (found["self/win_rate"], found["self/battles"]) == (0.5, 3 * WINDOW)
     assert "expert@auto/win_rate" not in found and found["expert@auto/handicap/fire_rate"] == 0.25
-    again.load_state_dict(json.loads(json.dumps(opponents.state_dict())))
+    again.restore(copy.deepcopy(opponents.state))
     assert again.metrics() == found
     assert again.draw(20) == opponents.draw(20)
-    with pytest.raises(ConfigError, match="opponents: battles: expected"):
-        again.load_state_dict({**opponents.state_dict(), "battles": {"self": 1}})
+    for part in ("results", "handicaps"):
+        with pytest.raises(ConfigError, match=f"opponents: {part}: expected .*expert@auto.*, got \\[\\]"):
+            again.restore(dataclasses.replace(opponents.state, **{part: {}}))

@@ -10,8 +10,9 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
+from echelon_env.config.schema import build, to_plain
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.ppo.training_state import restore_training_state, training_state
+from echelon_train.ppo.training_state import ModelState, restore_training_state, training_state
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 
@@ -111,7 +112,7 @@ def test_all_random_number_generators_are_restored():
     tensors, values = training_state(model)
     expected, further = random_numbers(), random_numbers()
     assert all(further[name] != numbers for name, numbers in expected.items())
-    restore_training_state(model, tensors, json.loads(json.dumps(values)))
+    restore_training_state(model, tensors, build(ModelState, json.loads(json.dumps(to_plain(values))), ""))
     assert random_numbers() == expected
 
 

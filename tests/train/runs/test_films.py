@@ -10,7 +10,6 @@ from PIL import Image
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from echelon_env import ConfigError
 from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate import evaluation_seed, validation_seed
 from echelon_env.replays import ReplayError, read_replay
@@ -18,7 +17,6 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.runs import loggers
 from echelon_train.runs import run as runs
-from echelon_train.runs.callbacks import FilmCallback
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.loggers import Film, open_logger
 from echelon_train.runs.training import resume, train
@@ -125,13 +123,3 @@ def test_weights_and_biases_gets_a_video_and_the_page(tmp_path, filmed, wandb): 
         (5, {"battle/film": video, "battle/film_page": ("page", str(page))}),
         (6, {"battle/film": video}),
     ]
-
-
-def test_the_state_of_the_films():
-    callback = FilmCallback(10, lambda: None, lambda: False)
-    callback.load_state_dict({"due": 30})
-    assert callback.state_dict() == {"due": 30}
-    for wrong in ({}, {"due": "3"}, {"due": 1.0}, None):
-        with pytest.raises(ConfigError, match="films: expected an integer 'due'"):
-            callback.load_state_dict(wrong)
-    assert callback.state_dict() == {"due": 30}

@@ -17,10 +17,10 @@ from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.config.schedules import RewardSchedules, Schedule
-from echelon_train.runs import run as run_module
 from echelon_train.runs import training
 from echelon_train.runs.callbacks import clock
 from echelon_train.runs.folder import read_metrics, read_run_config
+from echelon_train.runs.state import Pending
 from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
 from train.resuming import OPTIONS, QUIET, at_step, differences, resumable_run
@@ -232,7 +232,7 @@ def forget_moments(patch):
 
 
 def forget_what_was_logged(patch):
-    patch.setattr(run_module, "_read_pending", lambda pending: {})
+    patch.setattr(Pending, "record", lambda *_: None)
 
 
 other_stream = torch.Generator().manual_seed(5).get_state()

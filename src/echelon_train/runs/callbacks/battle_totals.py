@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from echelon_env.config.schema import ConfigError
+from echelon_env.config.schema import ConfigError, measure
 from echelon_env.evaluate.battle_observer import BattleObserver, BattleRecord
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.statistics_file import (
@@ -26,8 +27,7 @@ from echelon_env.evaluate.statistics_file import (
     StatisticsFile,
     write_statistics,
 )
-from echelon_env.networks.weights import CheckpointError
-from echelon_env.storage.arrays import Arrays, named, part_of
+from echelon_env.storage.arrays import named, part_of
 from echelon_env.storage.reading import parse_json
 from echelon_train.runs.battle_metrics import RecentBattles
 from echelon_train.tensor_files import part_of as tensors_of
@@ -44,6 +44,19 @@ TENSORS = "totals."
 
 _DOCUMENT = "document"
 _NOT_TEXT = ("stdout", "log", "json", "csv")
+
+
+@dataclass(frozen=True)
+class TotalsState:
+    """The small parts of the state of a `BattleTotalsCallback`."""
+
+    names: tuple[str, ...]
+    """Opponents with totals; the one that was played last is the last one."""
+    recent: RecentBattles
+    rollouts_last: int
+    """Rollouts of the last period so far."""
+    rollouts_each: int = measure("rollouts", 1, math.inf)
+    """Rollouts of a period."""
 
 
 class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
@@ -67,10 +80,9 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
         self._rollout = BattleTotals()
         self._values: dict[str, list[float]] = {name: [] for name in HISTOGRAMS}
         self._recent = RecentBattles()
-        self._names: dict[str, None] = {}  # of opponents with totals; the one that was played last is the last one
+        self._names: dict[str, None] = {}  # see `TotalsState`
         self._periods: list[Period] = []
-        self._rollouts_each = 1  # rollouts of a period
-        self._rollouts_last = 0  # rollouts of the last period so far
+        self._rollouts_last, self._rollouts_each = 0, 1  # see `TotalsState`
         self._evaluations: list[EvaluationTotals] = []
 
     def add_evaluation(self, steps: int, scenario: str, totals: BattleTotals) -> None:
@@ -85,44 +97,36 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
         if self._run is not None:
             write_statistics(self._run / STATISTICS_FILE, self._file(self._run.resolve().name, steps))
 
+    @property
+    def state(self) -> TotalsState | None:
+        """The complete state with `state_tensors`, between two rollouts; None if it does nothing."""
+        if self._run is None:
+            return None
+        return TotalsState(tuple(self._names), self._recent, self._rollouts_last, self._rollouts_each)
+
     def state_tensors(self) -> dict[str, Tensor]:
-        """The complete state, between two rollouts; names begin with `TENSORS`."""
+        """The large parts of the state; names begin with `TENSORS`."""
         if self._run is None:
             return {}
-        document = {
-            "file": self._file("run", 0).to_dict(exact=True),
-            "recent": self._recent.state_dict(),
-            "names": list(self._names),
-            "rollouts": [self._rollouts_each, self._rollouts_last],
-        }
+        document = self._file("run", 0).to_dict(exact=True)
         observed = {} if self._observer is None else self._observer.state_arrays()
         arrays = {_DOCUMENT: np.frombuffer(json.dumps(document).encode(), np.uint8), **named("battles", observed)}
         return {f"{TENSORS}{name}": torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
-    def restore_tensors(self, tensors: Mapping[str, Tensor], env: VecEnv) -> None:
-        """Restore the `state_tensors` among tensors for the next rollout, in a `BattleVecEnv` that has been restored.
+    def restore(self, state: TotalsState | None, tensors: Mapping[str, Tensor], env: VecEnv) -> None:
+        """Restore a state for the next rollout, in a `BattleVecEnv` that has been restored.
 
-        Raises CheckpointError for invalid ones.
+        Raises ValueError for an invalid one.
         """
-        if self._run is None:
+        if self._run is None or state is None:
             return
-        try:
-            self._restore({name: tensor.numpy() for name, tensor in tensors_of(tensors, TENSORS).items()}, env)
-        except ValueError as error:
-            raise CheckpointError(f"training state: {error}") from error
-
-    def _restore(self, arrays: Arrays, env: VecEnv) -> None:
-        document = _read_document(arrays.get(_DOCUMENT))
-        file = StatisticsFile.from_dict(document["file"])
-        names, rollouts = document["names"], document["rollouts"]
-        if not isinstance(names, list) or len(names) > MAX_NAMES or not all(isinstance(name, str) for name in names):
-            raise ConfigError(f"battle totals: names: expected at most {MAX_NAMES} names")
-        counts = isinstance(rollouts, list) and [type(each) for each in rollouts] == [int, int]
-        if not counts or not 0 <= rollouts[1] <= rollouts[0] or rollouts[0] < 1:
-            raise ConfigError(f"battle totals: rollouts: expected two counts, got {rollouts!r:.60}")
-        self._recent.load_state_dict(document["recent"])
-        self._names = dict.fromkeys(names)
-        self._rollouts_each, self._rollouts_last = rollouts
+        arrays = {name: tensor.numpy() for name, tensor in tensors_of(tensors, TENSORS).items()}
+        document = arrays.get(_DOCUMENT)
+        if document is None or document.dtype != np.uint8:
+            raise ConfigError(f"battle totals: expected the bytes of {TENSORS}{_DOCUMENT}")
+        file = StatisticsFile.from_dict(parse_json(document.tobytes()))
+        self._names, self._recent = dict.fromkeys(state.names), state.recent
+        self._rollouts_last, self._rollouts_each = state.rollouts_last, state.rollouts_each
         self._periods, self._evaluations = list(file.training), list(file.evaluations)
         battles = part_of(arrays, "battles")
         if battles:
@@ -198,14 +202,3 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
             self._periods.append(Period(self._periods[-1].last if self._periods else 0, steps, self._rollout))
             self._rollouts_last = 1
         self._rollout = BattleTotals()
-
-
-def _read_document(data: NDArray[Any] | None) -> Mapping[str, Any]:
-    """The JSON document of a state. Raises `ConfigError`."""
-    try:
-        document = parse_json(data.tobytes()) if data is not None and data.dtype == np.uint8 else None
-    except ValueError as error:
-        raise ConfigError(f"battle totals: expected JSON: {error}") from None
-    if not isinstance(document, Mapping) or document.keys() != {"file", "recent", "names", "rollouts"}:
-        raise ConfigError("battle totals: expected an object with the keys file, recent, names and rollouts")
-    return document

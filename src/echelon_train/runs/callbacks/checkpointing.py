@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.schema import ConfigError
+from echelon_train.runs.callbacks.every import Every
 
 
 class CheckpointCallback(BaseCallback):  # type: ignore[misc]
@@ -26,29 +25,15 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
 
     def __init__(self, every: int, save: Callable[[int], Path], stopping: Callable[[], bool]) -> None:
         super().__init__()
-        self._every = every
         self._save = save
         self._stopping = stopping
-        self._due = 0
+        self.every = Every(every)
         self.saved = Path()
         """Folder of the last checkpoint."""
 
-    def state_dict(self) -> dict[str, Any]:
-        """When the next checkpoint is due, in samples."""
-        return {"due": self._due}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
-            raise ConfigError(f"checkpoints: expected an integer 'due', got {state!r}")
-        self._due = state["due"]
-
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps  # a callback's own counter lacks the samples of other processes
-        due = steps >= self._due and (self._every or steps == 0)
-        if due:
-            self._due = steps + self._every
-        if due or self._stopping():
+        if self.every.is_due(steps) or self._stopping():
             self.saved = self._save(steps)
 
     def _on_step(self) -> bool:

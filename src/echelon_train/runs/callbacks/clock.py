@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.schema import ConfigError
 from echelon_train.ppo import distributed
 from echelon_train.runs.callbacks.statistics import BattleStatistics
+
+
+@dataclass(frozen=True)
+class ClockState:
+    """The wall-clock time and the processor time of a run, in seconds."""
+
+    seconds: float
+    cpu_seconds: float
 
 
 class ClockCallback(BaseCallback):  # type: ignore[misc]
@@ -107,20 +113,15 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
                 left.append((total - count) * seconds / (count - before))
         return max(min(left), 0.0)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The times of this process in seconds, for JSON."""
-        return {"seconds": self.seconds, "cpu_seconds": self._cpu_seconds}
+    @property
+    def state(self) -> ClockState:
+        """The times of the run so far, in this process."""
+        return ClockState(self.seconds, self._cpu_seconds)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Add the times of earlier parts of the run, a `state_dict`.
-
-        Raises `ConfigError`, with nothing changed, for an invalid one.
-        """
-        valid = isinstance(state, Mapping) and state.keys() == self.state_dict().keys()
-        if not valid or any(type(each) is not float or not 0.0 <= each < math.inf for each in state.values()):
-            raise ConfigError(f"clock: expected 'seconds' and 'cpu_seconds' of at least 0, got {state!r}")
-        self._start -= state["seconds"]
-        self._cpu_start -= state["cpu_seconds"]
+    def restore(self, state: ClockState) -> None:
+        """Add the times of earlier parts of the run."""
+        self._start -= state.seconds
+        self._cpu_start -= state.cpu_seconds
 
     def record(self) -> None:
         """Log the processor time; all processes call it at the same time."""
@@ -129,7 +130,7 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
 
     def _gather(self) -> None:
         """Add up the processor times and the battles of all processes."""
-        own = torch.tensor([self._cpu_seconds, self._statistics.num_battles], dtype=torch.float64)
+        own = torch.tensor([self._cpu_seconds, self._statistics.state.num_battles], dtype=torch.float64)
         seconds, battles = distributed.all_reduce_sum(own).tolist()
         self.cpu_minutes, self.battles = seconds / 60.0, round(battles)
 

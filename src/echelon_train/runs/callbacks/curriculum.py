@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -11,9 +10,21 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.config.curriculum import Move, Progress
 from echelon_env.config.opponent import SELF
-from echelon_env.config.schema import ConfigError
+from echelon_env.config.schema import ConfigError, quantity
 from echelon_train.config.train import TrainConfig
 from echelon_train.runs.callbacks.statistics import finished_battles
+
+
+@dataclass(frozen=True)
+class CurriculumState:
+    """Where a run is in its curriculum; the first stage without one."""
+
+    stage: int = 0
+    moves: int = quantity(0, "changes of the stage")
+    move: Move | None = None
+    """A change that is decided."""
+    progress: dict[str, Any] | None = None
+    """Of `Progress`."""
 
 
 class CurriculumCallback(BaseCallback):  # type: ignore[misc]
@@ -59,36 +70,26 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         self.moves += 1
         return True
 
-    def state_dict(self) -> dict[str, Any]:
-        """The stage and its progress, with a decided change, as plain values for JSON."""
-        return {
-            "stage": self._stage,
-            "moves": self.moves,
-            "move": None if self._move is None else dataclasses.asdict(self._move),
-            "progress": None if self._progress is None else self._progress.state_dict(),
-        }
+    @property
+    def state(self) -> CurriculumState:
+        """The stage and its progress, with a decided change."""
+        progress = None if self._progress is None else self._progress.state_dict()
+        return CurriculumState(self._stage, self.moves, self._move, progress)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict` of the same run.
-
-        Raises `ConfigError`, with nothing changed, for an invalid one.
-        """
-        if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
-            raise ConfigError(f"curriculum: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
-        stage, moves, progress = state["stage"], state["moves"], None
-        last = 0 if self._run.curriculum is None else len(self._run.curriculum.scenarios) - 1
-        if type(stage) is not int or not 0 <= stage <= last:
-            raise ConfigError(f"curriculum: stage: expected an integer from 0 to {last}, got {stage!r}")
-        if type(moves) is not int or moves < stage or (moves - stage) % 2:
-            raise ConfigError(f"curriculum: moves: expected a number that leads to stage {stage}, got {moves!r}")
-        if self._run.curriculum is not None:
-            progress = Progress(self._run.curriculum)
-            progress.load_state_dict(state["progress"])
-        elif state["progress"] is not None:
-            raise ConfigError(f"curriculum: progress: expected None in a run without one, got {state['progress']!r}")
-        move = _read_move(state["move"], stage, progress)
-        self._stage, self.moves, self._move, self._progress = stage, moves, move, progress
-        self.config = self._run.stage(stage)
+    def restore(self, state: CurriculumState) -> None:
+        """Continue from a state of the same run. Raises `ConfigError`, with nothing changed, for another one."""
+        curriculum = self._run.curriculum
+        progress, last = None, 0
+        if curriculum is not None:
+            progress, last = Progress(curriculum), len(curriculum.scenarios) - 1
+            progress.load_state_dict(state.progress or {})
+        goal = state.stage if state.move is None else state.move.stage
+        if state.stage > last or goal != (0 if progress is None else progress.stage):
+            raise ConfigError(
+                f"curriculum: expected a stage up to {last} and a move to that of the progress, got {state}"
+            )
+        self._stage, self.moves, self._move, self._progress = state.stage, state.moves, state.move, progress
+        self.config = self._run.stage(state.stage)
 
     def _on_step(self) -> bool:
         if self._progress is not None:
@@ -108,19 +109,3 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         self.logger.record("curriculum/battles", (self._move or self._progress).battles)
         if win_rate is not None:
             self.logger.record("curriculum/win_rate", win_rate)
-
-
-def _read_move(state: Any, stage: int, progress: Progress | None) -> Move | None:
-    """The move of a `state_dict`, from a stage to that of the progress. Raises `ConfigError`."""
-    goal = 0 if progress is None else progress.stage
-    if state is None:
-        if goal != stage:
-            raise ConfigError(f"curriculum: progress: expected stage {stage}, got {goal} without a move to it")
-        return None
-    keys = {field.name for field in dataclasses.fields(Move)}
-    if not isinstance(state, Mapping) or state.keys() != keys or abs(goal - stage) != 1 or state["stage"] != goal:
-        raise ConfigError(f"curriculum: move: expected None or a move from stage {stage} to {goal}, got {state!r}")
-    win_rate, battles = state["win_rate"], state["battles"]
-    if type(win_rate) is not float or not 0.0 <= win_rate <= 1.0 or type(battles) is not int or battles < 1:
-        raise ConfigError(f"curriculum: move: expected a win rate from 0 to 1 and battles from 1, got {state!r}")
-    return Move(goal, win_rate, battles)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.schema import ConfigError
+from echelon_env.config.schema import quantity
 from echelon_train.runs.battle_metrics import MAIN, chosen_measures
+from echelon_train.runs.callbacks.every import Every
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.metrics import EVALUATION_STEPS
+
+
+@dataclass(frozen=True)
+class BestEvaluation:
+    """The evaluation with the highest win rate in the current stage of a curriculum."""
+
+    win_rate: float = quantity(-1.0, "", -1, 1)
+    """-1 before the first."""
+    moves: int = 0
+    """Changes of the stage before it."""
+    steps: int | None = None
+    """Samples of the policy."""
 
 
 class EvaluationCallback(BaseCallback):  # type: ignore[misc]
@@ -40,26 +52,12 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         stopping: Callable[[], bool],
     ) -> None:
         super().__init__()
-        self._every, self._evaluate, self._keep, self._moves, self._stopping = every, evaluate, keep, moves, stopping
-        self._due = 0
-        self._best, self._best_moves = -1.0, 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Samples at the next evaluation; the best win rate, -1 before the first; changes of the stage at that time."""
-        return {"due": self._due, "best": self._best, "moves": self._best_moves}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        valid = isinstance(state, Mapping) and state.keys() == self.state_dict().keys()
-        if not valid or [type(state[name]) for name in ("due", "best", "moves")] != [int, float, int]:
-            raise ConfigError(f"evaluations: expected integers 'due' and 'moves' and a float 'best', got {state!r}")
-        if state["due"] < 0 or state["moves"] < 0 or not math.isfinite(state["best"]):
-            raise ConfigError(f"evaluations: expected finite numbers, got {state!r}")
-        self._due, self._best, self._best_moves = state["due"], state["best"], state["moves"]
+        self.every, self._stopping = Every(every), stopping
+        self._evaluate, self._keep, self._moves = evaluate, keep, moves
+        self.best = BestEvaluation()
 
     def _on_rollout_start(self) -> None:
-        if self.model.num_timesteps >= self._due and not self.model.stopping:
-            self._due = self.model.num_timesteps + self._every
+        if not self.model.stopping and self.every.is_due(self.model.num_timesteps):
             self._record()
 
     def _on_step(self) -> bool:
@@ -83,6 +81,7 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
                 self.logger.record(f"eval/win_rate/{name}", share.estimate)
         for name, value in chosen_measures("eval", MAIN, result.totals.sums("own")).items():
             self.logger.record(name, value)
-        if result.wins.estimate >= self._best or self._moves() != self._best_moves:
-            self._best, self._best_moves = float(result.wins.estimate), self._moves()
+        rate, moves = float(result.wins.estimate), self._moves()
+        if rate >= self.best.win_rate or moves != self.best.moves:
+            self.best = BestEvaluation(rate, moves, self.model.num_timesteps)
             self._keep()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.schema import ConfigError
+from echelon_train.runs.callbacks.every import Every
 from echelon_train.runs.loggers import Film
 
 
@@ -26,22 +25,10 @@ class FilmCallback(BaseCallback):  # type: ignore[misc]
 
     def __init__(self, every: int, film: Callable[[], Film | None], stopping: Callable[[], bool]) -> None:
         super().__init__()
-        self._every, self._film, self._stopping = every, film, stopping
-        self._due = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Samples at the next film."""
-        return {"due": self._due}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
-            raise ConfigError(f"films: expected an integer 'due', got {state!r}")
-        self._due = state["due"]
+        self.every, self._film, self._stopping = Every(every), film, stopping
 
     def _on_rollout_start(self) -> None:
-        if self.model.num_timesteps >= self._due and not self.model.stopping:
-            self._due = self.model.num_timesteps + self._every
+        if not self.model.stopping and self.every.is_due(self.model.num_timesteps):
             self._record()
 
     def _on_step(self) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
@@ -60,14 +59,14 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._config = config
         self._save, self._out, self._console = save, out, console
         settings = config.league
-        self._learner = LeagueLearner(
+        self.learner = LeagueLearner(
             open_league(settings.path), settings, distributed.rank_seed(config.seed), config.opponent_win_rate
         )
         self.opponents = OpponentPool(
             config.battle,
-            self._learner.draw,
-            self._learner.load,
-            player=self._learner.player,
+            self.learner.draw,
+            self.learner.load,
+            player=self.learner.player,
             seed=config.seed,
             device=device,
             cache=settings.cache,
@@ -78,20 +77,12 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def refresh(self) -> None:
         """Read the league's members again."""
-        self._learner.refresh()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state of the `LeagueLearner`."""
-        return self._learner.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        self._learner.load_state_dict(state)
+        self.learner.refresh()
 
     def finish(self, checkpoint: Path) -> None:
         """Add the run's last checkpoint to the league, if a snapshot is due."""
-        if distributed.broadcast_object(lambda: self._learner.snapshot_due(self.model.num_timesteps)):
-            self._learner.announce(self.model.num_timesteps)
+        if distributed.broadcast_object(lambda: self.learner.snapshot_due(self.model.num_timesteps)):
+            self.learner.announce(self.model.num_timesteps)
             self._publish(checkpoint)
         elif (
             self.model.num_timesteps < self._config.league.snapshot_every
@@ -105,16 +96,16 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps
-        if self._learner.announced is not None:  # by a process that stopped before it published, or just after
+        if self.learner.state.announced is not None:  # by a process that stopped before it published, or just after
             self._publish(find_checkpoint(self._out))
-        elif distributed.broadcast_object(lambda: self._learner.snapshot_due(steps)):
-            self._learner.announce(steps)
+        elif distributed.broadcast_object(lambda: self.learner.snapshot_due(steps)):
+            self.learner.announce(steps)
             self._publish(self._save(steps))
         self.refresh()
 
     def _on_step(self) -> bool:
         changed = [
-            self._learner.record(infos[0]["opponent"], infos[0]["outcome"])
+            self.learner.record(infos[0]["opponent"], infos[0]["outcome"])
             for infos in finished_battles(self.training_env, self.locals["infos"])
             if infos[0]["opponent"] != SELF
         ]
@@ -124,20 +115,20 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_end(self) -> None:
         self.logger.record("league/opponents", len(set(self.opponents.names)))
-        for name, value in self._learner.metrics().items():
+        for name, value in self.learner.metrics().items():
             self.logger.record(f"league/{name}", value)
-        self.logger.record("league/since_snapshot", self.model.num_timesteps - self._learner.since)
+        self.logger.record("league/since_snapshot", self.model.num_timesteps - self.learner.state.since)
 
     def _publish(self, checkpoint: Path) -> None:
-        name = distributed.broadcast_object(lambda: self._learner.publish(checkpoint))
-        self._learner.published(name)
-        restart = distributed.broadcast_object(self._learner.should_reset)
+        name = distributed.broadcast_object(lambda: self.learner.publish(checkpoint))
+        self.learner.published(name)
+        restart = distributed.broadcast_object(self.learner.should_reset)
         self._console.print(
             f"League: added {name!r} at {self.model.num_timesteps:,} decisions{', and restart' if restart else ''}",
             markup=False,
         )
         if restart:
-            self._learner.reset()
+            self.learner.reset()
             self.model.reinitialize(distributed.broadcast_object(self._initial_weights))
 
     def _initial_weights(self) -> dict[str, Tensor]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.champions import policy_path
@@ -40,12 +38,12 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         """The opponents of a plain run or a stage, after so many changes of the stage. The counts restart."""
         self._config = config
         seed = distributed.rank_seed(config.seed) + moves * 2**32
-        self._opponents = WeightedOpponents(config.drawn_opponents, seed, config.opponent_win_rate)
+        self.opponents = WeightedOpponents(config.drawn_opponents, seed, config.opponent_win_rate)
         self._pool = OpponentPool(
             config.battle,
-            self._opponents.draw,
+            self.opponents.draw,
             self._load,
-            player=self._opponents.player,
+            player=self.opponents.player,
             team_size=config.enemy_size,
             seed=seed,
             device=self._device,
@@ -68,16 +66,8 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
 
     def set_remaining(self, remaining: float) -> None:
         """Set the handicaps that have schedules to a share of the run that is left, also in battles in progress."""
-        if self._opponents.set_remaining(remaining):
+        if self.opponents.set_remaining(remaining):
             self._pool.update_handicaps()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Of the `WeightedOpponents`."""
-        return self._opponents.state_dict()
-
-    def load_state_dict(self, state: Any) -> None:
-        """Restore a `state_dict`. Raises `ConfigError` for an invalid one."""
-        self._opponents.load_state_dict(state)
 
     def _load(self, player: str) -> BattlePolicy:
         path = policy_path(Opponent(player), self._config.battle)
@@ -92,14 +82,14 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_step(self) -> bool:
         changed = [
-            self._opponents.record(infos[0]["opponent"], infos[0]["outcome"])
+            self.opponents.record(infos[0]["opponent"], infos[0]["outcome"])
             for infos in finished_battles(self.training_env, self.locals["infos"])
-            if infos[0]["opponent"] in self._opponents.names
+            if infos[0]["opponent"] in self.opponents.names
         ]
         if any(changed):
             self._pool.update_handicaps()
         return True
 
     def _on_rollout_end(self) -> None:
-        for name, value in self._opponents.metrics().items():
+        for name, value in self.opponents.metrics().items():
             self.logger.record(f"opponent/{name}", value)

@@ -66,7 +66,7 @@ def test_members_play_with_their_own_weights(league, tmp_path):
     run = Run(run_in(league), tmp_path / "other", "cpu", QUIET, None)
     try:
         kept = weights_of(load_checkpoint(league.member_policy("main-1")).policy)
-        played = weights_of(run._league._learner.load("main-1"))
+        played = weights_of(run._league.learner.load("main-1"))
         assert all(played[name].equal(tensor) for name, tensor in kept.items())
         assert not weights_of(run.model.policy)["action_net.weight"].equal(kept["action_net.weight"])
     finally:
@@ -190,7 +190,7 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
                 callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
                 assert callback._on_step()
         callback._on_rollout_end()
-        assert callback._learner.win_rates() == pytest.approx({"novice@auto": 5 / 6, "main-1": 1 / 6}, abs=0.01)
+        assert callback.learner.win_rates() == pytest.approx({"novice@auto": 5 / 6, "main-1": 1 / 6}, abs=0.01)
         logged = run.model.logger.name_to_value
         assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5), abs=0.01)
     finally:

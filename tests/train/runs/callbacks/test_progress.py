@@ -7,7 +7,7 @@ from stable_baselines3.common.logger import Logger
 
 from echelon_train.runs.callbacks import clock as clocks
 from echelon_train.runs.callbacks import progress as module
-from echelon_train.runs.callbacks.clock import ClockCallback
+from echelon_train.runs.callbacks.clock import ClockCallback, ClockState
 from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback, can_redraw
 
 TOTAL = 1_000_000
@@ -28,7 +28,8 @@ class Run:
         time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
         monkeypatch.setattr(module, "time", time)
         monkeypatch.setattr(clocks, "time", time)
-        self.statistics = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None, num_battles=battles)
+        self.statistics = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None)
+        self.statistics.state = SimpleNamespace(num_battles=battles)
         self.clock = ClockCallback(TOTAL, max_minutes, max_cpu_minutes, max_battles, self.statistics)
         self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
         self.logger = Logger(None, [])
@@ -45,7 +46,7 @@ class Run:
         for _ in range(10):
             self.now += 1.0
             self.model.num_timesteps += 1000
-            self.statistics.num_battles += 3
+            self.statistics.state.num_battles += 3
             assert self.callback._on_step()
         self.logger.name_to_value.update(after)
         self.clock.on_rollout_end()
@@ -184,7 +185,7 @@ def test_a_resumed_run_counts_its_time_from_there(monkeypatch):
 
 def test_with_a_time_limit_the_share_and_the_time_left_follow_it(monkeypatch):
     run = Run(make_console(False), monkeypatch, max_minutes=2.0)
-    run.clock.load_state_dict({"seconds": 30.0, "cpu_seconds": 60.0})
+    run.clock.restore(ClockState(seconds=30.0, cpu_seconds=60.0))
     for _ in range(3):
         run.rollout()
     assert run.callback._line() == " 50 %  30k/1M  1,000/s  left 1:00  4 CPU min"
