@@ -17,9 +17,8 @@ from typing import Any, ClassVar, Literal, get_args
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_train.config.schedules import Schedule
 
-CompileMode = Literal["auto", "off", "graphs", "default", "reduce-overhead"]
+CompileMode = Literal["auto", "off", "graphs"]
 """How a policy is computed: ``off``: kernel by kernel; ``graphs``: kernels are recorded in CUDA graphs and replayed;
-``default`` and ``reduce-overhead``: as torch.compile does in these modes, the second of which records CUDA graphs, too.
 ``auto``: ``graphs`` for a dense policy on CUDA that can be recorded, else ``off``."""
 
 COMPILE_MODES: tuple[CompileMode, ...] = get_args(CompileMode)

@@ -157,7 +157,7 @@ class BattlePolicy(SequencePolicy):
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
         """The results of `forward`, given standard normal numbers (rows, RAW_DIM); None for the most probable actions.
 
-        It draws no random numbers, so a compiled version gives the same actions.
+        It draws no random numbers, so that it can be recorded.
         """
         rows, mask = len(episode_starts), self.actor_mask(obs)
         active = None if mask is None or self.dense else mask.nonzero().flatten()

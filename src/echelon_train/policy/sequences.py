@@ -92,7 +92,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
     dense = False
     """Compute all rows and samples, and mask the results: shapes do not depend on the data. So a GPU need not be waited
-    for, and torch.compile makes one graph. `Sequences` then have L steps of n sequences in which episodes may start at
+    for, and one CUDA graph serves. `Sequences` then have L steps of n sequences in which episodes may start at
     any step: samples are in the order of `place` = None, and `starts` is (L, n)."""
 
     can_be_recorded = False

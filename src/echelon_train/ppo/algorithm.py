@@ -95,8 +95,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         Whether the policy computes all rows and masks the results, see `SequencePolicy.dense`. None: on CUDA, if it
         can. The results are equal but for rounding.
     compile_mode
-        How a dense policy's decisions and losses are computed, see `CompileMode`. With CUDA graphs the losses of a
-        minibatch in several parts are neither recorded nor compiled.
+        How a dense policy's decisions and losses are computed, see `CompileMode`. The losses of a minibatch in several
+        parts are not recorded.
 
     Raises
     ------
@@ -172,8 +172,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             self.policy.encoding_dtype = torch.bfloat16
         dense = self.dense
         if dense is None:
-            computed = self.device.type == "cuda" or self.compile_mode not in ("auto", "off")
-            dense = self.policy.can_be_dense and computed
+            dense = self.policy.can_be_dense and (self.device.type == "cuda" or self.compile_mode == "graphs")
         self.policy.set_dense(dense)
         self._add_gradients = compiled(self.policy, self.compile_mode)
         if self.normalize_returns:
@@ -314,7 +313,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
         self.policy.optimizer.zero_grad()
         compute, results = self._add_gradients, []
-        if len(parts) > 1 and self.compile_mode != "default":
+        if len(parts) > 1:
             compute = add_gradients  # a CUDA graph would write over the gradients of the part before
         for chunks in parts:
             batch = self.rollout_buffer.batch(chunks, advantages, loss_mask)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -21,7 +20,7 @@ Scalar = Any
 class Coefficients(NamedTuple):
     """Settings of the losses in one update, named as in `PPOConfig`; schedules are evaluated.
 
-    Those that schedules change may be tensors: a compiled function would be compiled again for another float.
+    Those that schedules change may be tensors: a function would be recorded again for another float.
     """
 
     clip_range: Scalar
@@ -128,9 +127,9 @@ def losses(
     return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction, by_block)
 
 
-def add_gradients(policy: SequencePolicy, *arguments: Any, compute: Callable[..., Losses] = losses) -> Tensor:
+def add_gradients(policy: SequencePolicy, *arguments: Any) -> Tensor:
     """Add the gradient of the `losses` of these arguments to the policy's; returns the losses, packed."""
-    result = compute(policy, *arguments)
+    result = losses(policy, *arguments)
     result.total.backward()  # type: ignore[no-untyped-call]
     return result.packed()
 
