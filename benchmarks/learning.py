@@ -88,10 +88,10 @@ HANDICAP = {"opponent": '{"expert@auto" = 6, veteran = 2, competent = 1, novice 
 """The opponents of `skirmish`, with experts that are held near the learner's strength."""
 
 
-def _strength(seeds: tuple[int, ...] = (1, 2), **changes: str) -> Experiment:
+def _strength(**changes: str) -> Experiment:
     """A run of the shipped config that starts from an imitation of the expert, with some changes."""
     by_key = {name.replace("__", "."): value for name, value in changes.items()}
-    return Experiment("skirmish", 30, seeds, by_key, after="imitation")
+    return Experiment("skirmish", 30, (1, 2), by_key, after="imitation")
 
 
 def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
@@ -128,14 +128,9 @@ EXPERIMENTS = {
     "battle-whole": Experiment("battle", 240, (1,), after="skirmish-whole"),  # the stored run: after that of seed 2
     "skirmish": _strength(),
     "skirmish-handicap": _strength(**HANDICAP),
-    "skirmish-kickstart": _strength(
-        (1,), teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
-    ),
-    "skirmish-ratio-blocks": _strength(ppo__ratio="blocks"),
     "skirmish-messages": _strength(network__communicate="true"),
     "skirmish-default-reward": _strength(battle__rewards__zone="0.25", battle__rewards__outcome="10"),
     "skirmish-team-spirit": _strength(reward_schedules__team_spirit="linear:0:0.5"),
-    "skirmish-dead-weight": _strength(ppo__inactive_vf_scale="0.25"),
 }  # fmt: skip
 """What `docs/learning.md` reports; seeds were named before any of it was trained."""
 

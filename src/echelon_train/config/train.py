@@ -179,8 +179,6 @@ class TrainConfig:
                 "ppo.accumulate",
                 "compile",
             )
-        if self.ppo.auxiliary_coef and not self.network.auxiliary:
-            raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")
         for remaining in (1.0, 0.0):
             try:
                 dataclasses.replace(self.battle, rewards=self.reward_schedules.at(self.battle.rewards, remaining))

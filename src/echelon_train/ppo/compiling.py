@@ -51,7 +51,6 @@ def _as_tensors(coefficients: Coefficients, device: torch.device) -> Coefficient
     """The coefficients of an update with tensors in place of the numbers that schedules change."""
     numbers: dict[str, Any] = coefficients._asdict()
     changing = {"clip_range", "ent_coef"}
-    changing |= {"clip_range_vf"} if coefficients.clip_range_vf is not None else set()
     changing |= {"kickstart_coef"} if coefficients.kickstart_coef else set()
     changing |= {"motion_ent_scale"} if coefficients.motion_ent_scale != 1.0 else set()
     return Coefficients(**numbers | {name: torch.tensor(numbers[name], device=device) for name in changing})

@@ -38,14 +38,9 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         (lambda: small_run(seed=-1), "seed"),
         (lambda: small_run(seed=2**32), "seed"),
         (lambda: small_run(opponent="novic"), "did you mean 'novice'"),
-        (lambda: small_run(ppo=PPOConfig(n_steps=16, batch_size=16, auxiliary_coef=0.1)), "auxiliary"),
         (lambda: small_run(teacher="expert"), "teacher: expected one exactly if ppo.kickstart_coef is above 0"),
         (lambda: small_run(ppo=PPOConfig(kickstart_coef=RISING)), "teacher: expected one exactly if"),
         (lambda: PPOConfig(learner_share=RISING), "ppo.learner_share: expected 1, as ppo.policy_coef is not 0"),
-        (
-            lambda: PPOConfig(policy_coef=0.0, learner_share=RISING, auxiliary_coef=0.1),
-            "ppo.auxiliary_coef: expected 0, as ppo.learner_share is not 1",
-        ),
         (lambda: PPOConfig(learner_share=Schedule.constant(0.5)), "ppo.learner_share: expected 1"),
         (
             lambda: small_run(compile="graphs", ppo=PPOConfig(n_steps=16, batch_size=16, accumulate=2)),
@@ -54,7 +49,6 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         (lambda: small_run(compile="default"), r"'compile': got 'default' \(valid: auto, graphs, off\)"),
         (lambda: small_run(reward_schedules=RewardSchedules(team_spirit=Schedule(0.0, 3.0, "linear"))), "team_spirit"),
         (lambda: small_run(reward_schedules=RewardSchedules(kill=Schedule(1e8, 0.0, "linear"))), "reward_schedules"),
-        (lambda: PPOConfig(ratio="block"), "ppo.ratio"),
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),
         (lambda: NetworkConfig(width=10**9), "network.width"),

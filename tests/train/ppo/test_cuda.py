@@ -29,7 +29,7 @@ def restore_torch_settings():
 
 
 def model_on(device, **settings):
-    settings = {"n_epochs": 1, "recompute_advantages": True, **settings}
+    settings = {"n_epochs": 1, **settings}
     return make_model(
         RecordedBattles(), policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, **settings
     )
