@@ -1,6 +1,6 @@
 """Log-probabilities, values, entropies and gradients of a minibatch beside those of the CPU in float32.
 
-Of a compiled way only the gradient, as the rest is not compiled.
+With CUDA graphs only the gradient, as the rest is not recorded.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from echelon_train.ppo.losses import add_gradients, recurrent_states
 CHANGE = 0.02
 """Standard deviation of what is added to every weight after the rollout, so that probability ratios are not 1."""
 CALLS = 3
-"""Of compiled losses: CUDA graphs are recorded in the second and replayed in the third."""
+"""Of recorded losses: the first call records them, the others replay them."""
 TYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """Of the encoders."""
 
 
 def equality(setting: Setting) -> None:
-    """Compare the ways of computing in both types: without a compiler at two widths, then with one at the first."""
+    """Compare the ways of computing in both types: without CUDA graphs at two widths, then with them at the first."""
     cases: dict[tuple[bool, str], Callable[[], dict[str, float]]] = {}
     plain = list(WAYS)[:2]
     widths = alternatives(setting, (8,), (128, 512))
     for width in widths:
         reference = on_the_cpu(setting, width)
         expected = results(reference.model, None)
-        compiled = [] if setting.small or width > widths[0] else list(WAYS)[2:]
+        recorded = [] if setting.small or width > widths[0] else list(WAYS)[2:]
         cases |= {
-            (way in compiled, f"{way}, {name}, width {width}"): partial(
+            (way in recorded, f"{way}, {name}, width {width}"): partial(
                 compare, setting, reference, expected, WAYS[way], dtype
             )
             for name, dtype in TYPES.items()
-            for way in plain + compiled
+            for way in plain + recorded
         }
         reference.close()
     setting.cases({name: cases[last, name] for last, name in sorted(cases, key=lambda key: key[0])})
@@ -116,7 +116,7 @@ def copied(model: Any, device: torch.device, way: dict[str, Any]) -> Any:
 def results(model: Any, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
     """Numbers of a model's rollout on the CPU: values of all samples, others of living mechs', step after step.
 
-    Of compiled losses only the gradient, of the last of some calls.
+    Of recorded losses only the gradient, of the last of some calls.
     """
     policy, buffer = model.policy, model.rollout_buffer
     policy.set_training_mode(True)

@@ -40,7 +40,7 @@ class Setting:
         """Run the cases in turn, the most important first, and keep their numbers.
 
         None begins in the last `GRACE` seconds, and one that runs at the end of the time is stopped. A case that fails
-        for lack of memory or in torch's compiler, or has numbers that are not finite, is kept with its error.
+        for lack of memory, or has numbers that are not finite, is kept with its error.
         """
         for name, case in cases.items():
             if self.elapsed >= self.seconds - GRACE:
@@ -50,7 +50,7 @@ class Setting:
             try:
                 with _alarm(self.seconds - self.elapsed):
                     numbers, error = dict(case()), ""
-            except RuntimeError as caught:  # torch's errors of memory, of its compiler and of CUDA
+            except RuntimeError as caught:  # torch's errors of memory and of CUDA
                 lines = str(caught).strip().splitlines() or ["no message"]
                 numbers, error = {}, f"{type(caught).__name__}: {lines[0][:200]}"
             wrong = [each for each, number in numbers.items() if not math.isfinite(number)]

@@ -26,8 +26,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "sparse": {"dense": False},
     "dense": {"dense": True, "compile_mode": "off"},
     "CUDA graphs": {"dense": True, "compile_mode": "graphs"},
-    "compiled": {"dense": True, "compile_mode": "default"},
-    "compiled, CUDA graphs": {"dense": True, "compile_mode": "reduce-overhead"},
 }
 """Ways of computing the same."""
 
@@ -42,8 +40,7 @@ def speed(setting: Setting) -> None:
         for scenario, width, count in sizes
     }
     at = alternatives(setting, 2, 512)
-    # CUDA graphs are the shipped way on a GPU; without one it is "sparse", and torch's compiler takes minutes
-    ways = alternatives(setting, ("dense",), ("sparse", "dense", "compiled", "compiled, CUDA graphs"))
+    ways = alternatives(setting, ("dense",), ("sparse", "dense"))  # CUDA graphs are the shipped way on a GPU
     others: dict[str, Callable[[], dict[str, Any]]] = {
         f"{way}, skirmish, {at} battles, width {widths[0]}": partial(
             measure, setting, "skirmish", at, widths[0], **WAYS[way]
@@ -51,8 +48,7 @@ def speed(setting: Setting) -> None:
         for way in ways
     }
     first = {name: cases[name] for name in list(cases)[:3]}
-    compiled = {name: case for name, case in others.items() if name.startswith("compiled")}
-    setting.cases(first | {name: case for name, case in others.items() if name not in compiled} | cases | compiled)
+    setting.cases(first | others | cases)
 
 
 def measure(setting: Setting, scenario: str, battles: int, width: int, **arguments: Any) -> dict[str, Any]:

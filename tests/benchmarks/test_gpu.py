@@ -67,7 +67,7 @@ class TestParts:
         seen = buffer.observations[..., STREAMS["self"].part][..., Self.ALIVE]
         assert torch.equal(seen > 0.5, buffer.actor_mask)
 
-    def test_of_compiled_losses_the_last_gradient_is_compared(self):
+    def test_of_recorded_losses_the_last_gradient_is_compared(self):
         reference = equality.on_the_cpu(small(), 8)
         expected = equality.results(reference.model, None)
         calls = []

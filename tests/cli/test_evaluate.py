@@ -103,7 +103,6 @@ def test_a_folder_that_is_not_writable_is_found_before_the_battles(tmp_path, mon
         (["evaluate", "random", "--replays", "1", "x", "--film", "x"], "--replays: expected another folder"),
         (["evaluate", "random", "--replays", "1", "x", "--film", "x/y"], "--replays: expected another folder"),
         (["evaluate", "random", "--replays", "0", "x"], "--replays: N: expected an integer of at least 1, got '0'"),
-        (["evaluate", "random", "--deterministic"], "'--deterministic': it is now --actions deterministic"),
         (["evaluate", "random", "--scenario", "duel", "duel"], "expected different names"),
         (["evaluate", "random", "--seed", str(2**63)], "expected an integer below 2**63"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--scenario", "duel", "duel"], "got duel twice"),

@@ -28,7 +28,7 @@ CONFIGS = {
     "flat": NetworkConfig(encoder="flat", width=24, head=8),
     "normalised": NetworkConfig(normalize_observations=True, communicate=True, width=40, set_width=12, map_channels=3),
     "flat normalised": NetworkConfig(encoder="flat", normalize_observations=True, width=16),
-    "own critic": NetworkConfig(critic="separate", auxiliary=True, width=16),
+    "own critic": NetworkConfig(critic="separate", width=16),
     "without memory": NetworkConfig(memory=False, width=40),
 }
 

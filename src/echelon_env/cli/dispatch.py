@@ -6,7 +6,7 @@ Commands are entry points of the group `plugins.COMMANDS`. A command is a module
 - ``run(args)`` runs the command and returns the exit code.
 - The first line of the docstring is the summary in the help.
 - ``EXPECTED_ERRORS`` (optional) lists the exceptions that the user can fix.
-- ``RENAMED_OPTIONS`` (optional) maps options of earlier releases to their present names.
+- ``REMOVED_OPTIONS`` (optional) has options that earlier versions had.
 
 A command with subcommands sets ``args.parser`` to the parser of the chosen subcommand.
 """
@@ -19,7 +19,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import EntryPoint, version
 from typing import Any
 
@@ -87,7 +87,7 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
         module.add_arguments(parser)
         args, unknown = parser.parse_known_args(arguments)
         if unknown:
-            return _refuse(unknown[0], getattr(args, "parser", parser), getattr(module, "RENAMED_OPTIONS", {}))
+            return _refuse(unknown[0], getattr(args, "parser", parser), getattr(module, "REMOVED_OPTIONS", ()))
         with printable_output():
             code: int = module.run(args)
             sys.stdout.flush()
@@ -122,16 +122,16 @@ def _summary(module: Any) -> str:
     return next(iter((module.__doc__ or "").splitlines()), "")
 
 
-def _refuse(argument: str, command: argparse.ArgumentParser, renamed: Mapping[str, str]) -> int:
-    """Report an unknown argument, with its present name if it was renamed, or with the nearest option."""
+def _refuse(argument: str, command: argparse.ArgumentParser, removed: Collection[str]) -> int:
+    """Report an unknown argument, with the nearest option unless there was one of its name."""
     name = argument.partition("=")[0]
     options = re.findall(r"--\w[\w.-]*\w", command.format_help())
     close = difflib.get_close_matches(name, options, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     if "." in name and "." not in "".join(close) and "--set" in options:
         hint = f"; did you mean --set {name.removeprefix('--')}=VALUE?"
-    if name in renamed:
-        hint = f": it is now {renamed[name]}"
+    if name in removed:
+        hint = ": it no longer exists"
     return fail(f"'{command.prog.partition(' ')[2]}' takes no {name!r}{hint} (see '{command.prog} --help')")
 
 

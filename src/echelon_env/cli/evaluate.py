@@ -37,9 +37,6 @@ from echelon_env.evaluate.tables import (
 _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200
 
-RENAMED_OPTIONS = {"--deterministic": "--actions deterministic"}
-"""Options of earlier releases -> the present ones, for error messages."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""

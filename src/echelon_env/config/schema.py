@@ -143,8 +143,8 @@ def _override_entries(entries: tuple[Any, ...], overrides: Mapping[str, Any], pa
 def build(cls: type[Any], data: Any, path: str) -> Any:
     """Build a configuration of class `cls` from plain data. Missing keys keep their defaults.
 
-    An optional class attribute `RENAMED` maps field names of earlier releases to the present names. The error about
-    such a key states the present name.
+    An optional class attribute `REMOVED` has names of fields that earlier versions had. The error about such a key says
+    that it no longer exists.
     """
     if not isinstance(data, Mapping):
         raise ConfigError(
@@ -152,12 +152,12 @@ def build(cls: type[Any], data: Any, path: str) -> Any:
             path.rstrip("."),
         )
     names = [f.name for f in dataclasses.fields(cls)]
-    renamed = getattr(cls, "RENAMED", {})
+    removed = getattr(cls, "REMOVED", ())
     hints = _type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in data.items():
         if key not in names:
-            hint = f": it is now {path + renamed[key]!r}" if key in renamed else nearest_name(str(key), names)
+            hint = ": it no longer exists" if key in removed else nearest_name(str(key), names)
             raise ConfigError(f"unknown config key {path + str(key)!r}{hint}", path + str(key))
         values[key] = _convert(hints[key], value, path + key)
     missing = [f.name for f in dataclasses.fields(cls) if _is_required(f) and f.name not in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 
@@ -12,6 +12,9 @@ from echelon_env.config.schema import ConfigError, check_fields, quantity
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
     """The network of the recurrent policy; it does not depend on the scenario."""
+
+    REMOVED: ClassVar[frozenset[str]] = frozenset({"auxiliary"})
+    """Settings of earlier versions, for error messages."""
 
     encoder: Literal["sets", "flat"] = field(
         default="sets",
@@ -26,10 +29,6 @@ class NetworkConfig:
         metadata={
             "help": "shared: the actor's trunk; separate: its own trunk; central: the actor's, with the global state"
         },
-    )
-    auxiliary: bool = field(
-        default=False,
-        metadata={"help": "predict the next observation, see --ppo.auxiliary-coef"},
     )
     normalize_observations: bool = field(
         default=False, metadata={"help": "normalise observations by running moments over living mechs"}

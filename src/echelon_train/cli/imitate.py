@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from echelon_train.runs.run import TrainResult
 
 EXPECTED_ERRORS = (TrainError,)
-RENAMED_OPTIONS = train.RENAMED_OPTIONS
+REMOVED_OPTIONS = train.REMOVED_OPTIONS
 
 _CONFIG = "imitate"
 

@@ -16,6 +16,7 @@ from echelon_env.cli.output import command
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
 from echelon_env.config.toml_file import parse_value
+from echelon_env.networks.config import NetworkConfig
 from echelon_env.storage.atomic import free_path
 from echelon_train.config.files import (
     Setting,
@@ -266,8 +267,11 @@ def option(key: str) -> str:
     return _SHORT.get(key, f"--{key.replace('_', '-')}")
 
 
-RENAMED_OPTIONS = {option(f"ppo.{old}"): option(f"ppo.{new}") for old, new in PPOConfig.RENAMED.items()}
-"""Options of earlier releases -> present options, for error messages."""
+REMOVED_OPTIONS = {
+    *(option(f"ppo.{name}") for name in PPOConfig.REMOVED),
+    *(option(f"network.{name}") for name in NetworkConfig.REMOVED),
+}
+"""Options of earlier versions, for error messages."""
 
 
 def _changeable() -> str:

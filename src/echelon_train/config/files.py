@@ -125,10 +125,7 @@ def _metavar(hint: Any, field: dataclasses.Field[Any]) -> str:
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else field.metadata.get("choices")
     if choices:
         return f"{{{','.join(map(_value_text, choices))}}}"
-    metavars = {
-        int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", Schedule | None: "SCHEDULE",
-        EvalSeeds | None: "FILE",
-    }  # fmt: skip
+    metavars = {int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", EvalSeeds | None: "FILE"}
     return metavars.get(hint, field.name.upper())
 
 

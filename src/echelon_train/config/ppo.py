@@ -9,38 +9,33 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args
 
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_train.config.schedules import Schedule
 
-CompileMode = Literal["auto", "off", "graphs", "default", "reduce-overhead"]
+CompileMode = Literal["auto", "off", "graphs"]
 """How a policy is computed: ``off``: kernel by kernel; ``graphs``: kernels are recorded in CUDA graphs and replayed;
-``default`` and ``reduce-overhead``: as torch.compile does in these modes, the second of which records CUDA graphs, too.
 ``auto``: ``graphs`` for a dense policy on CUDA that can be recorded, else ``off``."""
 
 COMPILE_MODES: tuple[CompileMode, ...] = get_args(CompileMode)
 
 
-def schedule(value: str | float | None, low: float, high: float, *, help: str) -> Any:
-    """Declare a field of type `Schedule` or None. `low` and `high` are the inclusive range of its start and end."""
-    default = None if value is None else Schedule.parse(value, "default")
-    return field(default=default, metadata={"low": low, "high": high, "help": help})
+def schedule(value: str | float, low: float, high: float, *, help: str) -> Any:
+    """Declare a field of type `Schedule`. `low` and `high` are the inclusive range of its start and end."""
+    return field(default=Schedule.parse(value, "default"), metadata={"low": low, "high": high, "help": help})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig:
     """Settings of PPO. Raises `ConfigError` for values out of range and invalid combinations."""
 
-    RENAMED: ClassVar[Mapping[str, str]] = MappingProxyType({
-        "rollout_steps": "n_steps", "minibatch": "batch_size", "epochs": "n_epochs", "entropy_weight": "ent_coef",
-        "value_weight": "vf_coef", "auxiliary_weight": "auxiliary_coef", "critic_learning_rate": "critic_lr_scale",
-        "normalize_advantages": "normalize_advantage",
+    REMOVED: ClassVar[frozenset[str]] = frozenset({
+        "auxiliary_coef", "clip_range_vf", "critic_lr_scale", "inactive_vf_scale", "kickstart_motion_scale", "ratio",
+        "recompute_advantages",
     })  # fmt: skip
-    """Old names of settings and their current names, for error messages."""
+    """Settings of earlier versions, for error messages."""
 
     n_steps: int = quantity(32, "decisions", 1, 10**6, help="decisions of each mech in a rollout")
     chunk: int = quantity(
@@ -53,42 +48,20 @@ class PPOConfig:
     accumulate: int = quantity(1, "parts", 1, 10**6, help="gradient accumulation: parts of a minibatch, to save memory")
     n_epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout in an update")
     learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="learning rate of Adam")
-    critic_lr_scale: float = quantity(
-        1.0, "x learning_rate", 0, 1e3, help="factor for parameters that only the critic uses"
-    )
     gamma: Schedule = schedule(0.99, 0, 1, help="discount factor, per decision")
     gae_lambda: float = quantity(0.95, "", 0, 1, help="lambda of generalised advantage estimation")
     clip_range: Schedule = schedule(0.2, 1e-9, 10, help="clip range of the probability ratio")
-    clip_range_vf: Schedule | None = schedule(
-        None, 1e-9, 1e9, help="clip range of the value function; without it there is no clipping"
-    )
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
-    inactive_vf_scale: float = quantity(
-        1.0, "", 0, 1, help="weight of dead mechs' decisions in the critic's loss, as a share of the living's"
-    )
     policy_coef: float = quantity(1.0, "", 0, 10, help="weight of the policy's loss; 0: imitation only")
-    ratio: str = field(
-        default="joint",
-        metadata={
-            "choices": ("joint", "blocks"),
-            "help": "probability ratios that are clipped: one for the whole action, or one for each of its blocks",
-        },
-    )
     motion_ent_scale: Schedule = schedule(1.0, 0, 1e3, help="factor of ent_coef for the entropy of motion")
     kickstart_coef: Schedule = schedule(
         0.0, 0, 1e3, help="weight of the cross-entropy to the teacher's actions, see --teacher"
-    )
-    kickstart_motion_scale: float = quantity(
-        1.0, "x kickstart_coef", 0, 1e3, help="factor for the cross-entropy of motion; 0: it is not imitated"
     )
     learner_share: Schedule = schedule(
         1.0, 0, 1, help="share of the battles that the learner plays; the teacher plays the others"
     )
     critic_warmup: int = quantity(0, "rollouts", 0, 10**6, help="first rollouts that train what only the critic uses")
-    auxiliary_coef: float = quantity(
-        0.0, "", 0, 1e3, help="weight of the loss of predicting the next observation, see --network.auxiliary"
-    )
     max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="maximum norm of the gradient")
     target_kl: float = quantity(
         0.0, "nats", 0, 1e3, help="an update stops early at 1.5 times this KL divergence; 0: never"
@@ -103,9 +76,6 @@ class PPOConfig:
             "choices": (True, False, "by_class"),
             "help": "true: over all mechs; by_class: within each mech class",
         },
-    )
-    recompute_advantages: bool = field(
-        default=False, metadata={"help": "recompute advantages before every epoch except the first"}
     )
 
     def __post_init__(self) -> None:
@@ -127,11 +97,6 @@ class PPOConfig:
                 self.policy_coef == 0 or self.learner_share.start == self.learner_share.end == 1,
                 "1, as ppo.policy_coef is not 0: the policy's loss needs its own actions",
             ),
-            (
-                "auxiliary_coef",
-                self.auxiliary_coef == 0 or self.learner_share.start == self.learner_share.end == 1,
-                "0, as ppo.learner_share is not 1: the prediction needs the actions that were played",
-            ),
         ):
             if not valid:
                 raise ConfigError(f"ppo.{name}: expected {expected}, got {getattr(self, name)}", f"ppo.{name}")
@@ -143,8 +108,7 @@ class PPOConfig:
     @classmethod
     def schedules(cls) -> tuple[str, ...]:
         """The names of the settings that are schedules."""
-        hints = typing.get_type_hints(cls)
-        return tuple(name for name, hint in hints.items() if hint in (Schedule, Schedule | None))
+        return tuple(name for name, hint in typing.get_type_hints(cls).items() if hint is Schedule)
 
 
 def choices_text(choices: tuple[Any, ...]) -> str:

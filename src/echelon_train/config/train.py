@@ -109,7 +109,7 @@ class TrainConfig:
     )
     compile: CompileMode = field(
         default="auto",
-        metadata={"help": "auto, off, graphs (CUDA graphs), or a mode of torch.compile (docs/gpu.md)"},
+        metadata={"help": "CUDA graphs of a network on a GPU: auto, off or graphs (docs/gpu.md)"},
     )
     deterministic: bool = field(default=False, metadata={"help": "reproducible results on CUDA, at lower speed"})
     eval_every: int = quantity(200_000, "decisions", 0, 10**15, help="decisions between two evaluations; 0: none")
@@ -173,14 +173,12 @@ class TrainConfig:
             )
         if (self.teacher is not None) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
             raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
-        if self.compile in ("graphs", "reduce-overhead") and self.ppo.accumulate > 1:
+        if self.compile == "graphs" and self.ppo.accumulate > 1:
             raise ConfigError(
-                f"ppo.accumulate: expected 1 with compile = {self.compile}, got {self.ppo.accumulate}",
+                f"ppo.accumulate: expected 1 with compile = graphs, got {self.ppo.accumulate}",
                 "ppo.accumulate",
                 "compile",
             )
-        if self.ppo.auxiliary_coef and not self.network.auxiliary:
-            raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")
         for remaining in (1.0, 0.0):
             try:
                 dataclasses.replace(self.battle, rewards=self.reward_schedules.at(self.battle.rewards, remaining))

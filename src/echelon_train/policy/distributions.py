@@ -148,7 +148,7 @@ class HybridDistribution:
 
         Discrete columns are sampled by inverting their distribution function at the normal one of their noise.
         """
-        with torch.no_grad():  # not a decorator: torch.compile cannot call decorated methods
+        with torch.no_grad():
             normal, *rest = self._by_kind(noise)
             below_one = 1.0 - torch.finfo(noise.dtype).eps
             on, chosen = (torch.special.ndtr(each).clamp(max=below_one) for each in rest)

@@ -14,7 +14,7 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor, nn
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.layout.actions import ACTION_DIM, BLOCKS
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.observations import STREAMS, Self, class_columns, state_streams
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import action_limits
@@ -40,9 +40,6 @@ from echelon_train.threads import torch_threads
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
 _CLASSES = class_columns(Self)  # columns of the flat vector too, because its first stream is self
-_PREDICTED = slice(STREAMS["self"].start, STREAMS["objective"].stop)
-"""Columns that the auxiliary loss predicts: the mech itself and its objective."""
-_PREDICTED_WIDTH = _PREDICTED.stop - _PREDICTED.start
 
 
 class BattlePolicy(SequencePolicy):
@@ -127,7 +124,6 @@ class BattlePolicy(SequencePolicy):
             else None
         )
         self.shares_states = self.battle_encoder is not None
-        self.auxiliary_net = nn.Linear(network.width + ACTION_DIM, _PREDICTED_WIDTH) if network.auxiliary else None
         for layer in self.mlp_extractor.modules():
             if isinstance(layer, nn.Linear):
                 orthogonal(layer, math.sqrt(2.0))
@@ -136,9 +132,8 @@ class BattlePolicy(SequencePolicy):
             self.action_net.bias.copy_(bias)
             nn.init.zeros_(self.value_net.weight)
             nn.init.zeros_(self.value_net.bias)
-        for module, gain in ((self.target_query, 0.01), (self.auxiliary_net, 1.0)):
-            if module is not None:
-                orthogonal(module, gain)
+        if self.target_query is not None:
+            orthogonal(self.target_query, 0.01)
 
     def forward(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
@@ -157,7 +152,7 @@ class BattlePolicy(SequencePolicy):
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
         """The results of `forward`, given standard normal numbers (rows, RAW_DIM); None for the most probable actions.
 
-        It draws no random numbers, so a compiled version gives the same actions.
+        It draws no random numbers, so that it can be recorded.
         """
         rows, mask = len(episode_starts), self.actor_mask(obs)
         active = None if mask is None or self.dense else mask.nonzero().flatten()
@@ -189,7 +184,7 @@ class BattlePolicy(SequencePolicy):
         distribution = self._distribution(observations, latent, contacts, active)
         log_probs = distribution.block_log_probs(select_rows(actions, active))
         losses = None if labels is None else distribution.label_losses(select_rows(labels, active))
-        return ActionEvaluation(values, log_probs, distribution.block_entropies(), latent, losses)
+        return ActionEvaluation(values, log_probs, distribution.block_entropies(), losses)
 
     def evaluate_actions(
         self, obs: Observations, actions: Tensor, lstm_states: RNNStates, episode_starts: Tensor | Sequences
@@ -221,18 +216,6 @@ class BattlePolicy(SequencePolicy):
             return environment_actions(distribution.mode()), states
         noise = torch.randn(len(episode_starts), RAW_DIM, device=self.device)
         return environment_actions(distribution.sample(noise)), states
-
-    def auxiliary_errors(
-        self, evaluation: ActionEvaluation, actions: Tensor, observations: Observations, sequences: Sequences
-    ) -> Tensor:
-        """(S,): mean squared error of the prediction of the next streams ``self`` and ``objective``."""
-        if self.auxiliary_net is None:
-            return super().auxiliary_errors(evaluation, actions, observations, sequences)
-        assert evaluation.latent is not None
-        next_samples, has_next = sequences.next_samples(len(actions), actions.device)
-        predicted = self.auxiliary_net(torch.cat([evaluation.latent, environment_actions(actions)], 1))
-        errors = predicted - self._flat(observations)[:, _PREDICTED][next_samples]
-        return torch.where(has_next, errors.square().mean(1), 0.0)
 
     def recorded_settings(self) -> Hashable:
         """What may change and is no tensor. Kernels that are recorded in a CUDA graph depend on it."""

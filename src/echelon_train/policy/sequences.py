@@ -29,18 +29,6 @@ class Sequences(NamedTuple):
     starts: Tensor  # (n,) float32: 1 where a sequence is the beginning of an episode; (L, n) for a dense policy
     place: Tensor | None  # (S,) int64: step * n + sequence of each sample; None if place[i] = i and S = L n
 
-    def next_samples(self, samples: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Index of the next sample in each sample's sequence, (S,) int64, and whether there is one, (S,) bool."""
-        indices = torch.arange(samples, device=device)
-        if self.starts.ndim == 2:
-            ends = torch.cat([self.starts[1:] > 0.5, torch.ones_like(self.starts[:1], dtype=torch.bool)])
-            return (indices + self.number).clamp_max(samples - 1), ~ends.flatten()
-        place = indices if self.place is None else self.place
-        # one additional step that stays empty
-        at = torch.full(((self.length + 1) * self.number,), -1, device=device).index_copy(0, place, indices)
-        following = at[place + self.number]
-        return following.clamp_min(0), following >= 0
-
     def select(self, samples: Tensor) -> tuple[Sequences, Tensor]:
         """The layout of a subset of the samples; sequences without any of them are dropped.
 
@@ -67,7 +55,6 @@ class ActionEvaluation(NamedTuple):
     values: Tensor  # (S, 1), in the units of the return normaliser if there is one
     log_probs: Tensor  # (n, blocks) of the blocks of the raw actions
     entropy: Tensor | None  # (n, blocks), None if the distribution has no closed form
-    latent: Tensor | None = None  # (S, F), the input of the actor's head
     label_losses: Tensor | None = None  # (n, blocks), cross-entropies of the teacher's raw actions, if there are any
 
 
@@ -92,7 +79,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
     dense = False
     """Compute all rows and samples, and mask the results: shapes do not depend on the data. So a GPU need not be waited
-    for, and torch.compile makes one graph. `Sequences` then have L steps of n sequences in which episodes may start at
+    for, and one CUDA graph serves. `Sequences` then have L steps of n sequences in which episodes may start at
     any step: samples are in the order of `place` = None, and `starts` is (L, n)."""
 
     can_be_recorded = False
@@ -179,15 +166,6 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         chosen = slice(None) if active is None else active
         entropy = None if entropy is None else entropy[chosen].unsqueeze(1)
         return ActionEvaluation(values, log_probs[chosen].unsqueeze(1), entropy)
-
-    def auxiliary_errors(
-        self, evaluation: ActionEvaluation, actions: Tensor, observations: Observations, sequences: Sequences
-    ) -> Tensor:
-        """(S,): errors of the predicted next observations for the auxiliary loss, 0 at the end of a sequence.
-
-        Raises NotImplementedError for policies without such a prediction.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not predict observations: auxiliary_coef must be 0")
 
     def set_dense(self, dense: bool) -> None:
         """Set `dense`. Raises ValueError if the policy cannot be dense."""

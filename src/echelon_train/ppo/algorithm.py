@@ -66,10 +66,11 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     normalize_advantage
         True: over the active rows' samples of a whole rollout, not of a minibatch. ``"by_class"``: within each of the
         policy's groups; in battles these are the mech classes.
-    vf_coef, clip_range_vf
-        With `normalize_returns` they apply to normalised returns: the critic's loss is in units of the returns'
-        variance, the clip range in standard deviations.
-    learning_rate, clip_range, clip_range_vf, ent_coef, motion_ent_scale, gamma
+    vf_coef
+        With `normalize_returns` the critic's loss is in units of the returns' variance.
+    clip_range_vf, use_sde
+        Must be None and False: neither is supported.
+    learning_rate, clip_range, ent_coef, motion_ent_scale, gamma
         A number, a `Schedule`, or a function of the remaining share of the run.
     target_kl
         None or 0: no early stopping of updates.
@@ -81,13 +82,6 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     normalize_returns, return_std
         Whether the critic predicts returns normalised by running moments (`ReturnNormalizer`), and the initial estimate
         of their standard deviation.
-    recompute_advantages
-        Whether values, recurrent states and advantages are recomputed before every epoch except the first. The
-        bootstrap values of truncated episodes are kept.
-    auxiliary_coef
-        Weight of the loss of predicting the next observation, for policies that predict it.
-    critic_lr_scale
-        Learning rate of the parameters that only the critic uses, as a multiple of the actor's.
     deterministic
         On CUDA: reproducible results, but slower. Policies then encode in float32 instead of bfloat16, and no matrix
         product uses TF32.
@@ -95,16 +89,16 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         Whether the policy computes all rows and masks the results, see `SequencePolicy.dense`. None: on CUDA, if it
         can. The results are equal but for rounding.
     compile_mode
-        How a dense policy's decisions and losses are computed, see `CompileMode`. With CUDA graphs the losses of a
-        minibatch in several parts are neither recorded nor compiled.
+        How a dense policy's decisions and losses are computed, see `CompileMode`. The losses of a minibatch in several
+        parts are not recorded.
 
     Raises
     ------
     ConfigError
         For a setting that is out of range or does not fit the others, with its name.
     ValueError
-        For a policy that is not a `SequencePolicy`, for `use_sde`, and for `dense` or a `compile_mode` that needs it
-        with a policy that cannot be dense.
+        For a policy that is not a `SequencePolicy`, for `use_sde` and `clip_range_vf`, and for `dense` or a
+        `compile_mode` that needs it with a policy that cannot be dense.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -133,7 +127,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         for name, value in settings.items():
             setattr(self, name, value)
         for name in self.settings_class.schedules():
-            if name != "learning_rate" and getattr(self, name) is not None:
+            if name != "learning_rate":
                 setattr(self, name, FloatSchedule(getattr(self, name)))
         self.deterministic = deterministic
         self.dense, self.compile_mode = dense, compile_mode
@@ -172,13 +166,11 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             self.policy.encoding_dtype = torch.bfloat16
         dense = self.dense
         if dense is None:
-            computed = self.device.type == "cuda" or self.compile_mode not in ("auto", "off")
-            dense = self.policy.can_be_dense and computed
+            dense = self.policy.can_be_dense and (self.device.type == "cuda" or self.compile_mode == "graphs")
         self.policy.set_dense(dense)
         self._add_gradients = compiled(self.policy, self.compile_mode)
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
-        self._split_parameters()
         distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
         if self.env is not None:  # without an environment the model only predicts
             self._allocate()
@@ -187,6 +179,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Raise ConfigError for a setting that is out of range or does not fit the others or the number of rows."""
         if self.use_sde:
             raise ValueError("use_sde: expected False: state-dependent exploration is not supported")
+        if self.clip_range_vf is not None:
+            raise ValueError(f"clip_range_vf: expected None: values are not clipped, got {self.clip_range_vf!r}")
         settings = {each.name: getattr(self, each.name) for each in dataclasses.fields(self.settings_class)}
         for name in self.settings_class.schedules():
             settings[name] = unwrap_schedule(settings[name])
@@ -199,17 +193,6 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
                 f"ppo.batch_size: expected at most the {samples} samples of a rollout, got {self.batch_size}",
                 "ppo.batch_size",
             )
-
-    def _split_parameters(self) -> None:
-        """Put the parameters that only the critic uses into a parameter group, if their learning rate differs."""
-        if self.critic_lr_scale == 1.0:
-            return
-        critic = self.policy.critic_parameters()
-        own = {id(parameter) for parameter in critic}
-        actor = [parameter for parameter in self.policy.parameters() if id(parameter) not in own]
-        self.policy.optimizer = self.policy.optimizer_class(
-            [{"params": actor}, {"params": critic}], lr=self.lr_schedule(1), **self.policy.optimizer_kwargs
-        )
 
     def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
         """Set `weights`, by the names of `weights_of`; reset the optimizer and the LSTM states.
@@ -236,8 +219,6 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        for group in self.policy.optimizer.param_groups[1:]:
-            group["lr"] *= self.critic_lr_scale
         coefficients = Coefficients(*map(self._current, Coefficients._fields))
         warming_up = self._n_updates < self.critic_warmup * self.n_epochs
         if warming_up:
@@ -247,10 +228,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         self._normalize_returns(loss_mask)
         explained = explained_variance(buffer.values[loss_mask], buffer.returns[loss_mask])
         log, stopped = UpdateLog(self.policy.blocks), False
-        for epoch in range(self.n_epochs):
-            if epoch and self.recompute_advantages:
-                self._recompute()
-            advantages = self._normalized_advantages(loss_mask)
+        advantages = self._normalized_advantages(loss_mask)
+        for _ in range(self.n_epochs):
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
                 parts = self._gradient(chunks, advantages, loss_mask, coefficients)
                 if warming_up:
@@ -285,9 +264,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Compute a minibatch's gradient, summed over all processes. Returns the losses over all processes."""
         buffer = self.rollout_buffer
         counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
-        num_actor, num_loss = counts.unbind()
-        num_loss = (num_actor + coefficients.inactive_vf_scale * (num_loss - num_actor)).clamp_min(1.0)
-        totals = num_actor.clamp_min(1.0), num_loss
+        totals = counts.clamp_min(1.0).unbind()
         numbers = None
         while numbers is None:
             parts = min(max(self.accumulate, self.parts), len(chunks))
@@ -309,12 +286,12 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         advantages: Tensor,
         loss_mask: Tensor,
         coefficients: Coefficients,
-        totals: tuple[Tensor, Tensor],
+        totals: tuple[Tensor, ...],
     ) -> Tensor:
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
         self.policy.optimizer.zero_grad()
         compute, results = self._add_gradients, []
-        if len(parts) > 1 and self.compile_mode != "default":
+        if len(parts) > 1:
             compute = add_gradients  # a CUDA graph would write over the gradients of the part before
         for chunks in parts:
             batch = self.rollout_buffer.batch(chunks, advantages, loss_mask)

@@ -26,7 +26,6 @@ class Batch(NamedTuple):
 
     observations: Observations  # (S, ...); with shared states see `TEAM`
     actions: Tensor  # (S, ...) raw actions
-    old_values: Tensor  # (S,)
     old_log_probs: Tensor  # (S, blocks)
     advantages: Tensor  # (S,) normalised
     returns: Tensor  # (S,)
@@ -118,10 +117,6 @@ class ChunkBuffer:
             for kept, state in zip(self.states, states, strict=True):
                 kept[step // self.chunk].copy_(state)
 
-    def at(self, step: int) -> Observations:
-        """The observations of a step as the policy gets them."""
-        return observations.with_teams(observations.index(self.observations, step), self.teams)
-
     def of_rows(self, steps: slice = slice(None)) -> Observations:
         """The observations (t * N, ...) of some steps, without states that rows share."""
         found = observations.flat(observations.index(self.observations, steps))
@@ -188,7 +183,6 @@ class ChunkBuffer:
         return Batch(
             self._take_observations(index),
             take(self.actions),
-            take(self.values),
             take(self.log_probs),
             take(advantages),
             take(self.returns),

@@ -225,24 +225,6 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         buffer, tensors = self.rollout_buffer, tensors_of(self.observation_space, observations)
         return with_teams(self._staging.to_device(share_states(tensors, buffer.state_rows)), buffer.teams)
 
-    @torch.no_grad()
-    def _recompute(self) -> None:
-        """Recompute values, recurrent states at chunk starts, advantages and returns with the current weights.
-
-        The bootstrap values of truncated episodes are kept from the rollout. Their observations are not stored, to save
-        memory, and an update changes these values only slightly.
-        """
-        buffer, policy = self.rollout_buffer, self.policy
-        states = recurrent_states(tuple(state[0].clone() for state in buffer.states))
-        for step in range(buffer.num_steps):
-            buffer.store_states(step, state_tensors(states, self._critic_lstm))
-            starts = buffer.episode_starts[step].float()
-            # deterministic, so that no random numbers are drawn
-            _, values, _, states = policy(buffer.at(step), states, starts, deterministic=True)
-            buffer.values[step] = self._denormalized(values.flatten())
-        last_values = self._values(self._on_device(self._last_obs), states, self._starts())
-        self._compute_advantages(last_values)
-
     def _allocate(self) -> None:
         """Allocate the recurrent states and the buffer for the environment's rows."""
         lstm = self.policy.lstm_actor

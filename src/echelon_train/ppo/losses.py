@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -21,20 +20,15 @@ Scalar = Any
 class Coefficients(NamedTuple):
     """Settings of the losses in one update, named as in `PPOConfig`; schedules are evaluated.
 
-    Those that schedules change may be tensors: a compiled function would be compiled again for another float.
+    Those that schedules change may be tensors: a function would be recorded again for another float.
     """
 
     clip_range: Scalar
     ent_coef: Scalar
     vf_coef: float
-    auxiliary_coef: float = 0.0
-    clip_range_vf: Scalar | None = None
     policy_coef: float = 1.0
     kickstart_coef: Scalar = 0.0
-    ratio: str = "joint"
-    inactive_vf_scale: float = 1.0
     motion_ent_scale: Scalar = 1.0
-    kickstart_motion_scale: float = 1.0
 
 
 class Losses(NamedTuple):
@@ -44,7 +38,6 @@ class Losses(NamedTuple):
     policy: Tensor
     value: Tensor
     entropy: Tensor
-    auxiliary: Tensor
     kickstart: Tensor
     approx_kl: Tensor
     clip_fraction: Tensor
@@ -52,7 +45,7 @@ class Losses(NamedTuple):
     """The loss of labels by block of the action, not scaled, (blocks,); (0,) without labels."""
 
     def packed(self) -> Tensor:
-        """All numbers in one detached float32 tensor, (8 + blocks,)."""
+        """All numbers in one detached float32 tensor, (7 + blocks,)."""
         return torch.cat([each.detach().float().reshape(-1) for each in self])
 
     @classmethod
@@ -84,10 +77,9 @@ def losses(
     normalizer
         The critic predicts returns normalised by it; None: unnormalised returns.
     coefficients
-        Settings of the losses. `clip_range_vf` and `vf_coef` are in the normaliser's units, if there is one.
+        Settings of the losses. `vf_coef` is in the normaliser's units, if there is one.
     num_actor, num_loss
-        () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch. In the
-        critic's, samples of inactive rows count `inactive_vf_scale`.
+        () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch.
     """
     # all samples of a dense policy, with those of inactive rows set to 0
     active = None if policy.dense else batch.actor_mask.nonzero().flatten()
@@ -99,63 +91,49 @@ def losses(
     kicked = isinstance(coefficients.kickstart_coef, Tensor) or coefficients.kickstart_coef != 0.0
     labels = batch.labels if kicked else None
     evaluation = policy.evaluate(batch.observations, batch.actions, states, batch.sequences, active, labels)
-    log_ratio = own(evaluation.log_probs - select_rows(batch.old_log_probs, active))
-    if coefficients.ratio == "joint":
-        log_ratio = log_ratio.sum(1, keepdim=True)
+    log_ratio = own(evaluation.log_probs - select_rows(batch.old_log_probs, active)).sum(1, keepdim=True)
     ratio = log_ratio.exp()
     advantages = own(select_rows(batch.advantages, active).unsqueeze(1))
     low, high = 1.0 - coefficients.clip_range, 1.0 + coefficients.clip_range
     policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / num_actor
-    value_loss = _value_loss(evaluation.values.flatten(), batch, normalizer, coefficients) / num_loss
+    value_loss = _value_loss(evaluation.values.flatten(), batch, normalizer) / num_loss
     # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
     entropies = own(-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy)
     entropy = entropies.sum() / num_actor
-    bonus = _scaled_sum(entropies, policy, coefficients.motion_ent_scale) / num_actor
-    auxiliary = kickstart = entropy.new_zeros(())
-    if coefficients.auxiliary_coef:
-        errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
-        auxiliary = own(select_rows(errors, active).unsqueeze(1)).sum() / num_actor
-    by_block = entropy.new_zeros(0)
+    bonus = _bonus(entropies, policy, coefficients.motion_ent_scale) / num_actor
+    kickstart, by_block = entropy.new_zeros(()), entropy.new_zeros(0)
     if evaluation.label_losses is not None:
         label_losses = own(evaluation.label_losses)
         by_block = label_losses.sum(0) / num_actor
-        kickstart = _scaled_sum(label_losses, policy, coefficients.kickstart_motion_scale) / num_actor
+        kickstart = label_losses.sum() / num_actor
     total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
-    total = total + coefficients.auxiliary_coef * auxiliary + coefficients.kickstart_coef * kickstart
+    total = total + coefficients.kickstart_coef * kickstart
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
-        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().mean(1).sum() / num_actor
-    return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction, by_block)
+        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().sum() / num_actor
+    return Losses(total, policy_loss, value_loss, entropy, kickstart, approx_kl, clip_fraction, by_block)
 
 
-def add_gradients(policy: SequencePolicy, *arguments: Any, compute: Callable[..., Losses] = losses) -> Tensor:
+def add_gradients(policy: SequencePolicy, *arguments: Any) -> Tensor:
     """Add the gradient of the `losses` of these arguments to the policy's; returns the losses, packed."""
-    result = compute(policy, *arguments)
+    result = losses(policy, *arguments)
     result.total.backward()  # type: ignore[no-untyped-call]
     return result.packed()
 
 
-def _scaled_sum(by_block: Tensor, policy: SequencePolicy, motion_scale: Scalar) -> Tensor:
-    """Sum of values by block, (n, blocks), with those of motion scaled."""
+def _bonus(entropies: Tensor, policy: SequencePolicy, motion_scale: Scalar) -> Tensor:
+    """Sum of entropies by block, (n, blocks), with those of motion scaled."""
     if "motion" not in policy.blocks or (not isinstance(motion_scale, Tensor) and motion_scale == 1.0):
-        return by_block.sum()
-    scales = by_block.new_ones(len(policy.blocks))
+        return entropies.sum()
+    scales = entropies.new_ones(len(policy.blocks))
     scales[policy.blocks.index("motion")] = motion_scale
-    return (by_block * scales).sum()
+    return (entropies * scales).sum()
 
 
-def _value_loss(
-    values: Tensor, batch: Batch, normalizer: ReturnNormalizer | None, coefficients: Coefficients
-) -> Tensor:
-    """Sum of the squared errors of values (S,), those of inactive rows scaled."""
-    returns, old_values = batch.returns, batch.old_values
-    if normalizer is not None:
-        returns, old_values = normalizer.normalize(returns), normalizer.normalize(old_values)
-    if coefficients.clip_range_vf is not None:
-        limit = coefficients.clip_range_vf
-        values = old_values + (values - old_values).clamp(-limit, limit)
-    weights = torch.where(batch.actor_mask, 1.0, coefficients.inactive_vf_scale)
-    return torch.where(batch.loss_mask, weights * (returns - values) ** 2, 0.0).sum()
+def _value_loss(values: Tensor, batch: Batch, normalizer: ReturnNormalizer | None) -> Tensor:
+    """Sum of the squared errors of values (S,)."""
+    returns = batch.returns if normalizer is None else normalizer.normalize(batch.returns)
+    return torch.where(batch.loss_mask, (returns - values) ** 2, 0.0).sum()
 
 
 def recurrent_states(states: tuple[Any, ...]) -> RNNStates:

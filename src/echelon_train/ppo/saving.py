@@ -31,7 +31,7 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.ppo.training_state import check_optimizer, optimizer_tensors, restore_optimizer
 from echelon_train.tensor_files import check_finite, check_shapes, part_of, weights_of
 
-FORMAT = "echelon-model-3"
+FORMAT = "echelon-model-4"
 SUFFIX = ".safetensors"
 
 _COUNTERS = ("num_timesteps", "_n_updates", "n_envs")

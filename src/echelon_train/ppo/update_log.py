@@ -10,8 +10,7 @@ from torch import Tensor
 from echelon_train.ppo.losses import Losses
 
 _NAMES = (
-    "loss", "policy_gradient_loss", "value_loss", "entropy", "auxiliary_loss", "kickstart_loss", "approx_kl",
-    "clip_fraction",
+    "loss", "policy_gradient_loss", "value_loss", "entropy", "kickstart_loss", "approx_kl", "clip_fraction",
 )  # fmt: skip
 """stable-baselines3's names of the single numbers of `Losses`."""
 

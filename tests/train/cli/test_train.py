@@ -157,7 +157,8 @@ def test_a_run_is_resumed(runs):
         (["league"], "league.path: expected the folder of a league, see --league"),
         (["--role", "main"], "league.path: expected the folder of a league"),
         (["--step", "3"], "--step"),
-        (["--ppo.critic-learning-rate", "3"], "'--ppo.critic-learning-rate': it is now --ppo.critic-lr-scale"),
+        (["--ppo.critic-lr-scale", "3"], "'train' takes no '--ppo.critic-lr-scale': it no longer exists (see"),
+        (["--network.auxiliary=true"], "'--network.auxiliary': it no longer exists"),
         (
             ["--resume", "runs/x", "--ppo.n-epochs", "3", "--seed", "1"],
             "--torch-threads, --compile, --maps, --league, --league.mixture.*, but not seed, ppo.n_epochs",

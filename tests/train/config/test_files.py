@@ -138,7 +138,7 @@ INVALID = [
         "unknown config key 'blue'; give a scenario file as --scenario FILE, a key of the battle in the table",
     ),
     ('scenario = "duel"\n[ppo]\nn_epoch = 1\n', 3, "unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
-    ('scenario = "duel"\n[ppo]\nminibatch = 64\n', 3, "'ppo.minibatch': it is now 'ppo.batch_size'"),
+    ('scenario = "duel"\n[ppo]\nratio = "joint"\n', 3, "unknown config key 'ppo.ratio': it no longer exists"),
     ('scenario = "duel"\n[ppo]\nlearning_rate = "linea:1:0"\n', 3, "did you mean 'linear'"),
     ('scenario = "duel"\n[network]\nencoder = "set"\n', 3, "did you mean 'sets'"),
     ('scenario = "duel"\n[network]\n\nwidth = "wide"\n', 4, "'network.width': expected int, got 'wide'"),

@@ -24,14 +24,14 @@ from train.ppo.test_cuda_graphs import OnDevice
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}
 ROWS = 6
 VARIANTS = [
-    NetworkConfig(encoder=encoder, critic=critic, normalize_observations=normalize, auxiliary=normalize, **SMALL)
+    NetworkConfig(encoder=encoder, critic=critic, normalize_observations=normalize, **SMALL)
     for encoder, critic, normalize in itertools.product(
         ("sets", "flat"), ("shared", "separate", "central"), (False, True)
     )
 ]
 VARIANTS += [NetworkConfig(memory=False, critic=critic, **SMALL) for critic in ("shared", "separate")]
 
-IDS = [f"{each.encoder}-{each.critic}-{each.auxiliary}-{each.memory}" for each in VARIANTS]
+IDS = [f"{each.encoder}-{each.critic}-{each.normalize_observations}-{each.memory}" for each in VARIANTS]
 
 
 def moments(seed):

@@ -26,13 +26,13 @@ def test_linear_layers_are_orthogonal(inputs, outputs):
 
 @pytest.mark.parametrize("encoder", ["sets", "flat"])
 def test_a_policys_heads_have_their_gains(encoder):
-    network = NetworkConfig(width=8, head=6, set_width=4, auxiliary=True, encoder=encoder, initial_std=0.3)
+    network = NetworkConfig(width=8, head=6, set_width=4, encoder=encoder, initial_std=0.3)
     policy = build_policy(network, 1)
     bias = parameter_bias(0.3, network.min_std, network.max_std).tolist()
     hidden = [layer for layer in policy.mlp_extractor.modules() if isinstance(layer, nn.Linear)]
     assert len(hidden) == 2
     gains = [(layer, math.sqrt(2)) for layer in hidden]
-    gains += [(policy.action_net, 0.01), (policy.auxiliary_net, 1.0)]
+    gains.append((policy.action_net, 0.01))
     if encoder == "sets":
         gains.append((policy.target_query, 0.01))
         del bias[TARGET_LOGITS]

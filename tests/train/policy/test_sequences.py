@@ -1,5 +1,3 @@
-import itertools
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -58,17 +56,6 @@ def test_selecting_samples_keeps_their_sequences_only(given_sequences, data):
     again, all_numbers = kept.select(torch.arange(len(taken)))
     assert all_numbers.tolist() == list(range(len(expected)))
     assert torch.equal(again.place, kept.place)
-
-
-@settings(max_examples=100)
-@given(given_sequences=random_sequences())
-def test_next_samples_follow_in_the_sequence(given_sequences):
-    sequences, samples = given_sequences
-    after = {now: later for steps in samples for now, later in itertools.pairwise(steps)}
-    count = sum(map(len, samples))
-    following, has_next = sequences.next_samples(count, torch.device("cpu"))
-    assert has_next.tolist() == [sample in after for sample in range(count)]
-    assert {sample: int(following[sample]) for sample in after} == after
 
 
 @settings(max_examples=40)

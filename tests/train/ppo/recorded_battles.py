@@ -53,14 +53,13 @@ class WithGlobalState(VecEnvWrapper):
 
 def model_with_rollout(network, **settings):
     env = WithGlobalState(RecordedBattles()) if network.critic == "central" else RecordedBattles()
-    settings = {"auxiliary_coef": 0.5 * network.auxiliary, **settings}
     model = make_model(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
     collect(model)
     return model
 
 
 def losses_of(model, batch, weights=None):
-    weights = weights or Coefficients(0.2, 0.01, 0.5, model.auxiliary_coef)
+    weights = weights or Coefficients(0.2, 0.01, 0.5)
     num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
     return losses(model.policy, batch, model.policy.return_normalizer, weights, num_actor, num_loss)
 

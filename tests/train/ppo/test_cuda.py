@@ -29,7 +29,7 @@ def restore_torch_settings():
 
 
 def model_on(device, **settings):
-    settings = {"n_epochs": 1, "recompute_advantages": True, **settings}
+    settings = {"n_epochs": 1, **settings}
     return make_model(
         RecordedBattles(), policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, **settings
     )
@@ -146,7 +146,7 @@ def test_weights_and_optimizer_move_between_devices():
 @may_warn
 @pytest.mark.parametrize(
     "way",
-    [{"dense": False}, *({"compile_mode": mode} for mode in ("off", "graphs", "default", "reduce-overhead"))],
+    [{"dense": False}, {"compile_mode": "off"}, {"compile_mode": "graphs"}],
     ids=str,
 )
 def test_an_update_equals_that_on_the_cpu(way):
@@ -164,15 +164,14 @@ def test_an_update_equals_that_on_the_cpu(way):
 
 @pytest.mark.cuda
 @may_warn
-@pytest.mark.parametrize("mode", ["graphs", "default", "reduce-overhead"])
-def test_compiled_decisions_equal_the_others(mode):
-    plain, compiled = (model_on("cuda", deterministic=True, compile_mode=each) for each in ("off", mode))
-    compiled.policy.load_state_dict(plain.policy.state_dict())
-    for model in (plain, compiled):
+def test_recorded_decisions_equal_the_others():
+    plain, recorded = (model_on("cuda", deterministic=True, compile_mode=each) for each in ("off", "graphs"))
+    recorded.policy.load_state_dict(plain.policy.state_dict())
+    for model in (plain, recorded):
         torch.manual_seed(0)
         collect(model)
     for name in ("actions", "values", "log_probs"):
-        one, other = (getattr(model.rollout_buffer, name) for model in (plain, compiled))
+        one, other = (getattr(model.rollout_buffer, name) for model in (plain, recorded))
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4, msg=name)
 
 

@@ -55,49 +55,36 @@ def batch_of(model, *, dead=(), burn_in=()):
 
 def losses_of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
     num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
-    num_loss = num_actor + coefficients.inactive_vf_scale * (num_loss - num_actor)
     return losses(model.policy, batch, normalizer, coefficients, num_actor, num_loss)
 
 
 @torch.no_grad()
 def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
     """The losses by loops over samples and blocks, written as in the papers."""
-    values, log_probs, entropies, _, label_losses = model.policy.evaluate(*batch_arguments(batch), None, batch.labels)
+    values, log_probs, entropies, label_losses = model.policy.evaluate(*batch_arguments(batch), None, batch.labels)
     motion = model.policy.blocks.index("motion") if "motion" in model.policy.blocks else None
-    gains, errors, weights, entropy, bonus, kls, clipped, missed = [], [], [], [], [], [], [], []
+    gains, errors, entropy, bonus, kls, clipped, missed = [], [], [], [], [], [], []
     for sample in range(len(batch.actions)):
         if batch.loss_mask[sample]:
-            target = (float(batch.returns[sample]) - mean) / std
-            value = float(values[sample])
-            if coefficients.clip_range_vf is not None:
-                old = (float(batch.old_values[sample]) - mean) / std
-                value = old + max(-coefficients.clip_range_vf, min(coefficients.clip_range_vf, value - old))
-            weights.append(1.0 if batch.actor_mask[sample] else coefficients.inactive_vf_scale)
-            errors.append(weights[-1] * (target - value) ** 2)
+            errors.append(((float(batch.returns[sample]) - mean) / std - float(values[sample])) ** 2)
         if batch.actor_mask[sample]:
-            differences = (log_probs[sample] - batch.old_log_probs[sample]).tolist()
-            if coefficients.ratio == "joint":
-                differences = [sum(differences)]
-            ratios = [math.exp(difference) for difference in differences]
-            bounded = [max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, each)) for each in ratios]
+            difference = sum((log_probs[sample] - batch.old_log_probs[sample]).tolist())
+            ratio = math.exp(difference)
+            bounded = max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, ratio))
             advantage = float(batch.advantages[sample])
-            gains.append(sum(min(advantage * one, advantage * two) for one, two in zip(ratios, bounded, strict=True)))
+            gains.append(min(advantage * ratio, advantage * bounded))
             by_block = entropies[sample].tolist()
             entropy.append(sum(by_block))
             if motion is not None:
                 by_block[motion] *= coefficients.motion_ent_scale
             bonus.append(sum(by_block))
-            kls.append(sum(one - 1 - other for one, other in zip(ratios, differences, strict=True)))
-            clipped.append(sum(abs(each - 1) > coefficients.clip_range for each in ratios) / len(ratios))
-            misses = [0.0] if label_losses is None else label_losses[sample].tolist()
-            if label_losses is not None and motion is not None:
-                misses[motion] *= coefficients.kickstart_motion_scale
-            missed.append(sum(misses))
+            kls.append(ratio - 1 - difference)
+            clipped.append(abs(ratio - 1) > coefficients.clip_range)
+            missed.append(0.0 if label_losses is None else sum(label_losses[sample].tolist()))
     found = {
         "policy": -sum(gains) / len(gains),
-        "value": sum(errors) / sum(weights),
+        "value": sum(errors) / len(errors),
         "entropy": sum(entropy) / len(entropy),
-        "auxiliary": 0.0,
         "kickstart": sum(missed) / len(missed),
         "approx_kl": sum(kls) / len(kls),
         "clip_fraction": sum(clipped) / len(clipped),
@@ -111,18 +98,16 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
     return found
 
 
-@pytest.mark.parametrize("clip_range_vf", [None, 0.05])
 @pytest.mark.parametrize("normalizer", [None, (2.0, 3.0)])
-def test_losses_equal_a_naive_implementation(model, clip_range_vf, normalizer):
+def test_losses_equal_a_naive_implementation(model, normalizer):
     batch = batch_of(model, dead=[(2, 1), (3, 1)], burn_in=[(0, 0), (1, 2)])
-    coefficients = COEFFICIENTS._replace(clip_range_vf=clip_range_vf)
     moments, module = (0.0, 1.0), None
     if normalizer:
         moments, module = normalizer, ReturnNormalizer()
         module.mean.fill_(normalizer[0])
         module.mean_square.fill_(normalizer[0] ** 2 + normalizer[1] ** 2)
-    expected = naive_losses(model, batch, coefficients, *moments)
-    found = losses_of(model, batch, coefficients, module)
+    expected = naive_losses(model, batch, COEFFICIENTS, *moments)
+    found = losses_of(model, batch, normalizer=module)
     assert 0.1 < expected["clip_fraction"] < 0.95
     for name, number in expected.items():
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-6), name
@@ -131,14 +116,10 @@ def test_losses_equal_a_naive_implementation(model, clip_range_vf, normalizer):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"ratio": "joint"},
-        {"ratio": "blocks"},
+        {},
         {"motion_ent_scale": 4.0},
-        {"inactive_vf_scale": 0.25},
-        {"inactive_vf_scale": 0.0},
         {"kickstart_coef": 0.5},
-        {"kickstart_coef": 0.5, "kickstart_motion_scale": 0.0},
-        {"policy_coef": 0.0, "kickstart_coef": 1.0, "ratio": "blocks", "motion_ent_scale": 0.0},
+        {"policy_coef": 0.0, "kickstart_coef": 1.0, "motion_ent_scale": 0.0},
     ],
     ids=str,
 )
@@ -155,25 +136,8 @@ def test_losses_by_block_equal_a_naive_implementation(settings):
     found = losses_of(model, batch, coefficients)
     for name, number in expected.items():
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-5), name
-    if coefficients.kickstart_motion_scale == 1.0:
-        assert found.kickstart_blocks.sum().item() == pytest.approx(expected["kickstart"], rel=1e-4)
+    assert found.kickstart_blocks.sum().item() == pytest.approx(expected["kickstart"], rel=1e-4)
     assert len(found.kickstart_blocks) == (len(model.policy.blocks) if coefficients.kickstart_coef else 0)
-
-
-def test_at_a_ratio_of_1_blocks_have_the_gradient_of_the_joint_ratio():
-    model = battle_model()
-    batch = batch_of(model)
-    only = Coefficients(clip_range=0.1, ent_coef=0.0, vf_coef=0.0)
-
-    def both():
-        return [gradient(model, losses_of(model, batch, only._replace(ratio=name))) for name in ("joint", "blocks")]
-
-    joint, blocks = both()
-    assert joint.abs().max() > 1e-3
-    torch.testing.assert_close(blocks, joint, rtol=1e-3, atol=1e-6)
-    changed(model, 0.05)
-    joint, blocks = both()
-    assert not torch.allclose(blocks, joint, rtol=0.1, atol=1e-3)
 
 
 def test_without_kickstarting_labels_are_ignored():
@@ -254,11 +218,6 @@ def test_without_a_closed_form_the_entropy_is_estimated(model, monkeypatch):
 
 def batch_arguments(batch):
     return batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
-
-
-def test_an_auxiliary_loss_needs_a_policy_that_predicts(model):
-    with pytest.raises(NotImplementedError, match="auxiliary_coef must be 0"):
-        losses_of(model, batch_of(model), COEFFICIENTS._replace(auxiliary_coef=0.1))
 
 
 def test_losses_of_discrete_actions():

@@ -54,7 +54,7 @@ def same_weights(first, second):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_loaded_model_predicts_and_trains_identically(tmp_path, case):
-    model = make_model(case, learning_rate=Schedule.parse("linear:1e-3:1e-4", "x"), target_kl=0.5, critic_lr_scale=0.5)
+    model = make_model(case, learning_rate=Schedule.parse("linear:1e-3:1e-4", "x"), target_kl=0.5)
     model.learn(128)
     model.save(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]

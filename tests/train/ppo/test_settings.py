@@ -26,7 +26,7 @@ from train.small import small_run
         ("burn_in", 4),
         ("gae_lambda", float("nan")),
         ("target_kl", -1.0),
-        ("clip_range_vf", 0.0),
+        ("clip_range_vf", 0.2),
         ("normalize_advantage", "by_group"),
     ],
 )

@@ -44,7 +44,7 @@ def weights_of(model: Any) -> dict[str, torch.Tensor]:
 def train(folder: Path) -> dict[str, Any]:
     """Several updates; each process has its own environment and its own initial weights."""
     settings = {"n_epochs": 3, "batch_size": 16, "target_kl": 0.02, "learning_rate": 0.01, "seed": 11}
-    model = make_model(RandomVecEnv(ROWS, distributed.rank()), recompute_advantages=True, **settings)
+    model = make_model(RandomVecEnv(ROWS, distributed.rank()), **settings)
     first = weights_of(model)
     model.learn(6 * 2 * ROWS * STEPS)
     return {
@@ -58,18 +58,18 @@ def train(folder: Path) -> dict[str, Any]:
     }
 
 
-NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", auxiliary=True)
+NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate")
 
 
 def union_model(kind: str, rows: int) -> Any:
     """A model whose update is the gradient of the whole rollout, clipped for vectors only."""
-    settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2, "inactive_vf_scale": 0.25}
+    settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2}
     if kind == "vectors":
         model = make_model(RandomVecEnv(rows, 4), n_epochs=1, max_grad_norm=MAX_GRAD_NORM, **settings)
     else:
         env = RandomVecEnv(rows, 4, observation_space(), action_space())
-        settings |= {"policy_kwargs": {"network": NETWORK}, "normalize_advantage": "by_class", "auxiliary_coef": 0.1}
-        settings |= {"ratio": "blocks", "motion_ent_scale": 3.0}
+        settings |= {"policy_kwargs": {"network": NETWORK}, "normalize_advantage": "by_class"}
+        settings |= {"motion_ent_scale": 3.0}
         model = make_model(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
         generator = torch.Generator().manual_seed(2)
         with torch.no_grad():

@@ -56,8 +56,8 @@ def course(text):
 
 CASES = {
     "all maps new, rewards that change": lambda: resumable_run(
-        {"critic": "separate", "auxiliary": True},
-        {"burn_in": 2, "recompute_advantages": True, "auxiliary_coef": 0.1, "critic_lr_scale": 0.5},
+        {"critic": "separate"},
+        {"burn_in": 2},
         maps=0,
         regenerate=2,
         reward_schedules=RewardSchedules(death=course("linear:-1:-9"), team_spirit=course("linear:0:1")),

@@ -148,7 +148,7 @@ REFUSED = {
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
     "scenario": (edit_config(lambda c: c["battle"].update(blue=["light"], red=["light"])), "battle.blue was"),
     "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
-    "old name": (edit_config(lambda c: c["ppo"].update(rollout_steps=32)), "it is now 'ppo.n_steps'"),
+    "old setting": (edit_config(lambda c: c["network"].update(auxiliary=False)), "auxiliary': it no longer exists"),
     "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
     "resumes": (lambda run: edit(run / "run.json", lambda d: d.update(resumed=3)), "resumed: expected a list of objec"),
     "resume": (lambda run: edit(run / "run.json", lambda d: d.update(resumed=[3])), "resumed: expected a list of obj"),
