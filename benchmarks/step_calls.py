@@ -48,6 +48,11 @@ def calls_of(step: Callable[[], Any]) -> list[tuple[str, str]]:
     return calls
 
 
+def files_of(calls: list[tuple[str, str]]) -> set[str]:
+    """The files of functions that are not generated."""
+    return {file for file, _ in calls if not file.startswith("<")}
+
+
 def steps() -> dict[str, Callable[[], Any]]:
     """A step of each environment, in the midst of its battles. As in most loops, the last result is kept."""
     found: dict[str, Callable[[], Any]] = {}
@@ -88,7 +93,7 @@ def main() -> None:
     print("| environment | calls | files |\n|---|---|---|")
     for name, step in steps().items():
         calls = calls_of(step)
-        print(f"| {name} | {len(calls)} | {len({file for file, _ in calls if not file.startswith('<')})} |")
+        print(f"| {name} | {len(calls)} | {len(files_of(calls))} |")
         if "--list" in sys.argv:
             print(*(f"    {file} {function}" for file, function in calls), sep="\n")
 

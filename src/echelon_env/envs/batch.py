@@ -19,7 +19,7 @@ from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
-from echelon_env.envs.infos import INFO_NAMES, Report, batch_infos
+from echelon_env.envs.infos import INFO_NAMES, batch_infos
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
@@ -116,7 +116,7 @@ class BattleBatchEnv:
         partial.
         """
         vectors, report = self._battles.reset(seed, np.random.default_rng(), options)
-        return self._observe(vectors, report), batch_infos(report, single_agent=False)
+        return self._spaces.observe(vectors, report.masks), batch_infos(report, single_agent=False)
 
     def step(self, actions: Any) -> Step:
         """Take a decision in every battle, with an action for every row; those of absent rows are ignored.
@@ -138,8 +138,9 @@ class BattleBatchEnv:
         infos = batch_infos(step.report, single_agent=False)
         if step.final is not None:
             final = step.final
-            infos |= final_infos(self._observe(final.observations, final.report), final, single_agent=False)
-        observations = self._observe(step.observations, step.report)
+            last = self._spaces.observe(final.observations, final.report.masks)
+            infos |= final_infos(last, final, single_agent=False)
+        observations = self._spaces.observe(step.observations, step.report.masks)
         return observations, step.rewards, step.terminated, step.truncated, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
@@ -158,6 +159,3 @@ class BattleBatchEnv:
     def close(self) -> None:
         """Stop the threads of the engine and of policies that were given by name."""
         self._battles.close()
-
-    def _observe(self, vectors: NDArray[np.float32], report: Report) -> Any:
-        return self._spaces.observe(vectors, report.masks)

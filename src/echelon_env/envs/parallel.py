@@ -159,7 +159,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         vectors, report = self._battles.reset(seed, self.np_random, options)
         self.agents = self.possible_agents[:]
         self._screen.show()
-        return self._observations(self._row, vectors, report), self._infos(self._row, report)
+        infos = agent_infos(report, self._row.values())
+        return self._observations(self._row, vectors, report), dict(zip(self._row, infos, strict=True))
 
     def step(
         self, actions: Mapping[str, Any]
@@ -185,13 +186,14 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
             for agent, row in present.items():
                 terminations[agent], truncations[agent] = terminated_of[row], truncated_of[row]
             self.agents = [agent for agent in present if not (terminations[agent] or truncations[agent])]
-        self._screen.show()
+        if self.render_mode == "human":
+            self._screen.show()
         return (
             self._observations(present, vectors, report),
             {agent: reward_of[row] for agent, row in present.items()},
             terminations,
             truncations,
-            self._infos(present, report),
+            dict(zip(present, agent_infos(report, present.values()), strict=True)),
         )
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
@@ -240,7 +242,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
         """Action vectors (1, M, A) of all mechs."""
-        if not isinstance(actions, Mapping) or [*actions] != self.agents:
+        if not isinstance(actions, (dict, Mapping)) or [*actions] != self.agents:
             check_agents(actions, self.agents)
             if missing := [agent for agent in self.agents if agent not in actions]:
                 raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
@@ -255,9 +257,6 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
                 return dict(zip(rows, observations, strict=True))  # faster than an index for each
             return {agent: observations[row] for agent, row in rows.items()}
         return {agent: pick(observations, row) for agent, row in rows.items()}
-
-    def _infos(self, rows: dict[str, int], report: Report) -> Infos:
-        return dict(zip(rows, agent_infos(report, rows.values()), strict=True))
 
 
 def _name_of(scenario: ScenarioLike) -> str:
