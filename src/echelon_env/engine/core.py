@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.boundary import ObservationRows, check_mask, check_seeds, read_actions
@@ -85,6 +85,7 @@ class BattleEngine(BattleResults):
         **overrides: Unpack[Overrides],
     ) -> None:
         self.config: BattleConfig = make_config(scenario, **overrides)
+        self._title = title_of(scenario, self.config)
         self.num_battles = check_integer("num_battles", num_battles)
         self.num_threads = check_integer("num_threads", num_threads)
         self.num_mechs = self.config.num_mechs
@@ -107,6 +108,9 @@ class BattleEngine(BattleResults):
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
         self._bind_kernels()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self.num_battles} battles)"
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -90,6 +90,7 @@ class BattleBatchEnv:
         self.engine = battles.engine
         """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self.config: BattleConfig = battles.config
+        self._title = f"{title_of(scenario, self.config)}, {num_envs} battles"
         self.autoreset_mode = self._battles.mode
         self.agents = tuple(self._battles.names)
         self.num_mechs = len(self.agents)
@@ -100,6 +101,9 @@ class BattleBatchEnv:
         """Space of a battle's row of `state`."""
         self.observation_space = batch_space(batch_space(self.single_observation_space, self.num_mechs), num_envs)
         self.action_space = batch_space(batch_space(self.single_action_space, self.num_mechs), num_envs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None

@@ -15,7 +15,7 @@ from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.opponent import Opponents
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
 from echelon_env.engine.boundary import read_actions
 from echelon_env.engine.core import BattleEngine
@@ -111,6 +111,10 @@ class ControlledBattles:
         self.engine.observation_rows.set_places(self._assigned.places)
         rows = self._assigned.places.size
         self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
+        self._title = title_of(scenario, config)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self.num_battles} battles, {self.control})"
 
     def reset(
         self,

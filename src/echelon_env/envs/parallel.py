@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_seed
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -117,6 +117,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         self._absent = self._spaces.zeros
         self.config: BattleConfig = self.engine.config
         self.metadata = {**self.metadata, "name": _name_of(scenario), "render_fps": render_fps(self.config)}
+        self._title = title_of(scenario, self.config)
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
@@ -125,6 +126,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(self.engine, self.render_mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     @property
     def max_cycles(self) -> int | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -148,6 +148,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         )
         self.engine = battles.engine
         """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
+        self._title = f"{title_of(scenario, battles.config)}, {control}"
         self._own = battles.rows[0].tolist()
         self.mechs = tuple(self._battles.names[row] for row in self._own)
         self.config: BattleConfig = battles.config
@@ -156,6 +157,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(self.engine, self.render_mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.

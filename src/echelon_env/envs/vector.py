@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike
+from echelon_env.config.scenario import ScenarioLike, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -85,6 +85,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.engine = battles.engine
         """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._mechs = battles.num_controlled
+        self._title = f"{title_of(scenario, battles.config)}, {num_envs} battles, {control}"
         self.config: BattleConfig = battles.config
         self.metadata = {
             "render_modes": list(RENDER_MODES), "render_fps": render_fps(self.config),
@@ -95,6 +96,9 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._screen = Screen(self.engine, self.render_mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
