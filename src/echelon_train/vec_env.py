@@ -17,7 +17,7 @@ from echelon_env.config.opponent import SELF
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
-from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.boundary import read_actions
 from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles, check_arguments, make_policy
@@ -329,7 +329,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def _observations(self) -> Observations:
         """The current observations of all rows."""
-        observations = self.engine.observation_rows.lend()[: self.num_envs]
+        observations, self.engine.observation_rows.given = self._seen, True
         if self._state_mechs is None:
             return observations
         teams = np.arange(self.num_battles + self._self_play)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config
-from echelon_env.engine.agents import EPISODE_STATISTICS, Agents
+from echelon_env.engine.agents import EPISODE_STATISTICS
 from echelon_env.engine.state import DRAW, STATISTIC_NAMES
+from echelon_env.envs.autoreset import Agents
 from echelon_env.layout.actions import ACTION_DIM
 
 CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)
@@ -19,6 +20,11 @@ TEAM = np.tile(np.arange(5, 10), (BATTLES, 1))
 ALL = np.tile(np.arange(MECHS), (BATTLES, 1))
 PILOTS = np.array([[3], [7], [0], [0], [9], [5], [1]])
 CASES = pytest.mark.parametrize(("rows", "count"), [(ALL, MECHS), (TEAM, 1), (PILOTS, 1)], ids=["all", "team", "pilot"])
+
+
+def start(rows, count):
+    engine = BattleEngine(CONFIG, BATTLES)
+    return engine, Agents(engine, rows, count), np.random.default_rng(3)
 
 
 def fight(engine, noise):
@@ -72,15 +78,15 @@ def state_over(engine):
 
 @CASES
 def test_reports_are_sums_over_the_agents_mechs(rows, count):
-    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(rows, count), np.random.default_rng(3)
+    engine, agents, noise = start(rows, count)
     engine.reset(SEEDS)
-    assert agents.report(engine.state, engine.out, None, counts=False)["present"].all()
+    assert agents.report(None, counts=False)["present"].all()
     returns = np.zeros((BATTLES, count))
     summed = set(STATISTIC_NAMES) - {"bad_actions"}
     bad = 0
     for _ in range(30):
         fight(engine, noise)
-        report = agents.report(engine.state, engine.out, None, counts=True)
+        report = agents.report(None, counts=True)
         results = agents.results
         np.testing.assert_array_equal(results.rewards, np.cumsum(report["components"], axis=-1)[..., -1])
         np.testing.assert_array_equal(results.terminated, mechs_of(engine.out.terminated, rows, count)[:, :, 0])
@@ -103,33 +109,33 @@ def test_reports_are_sums_over_the_agents_mechs(rows, count):
 
 
 def test_episodes_are_followed_and_start_again():
-    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
+    engine, agents, noise = start(ALL, MECHS)
     engine.reset(SEEDS)
-    agents.report(engine.state, engine.out, 7, counts=False)
+    agents.report(7, counts=False)
     for decision in range(1, 8):
         fight(engine, noise)
-        report = agents.report(engine.state, engine.out, 7, counts=True)
+        report = agents.report(7, counts=True)
         assert agents.results.truncated.any() == (decision == 7)
-    again = agents.report(engine.state, engine.out, 7, counts=False)
+    again = agents.report(7, counts=False)
     np.testing.assert_array_equal(again["statistics"], report["statistics"])
     mask = np.arange(BATTLES) == 1
     engine.reset(SEEDS, mask)
-    started = agents.report(engine.state, engine.out, 7, counts=True)  # no decision has been taken in battle 1
+    started = agents.report(7, counts=True)  # no decision has been taken in battle 1
     assert started["present"].all(axis=1).tolist() == mask.tolist()
     assert not started["statistics"][1].any()
     assert not agents.results.rewards[1].any()
 
 
 def test_a_limit_of_cycles_truncates_who_is_there_and_is_not_terminated():
-    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
+    engine, agents, noise = start(ALL, MECHS)
     engine.reset(SEEDS)
-    agents.report(engine.state, engine.out, 3, counts=False)
+    agents.report(3, counts=False)
     leaves = {1: (0, 1), 3: (0, 2)}  # decision -> battle and mech
     for decision in range(1, 4):
         fight(engine, noise)
         if decision in leaves:
             engine.out.terminated[leaves[decision]] = True
-        report = agents.report(engine.state, engine.out, 3, counts=True)
+        report = agents.report(3, counts=True)
         terminated = [*map(tuple, np.argwhere(agents.results.terminated).tolist())]
         assert terminated == ([leaves[decision]] if decision in leaves else [])
         expected = np.full((BATTLES, MECHS), decision == 3)
@@ -141,40 +147,39 @@ def test_a_limit_of_cycles_truncates_who_is_there_and_is_not_terminated():
 
 
 def test_reports_are_new_arrays_and_copies_are_independent():
-    engine = BattleEngine(CONFIG, BATTLES)
+    engine, agents, noise = start(ALL, MECHS)
     engine.reset(SEEDS)
-    agents = Agents(ALL, MECHS)
-    first = agents.report(engine.state, engine.out, None, counts=True)
+    first = agents.report(None, counts=True)
     kept = first.copy()
-    copies = [copy.deepcopy(agents), pickle.loads(pickle.dumps(agents))]
-    fight(engine, np.random.default_rng(3))
-    report = agents.report(engine.state, engine.out, None, counts=True)
+    copies = [copy.deepcopy((agents, engine)), pickle.loads(pickle.dumps((agents, engine)))]
+    fight(engine, noise)
+    report = agents.report(None, counts=True)
     assert first.tobytes() == kept.tobytes() != report.tobytes()
-    for each in copies:
-        assert each.report(engine.state, engine.out, None, counts=True).tobytes() == report.tobytes()
+    for each, twin in copies:
+        assert each.report(None, counts=False).tobytes() == first.tobytes()
+        fight(twin, np.random.default_rng(3))
+        assert each.report(None, counts=True).tobytes() == report.tobytes()
 
 
 @CASES
 def test_every_field_is_written(rows, count):
     """Also where the memory holds what others have written."""
-    engine, agents = BattleEngine(CONFIG, BATTLES), Agents(rows, count)
+    engine, agents, _ = start(rows, count)
     engine.reset(SEEDS)
-    clean = copy.deepcopy(agents)
-    agents.report(engine.state, engine.out, None, counts=False)
-    for memory in (agents._memory, *agents._arrays._free):
-        memory._array.view(np.uint8)[:] = 0xA5
-    report, expected = (each.report(engine.state, engine.out, None, counts=False) for each in (agents, clean))
+    clean = Agents(engine, rows, count)
+    agents._bytes[:] = 0xA5
+    report, expected = (each.report(None, counts=False) for each in (agents, clean))
     for name in report.dtype.names:
         if not name.startswith("gap_"):
             assert report[name].tobytes() == expected[name].tobytes(), name
 
 
 def test_a_missing_report_before_the_first_decision_does_not_continue_the_last_episode():
-    engine, agents, noise = BattleEngine(CONFIG, BATTLES), Agents(ALL, MECHS), np.random.default_rng(3)
+    engine, agents, noise = start(ALL, MECHS)
     for _ in range(2):
         engine.reset(SEEDS)
         for length in (1.0, 2.0):
             fight(engine, noise)
-            report = agents.report(engine.state, engine.out, None, counts=True)
+            report = agents.report(None, counts=True)
             assert (report["statistics"][..., L] == length).all()
-            agents.report(engine.state, engine.out, None, counts=False)
+            agents.report(None, counts=False)

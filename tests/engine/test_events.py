@@ -208,6 +208,7 @@ def test_the_event_array_holds_the_ends_of_all_projectiles_in_one_decision():
 def cut(engine, room):
     """Reduce the event array to a capacity of `room` events."""
     engine.state = engine.state._replace(events=engine.state.events[:, :room].copy())
+    engine._bind_kernels()
 
 
 def test_events_that_do_not_fit_are_counted_and_the_battle_continues():

@@ -230,7 +230,7 @@ def test_an_integer_argument_is_checked():
     engine = BattleEngine("duel")
     for wrong in (1.0, "1", 2**63, None):
         with pytest.raises(TypeError, match="last: expected int64"):
-            engine._writer()(0, wrong, 0, 0)
+            engine.observation_rows.write(0, wrong, 0, 0)
 
 
 def test_the_tuples_of_arrays_are_checked():
@@ -246,7 +246,7 @@ def test_the_tuples_of_arrays_are_checked():
 def test_the_number_of_arguments_is_checked():
     engine = BattleEngine("duel")
     with pytest.raises(TypeError, match=r"expected 4 arguments \(first, last, at_once, part\), got 2"):
-        engine._writer()(0, 1)
+        engine.observation_rows.write(0, 1)
     with pytest.raises(TypeError, match="expected 11 arguments"):
         step_range(engine.tables)
 
@@ -274,12 +274,3 @@ def test_a_bound_array_cannot_be_moved():
     with pytest.raises(ValueError, match="cannot resize an array"):
         engine.state.voxels.resize((10**8,))
     engine.step(np.zeros((1, 2, engine.action_dim), np.float32))
-
-
-def test_another_state_is_bound_when_it_is_used():
-    engine = BattleEngine("duel")
-    engine.reset([1])
-    old = engine.state
-    engine.state = engine.state._replace(**{name: array.copy() for name, array in old._asdict().items()})
-    engine.step(np.zeros((1, 2, engine.action_dim), np.float32))
-    assert (int(old.battles["step_count"][0]), int(engine.state.battles["step_count"][0])) == (0, 1)

@@ -1,5 +1,7 @@
 """Properties of all environments: the same trajectory for the same seed and actions, and ends of episodes."""
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from gymnasium.spaces import flatten
 
 from echelon_env import (
     BattleBatchEnv,
+    BattleEngine,
     BattleEnv,
     BattleVectorEnv,
     ConfigError,
@@ -14,9 +17,11 @@ from echelon_env import (
     CurriculumEnv,
     CurriculumParallelEnv,
     env,
+    make_config,
     parallel_env,
 )
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.terrain import generate
 from support.environments import FIGHT, SEED, Replay, record, stack
 
 FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict"), ("discrete", "flat")]
@@ -355,3 +360,36 @@ def test_a_seed_determines_the_generator_that_wrappers_use(make):
     drawn.append(environment.np_random.random())
     assert drawn[0] == drawn[1]
     assert len(set(drawn)) == 3
+
+
+DUEL = make_config("duel")
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (lambda: parallel_env("duel"), "BattleParallelEnv('duel', 1 v 1, flat, continuous)"),
+        (lambda: parallel_env(DUEL, action="discrete"), "BattleParallelEnv(1 v 1, flat, discrete)"),
+        (lambda: env("duel"), "BattleAECEnv(BattleParallelEnv('duel', 1 v 1, flat, continuous))"),
+        (lambda: BattleEnv("duel", observation="dict"), "BattleEnv('duel', 1 v 1, pilot, dict, continuous)"),
+        (lambda: gymnasium.make("echelon/Duel-v0").unwrapped, "BattleEnv('duel', 1 v 1, pilot, flat, continuous)"),
+        (lambda: BattleBatchEnv("skirmish", 2), "BattleBatchEnv('skirmish', 5 v 5, 2 battles, flat, continuous)"),
+        (
+            lambda: BattleVectorEnv("duel", 2, control="team", red=["scout"]),
+            "BattleVectorEnv('duel', 1 v 1, 2 battles, team, flat, continuous)",
+        ),
+        (lambda: CurriculumEnv(["duel"]), "CurriculumEnv(stage 0 of 1: BattleEnv(1 v 1, pilot, flat, continuous))"),
+        (
+            lambda: CurriculumParallelEnv(["duel"]),
+            "CurriculumParallelEnv(stage 0 of 1: BattleParallelEnv(1 v 1, flat, continuous))",
+        ),
+        (lambda: ControlledBattles(DUEL, 3), "ControlledBattles(1 v 1, 3 battles, team)"),
+        (lambda: BattleEngine("duel", 3), "BattleEngine('duel', 1 v 1, 3 battles)"),
+        (
+            lambda: generate(DUEL, 5),
+            re.compile(r"Terrain\(seed 5, 100 m, \w+, \w+, \w+, \w+\)"),
+        ),
+    ],
+)
+def test_a_repr_says_what_an_object_is(made, text):
+    assert re.fullmatch(text.pattern if isinstance(text, re.Pattern) else re.escape(text), repr(made()))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleBatchEnv, BattleEngine, ConfigError, ControlledBattles, opponents
-from echelon_env.engine.lent_arrays import SPARE
+from echelon_env.engine.boundary import MEMORIES
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 
@@ -140,21 +140,23 @@ def test_everyone_observes_the_own_mechs_and_may_keep_and_change_the_arrays(cont
     assert all(np.isnan(returned).all() for returned in (*kept, *kept_by_policies))
 
 
-@pytest.mark.parametrize("keep", [0, 1, 2, 9])
-def test_memory_of_observations_that_are_gone_is_used_again(keep):
-    """A part of an array counts as the array. At most a few memories are kept."""
+@pytest.mark.parametrize(("keep", "made"), [(0, 2), (1, 3), (2, 4), (9, 31)])
+def test_memory_of_observations_that_are_gone_is_used_again(keep, made):
+    """A part of an array counts as the array. Who keeps more than a few has the others."""
     battles = ControlledBattles("duel", 8, opponent="novice", max_steps=50)
-    kept, addresses = deque([battles.reset(range(8))[1:, 0]], keep), set()
+    rows, allocated = battles.engine.observation_rows, []
+    rows.use_memory(lambda shape: allocated.append(weakref.ref(array := np.zeros(shape, np.float32))) or array)
+    kept = deque([battles.reset(range(8))[1:, 0]], keep)
     for number in range(30):
         observations = battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))[0]
-        addresses.add(observations.ctypes.data)
         kept.append(observations[1:, 0])
-        del observations
         if number == 15:
             gc.collect()
-    assert len(addresses) <= keep + 1
+    assert len(allocated) <= made
     kept.clear()
-    assert len(battles.engine.observation_rows._arrays._free) == min(keep, SPARE)
+    observations = None
+    battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))
+    assert sum(array() is not None for array in allocated) <= MEMORIES
 
 
 def test_observations_are_written_into_the_memory_of_an_allocator():
@@ -275,8 +277,7 @@ def test_kept_observations_do_not_keep_the_engine():
     np.testing.assert_array_equal(kept, before)
 
 
-@pytest.mark.parametrize("where", ["Memory", "LentArrays.take"])
-def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
+def test_an_interrupted_step_can_be_followed_by_a_reset(monkeypatch):
     battles, twin = ControlledBattles("duel", 8), ControlledBattles("duel", 8)
     kept = battles.reset(range(8))
     before = kept.copy()
@@ -284,10 +285,10 @@ def test_an_interrupted_step_can_be_followed_by_a_reset(where, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"echelon_env.engine.lent_arrays.{where}", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(battles.engine.observation_rows, "_allocate", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            battles.step(np.zeros((8, 1, ACTION_DIM), np.float32))
     np.testing.assert_array_equal(battles.reset(range(8)), twin.reset(range(8)))
     np.testing.assert_array_equal(kept, before)
 

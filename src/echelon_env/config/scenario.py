@@ -117,6 +117,16 @@ def make_config(scenario: ScenarioLike = "battle", **overrides: Unpack[Overrides
     return typing.cast("BattleConfig", override(config, overrides, "")) if overrides else config
 
 
+def title_of(scenario: ScenarioLike, config: BattleConfig) -> str:
+    """The name of a scenario, if it has one, and the numbers of its mechs.
+
+    >>> title_of("duel", make_config("duel")), title_of({}, make_config("skirmish"))
+    ("'duel', 1 v 1", '5 v 5')
+    """
+    name = f"{Path(scenario).stem!r}, " if isinstance(scenario, (str, os.PathLike)) else ""
+    return f"{name}{len(config.blue)} v {len(config.red)}"
+
+
 @cache
 def _shipped(name: str) -> Scenario:
     return _read(_SHIPPED / f"{name}{SUFFIX}")

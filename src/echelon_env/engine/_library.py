@@ -7,6 +7,7 @@ describes them.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import json
 import operator
@@ -124,12 +125,16 @@ class LibraryFunction:
 
     def bind(self, *first: Any) -> Callable[..., None]:
         """See `kernels.EntryPoint.bind`."""
-        bound, left = self._words(self._kinds[: len(first)], first), self._kinds[len(first) :]
-        symbol, name, words = self._symbol, self._name, self._packer(left)
+        bound, left = self._words(self._kinds[: len(first)], *first), self._kinds[len(first) :]
+        symbol, name, pack = self._symbol, self._name, self._packer(left)
 
         def call(*rest: Any) -> None:
             # The arrays stay where they are: NumPy resizes none that another object, `call.arrays`, refers to.
-            status = symbol(bound + words(*rest))
+            try:
+                words = pack(*rest)
+            except struct.error:  # say which one is wrong
+                words = self._words(left, *rest)
+            status = symbol(bound + words)
             if status != 0:
                 raise RuntimeError(f"{name} failed with status {status}: please report this as a bug")
 
@@ -138,24 +143,11 @@ class LibraryFunction:
 
     def _packer(self, kinds: list[tuple[str, _Kind]]) -> Callable[..., bytes]:
         """What turns arguments of these types into words; scalars, which most calls pass, all at once."""
-
-        def one_by_one(*values: Any) -> bytes:
-            return self._words(kinds, values)
-
         codes = [kind.code for _, kind in kinds if isinstance(kind, _Scalar)]
-        if len(codes) < len(kinds):
-            return one_by_one
-        pack = struct.Struct(f"<{''.join(codes)}").pack
+        at_once = struct.Struct(f"<{''.join(codes)}").pack
+        return at_once if len(codes) == len(kinds) else functools.partial(self._words, kinds)
 
-        def at_once(*values: Any) -> bytes:
-            try:
-                return pack(*values)
-            except struct.error:  # say which one is wrong
-                return one_by_one(*values)
-
-        return at_once
-
-    def _words(self, kinds: list[tuple[str, _Kind]], values: tuple[Any, ...]) -> bytes:
+    def _words(self, kinds: list[tuple[str, _Kind]], *values: Any) -> bytes:
         if len(kinds) != len(values):
             names = ", ".join(name for name, _ in kinds)
             raise TypeError(f"{self._name}: expected {len(kinds)} arguments ({names}), got {len(values)}")

@@ -5,7 +5,6 @@ One kernel writes everything into one record array, so that no environment class
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,17 +12,13 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.kernels import Row, entry_point, integer, kernel
-from echelon_env.engine.lent_arrays import LentArrays
-from echelon_env.engine.state import COUNTERS, DRAW, STATISTIC_NAMES, Outputs, State, record_dtype
+from echelon_env.engine.state import DRAW, STATISTIC_NAMES, Outputs, State, record_dtype
 
 EPISODE_STATISTICS = ("r", "l", *STATISTIC_NAMES)
 """Names of the entries of the field `statistics` of AGENT: the return, the decisions, the statistics of the battle."""
 
 RETURN, LENGTH, FIRST_COUNTER = integer(0), integer(1), integer(2)
 """Places in EPISODE_STATISTICS."""
-
-NO_LIMIT = 2**62
-"""Decisions that no battle reaches."""
 
 EPISODE = record_dtype(
     [
@@ -54,9 +49,6 @@ AGENT = record_dtype(
 )
 """The report about an agent."""
 
-FEWEST_LENT = 64
-"""Agents of the smallest reports that are lent: smaller ones are copied faster than replaced."""
-
 ENDS, OVER = integer(0), integer(1)
 """What `report_agents` counts: agents whose episodes end in this decision, and battles that are over."""
 
@@ -80,59 +72,6 @@ def allocate_results(battles: int, agents: int) -> Results:
     """Zeros for the results of so many agents in each battle."""
     rewards, terminated = np.zeros((battles, agents), np.float32), np.zeros((battles, agents), np.bool_)
     return Results(rewards, terminated, terminated.copy(), np.zeros(battles, np.bool_), np.zeros(2, np.int64))
-
-
-class Agents:
-    """The agents of B battles, `a` in each, and the course of their episodes.
-
-    Parameters
-    ----------
-    rows
-        (B, n) int64: the agents' mechs, those of the first agent first. All agents have n / a of them.
-    count
-        Number of agents a of a battle.
-    """
-
-    _bound: tuple[Any, Any]
-
-    def __init__(self, rows: NDArray[np.int64], count: int) -> None:
-        self._rows = rows
-        self.episodes = np.zeros((len(rows), count), EPISODE)
-        """(B, a) EPISODE."""
-        self.results = allocate_results(len(rows), count)
-        """Those of the last report, which the next one overwrites."""
-        self.ends = self.over = 0
-        """Agents whose episodes ended in the decision of the last report, and battles that were over."""
-        self._allocate()
-
-    def report(self, state: State, out: Outputs, max_cycles: int | None, counts: bool) -> NDArray[Any]:
-        """A new array (B, a) AGENT about the battles of an engine, see `report_agents`."""
-        if self._bound[0] is not state or self._bound[1] is not out:
-            self._bound = state, out
-            counters = state.statistics.view(COUNTERS)
-            self._bind = partial(report_agents.bind, state, out, counters, self._rows, self.episodes, self.results)
-        memory, reports = self._arrays.take() if self._lends else (self._memory, None)
-        memory.writer(self._bind)(NO_LIMIT if max_cycles is None else max_cycles, counts)
-        self.ends, self.over = self.results.counts.tolist()
-        if reports is None:
-            reports = np.ndarray(self.episodes.shape, AGENT, self._bytes.copy())  # faster than a copy of records
-        return reports
-
-    def _allocate(self) -> None:
-        """Have memory for reports that no kernel is bound to."""
-        self._arrays = LentArrays(partial(np.zeros, self.episodes.shape, AGENT))
-        self._lends = self.episodes.size >= FEWEST_LENT
-        self._memory, reports = self._arrays.take()
-        self._bytes = reports.view(np.uint8)
-        self._bound = None, None
-
-    def __getstate__(self) -> dict[str, Any]:
-        kept = "_rows", "episodes", "results", "ends", "over"
-        return {name: self.__dict__[name] for name in kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self._allocate()
 
 
 @kernel

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,18 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.allocation import allocate, allocate_outputs
-from echelon_env.engine.arguments import check_mask, check_seeds, read_actions
+from echelon_env.engine.boundary import ObservationRows, check_mask, check_seeds, read_actions
 from echelon_env.engine.global_state import GlobalStates
 from echelon_env.engine.maps import Maps, map_pool
-from echelon_env.engine.observation_rows import ObservationRows
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
 from echelon_env.engine.results import BattleResults
 from echelon_env.engine.starting import BattleStarter
-from echelon_env.engine.state import BLUE, SCRATCH, State
+from echelon_env.engine.state import BLUE, SCRATCH
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
@@ -87,6 +85,7 @@ class BattleEngine(BattleResults):
         **overrides: Unpack[Overrides],
     ) -> None:
         self.config: BattleConfig = make_config(scenario, **overrides)
+        self._title = title_of(scenario, self.config)
         self.num_battles = check_integer("num_battles", num_battles)
         self.num_threads = check_integer("num_threads", num_threads)
         self.num_mechs = self.config.num_mechs
@@ -94,7 +93,7 @@ class BattleEngine(BattleResults):
         self.observation_dim = OBSERVATION_DIM
         battle_map = STREAMS["battle_map"]
         self.tables: Tables = build_tables(self.config)
-        self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
+        self.state = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
         self.out = allocate_outputs(self.num_battles, self.num_mechs)
         self.observation_rows = ObservationRows(self.num_battles, self.num_mechs)
         """Where the observations are written."""
@@ -108,8 +107,10 @@ class BattleEngine(BattleResults):
         self._workers, self._turn = Workers(self.num_threads), np.zeros(1, np.int64)
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
-        self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self.num_battles} battles)"
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
@@ -151,7 +152,6 @@ class BattleEngine(BattleResults):
 
         `places` (B, M) int64 are the mechs' new rows there, which differ in the battles that start only.
         """
-        self._bind_kernels()
         battles = [*range(self.num_battles)] if mask is None else check_mask(mask, self.num_battles)
         seed_of = check_seeds(seeds, self.num_battles, battles)
         map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, battles)
@@ -164,8 +164,7 @@ class BattleEngine(BattleResults):
             others = self._started.copy()
             others[battles] = False
             self._observe(others)
-        write = self._writer()
-        self._workers.for_all(self._reset_battle, [(write, b, seed_of[b], terrains[b]) for b in battles])
+        self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in battles])
         self._started[battles] = True
         self._all_started = bool(self._started.all())
         for observer in tuple(self.observers):
@@ -205,17 +204,19 @@ class BattleEngine(BattleResults):
 
         The results are in `out` and `observation_rows`.
         """
-        self._check_started()
-        self._bind_kernels()
-        self.observation_rows.renew()
-        self._decide()
-        for observer in tuple(self.observers):
-            observer.on_step(self.actions)
-
-    def _check_started(self) -> None:
         if not self._all_started:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
+        rows, battles, threads = self.observation_rows, self.num_battles, min(self.num_threads, self.num_battles)
+        if rows.given:
+            rows.renew()
+        if threads == 1:
+            rows.write(0, battles, 0, DECIDE)
+        else:  # threads take several battles at once, an eighth of their shares or less
+            self._turn[0] = 0
+            self._workers.for_all(rows.write, [(0, battles, max(1, battles // (8 * threads)), DECIDE)] * threads)
+        for observer in tuple(self.observers):
+            observer.on_step(self.actions)
 
     @property
     def was_reset(self) -> NDArray[np.bool_]:
@@ -242,6 +243,7 @@ class BattleEngine(BattleResults):
                 f"rewards: gamma: expected {self.config.rewards.gamma}, which cannot change, got {rewards.gamma}"
             )
         self.config, self.tables = config, build_tables(config)
+        self._bind_kernels()
         for observer in tuple(self.observers):
             observer.on_change()
 
@@ -272,7 +274,6 @@ class BattleEngine(BattleResults):
             If a team is neither 0 nor 1, a shape is wrong, a battle does not exist, or `mechs` is odd or less than
             twice the larger team.
         """
-        self._bind_kernels()
         return self._global_states.of(team, battles, mechs, self._workers)
 
     def global_state_bounds(self, mechs: int | None = None) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -284,7 +285,6 @@ class BattleEngine(BattleResults):
 
     def possibilities(self) -> Possibilities:
         """What the mechs may be able to do in the coming decision; new arrays."""
-        self._bind_kernels()
         can = allocate_possibilities(self.num_battles, self.num_mechs)
         self._find_possibilities(can)
         return can
@@ -332,7 +332,6 @@ class BattleEngine(BattleResults):
 
     def observe(self) -> None:
         """Write the present observations of all battles again; those of battles that were never reset are zeros."""
-        self._bind_kernels()
         self.observation_rows.renew()
         self._observe(self._started)
 
@@ -340,7 +339,7 @@ class BattleEngine(BattleResults):
         """Write the present observations of some battles (B,), and zeros for those that were never reset."""
         self.observation_rows.array[self.observation_rows.places[~self._started]] = 0.0
         numbers = np.flatnonzero(battles).tolist()
-        self._workers.for_all(self._writer(), [(b, b + 1, 0, OBSERVE) for b in numbers])
+        self._workers.for_all(self.observation_rows.write, [(b, b + 1, 0, OBSERVE) for b in numbers])
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -351,38 +350,24 @@ class BattleEngine(BattleResults):
         self._workers.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # a shallow copy gets its own threads, too; every copy binds the kernels to its arrays
+        # a shallow copy gets its own threads and observations, too
         own = {"_workers": Workers(self.num_threads), "_starter": copy(self._starter), "observers": []}
         own |= {"_global_states": copy(self._global_states), "_turn": np.zeros(1, np.int64)}
-        return self.__dict__ | own | {"_bound": (None,) * 3}
+        own |= {"observation_rows": copy(self.observation_rows)}
+        return self.__dict__ | own
 
-    def _reset_battle(self, write: Callable[..., None], b: int, seed: int, terrain: Terrain) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._bind_kernels()
+
+    def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._starter.start(b, seed, terrain)
-        write(b, b + 1, 0, PERCEIVE)
-
-    def _decide(self) -> None:
-        """Run one decision of all battles. Threads take several battles at once, an eighth of their shares or less."""
-        write, battles = self._writer(), self.num_battles
-        threads = min(self._workers.num_threads, battles)
-        if threads == 1:
-            write(0, battles, 0, DECIDE)
-            return
-        self._turn[0] = 0
-        at_once = max(1, battles // (8 * threads))
-        self._workers.for_all(write, [(0, battles, at_once, DECIDE)] * threads)
-
-    def _writer(self) -> Callable[..., None]:
-        """The kernel that takes decisions, and writes into the present array of observations."""
-        return self.observation_rows.writer(self._bind_writer)
+        self.observation_rows.write(b, b + 1, 0, PERCEIVE)
 
     def _bind_kernels(self) -> None:
-        """Bind the kernels to the arrays, unless they are bound to these."""
-        tables, state, out = self._bound
-        if tables is self.tables and state is self.state and out is self.out:
-            return
+        """Bind the kernels to the arrays."""
         self._starter.bind(self.tables, self.state, self.out)
         self._global_states.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
-        writing = self.tables, self.state, self.actions, self.out, self._turn, self.observation_rows.places
-        self._bind_writer = partial(step_range.bind, *writing)
-        self._bound = self.tables, self.state, self.out
+        bound = self.tables, self.state, self.actions, self.out, self._turn, self.observation_rows.places
+        self.observation_rows.bind(lambda array: step_range.bind(*bound, array).call)

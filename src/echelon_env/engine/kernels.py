@@ -98,7 +98,7 @@ class EntryPoint:
         """Run the machine code."""
         return self._bind()(*arguments)
 
-    def bind(self, *first: Any) -> Callable[..., Any]:
+    def bind(self, *first: Any) -> Bound:
         """A function of the remaining arguments. The arrays among the first ones must keep their shapes.
 
         Raises
@@ -109,7 +109,7 @@ class EntryPoint:
         BackendError
             If there is no machine code for this machine and no Numba.
         """
-        return _Bound(self, first)
+        return Bound(self, first)
 
     @functools.cached_property
     def _bind(self) -> Callable[..., Callable[..., Any]]:
@@ -130,18 +130,25 @@ class EntryPoint:
         return self.function.__qualname__
 
 
-class _Bound:
-    """An entry point with its first arguments. A copy or a pickle binds the copied arrays."""
+class Bound:
+    """An entry point with its first arguments. A copy or a pickle binds the copied arrays.
+
+    Attributes
+    ----------
+    call
+        The function of the remaining arguments, without this object.
+    """
 
     def __init__(self, entry: EntryPoint, first: tuple[Any, ...]) -> None:
         self._entry, self._first = entry, first
-        self._call = entry._bind(*first)
+        self.call: Callable[..., Any] = entry._bind(*first)
 
     def __call__(self, *rest: Any) -> Any:
-        return self._call(*rest)
+        """Run the machine code."""
+        return self.call(*rest)
 
-    def __reduce__(self) -> tuple[type[_Bound], tuple[EntryPoint, tuple[Any, ...]]]:
-        return _Bound, (self._entry, self._first)
+    def __reduce__(self) -> tuple[type[Bound], tuple[EntryPoint, tuple[Any, ...]]]:
+        return Bound, (self._entry, self._first)
 
 
 def entry_point(function: Callable[..., Any]) -> EntryPoint:

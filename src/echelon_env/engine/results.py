@@ -16,6 +16,7 @@ class BattleResults:
 
     config: BattleConfig
     state: State
+    """Its arrays change, but another state has no effect."""
     out: Outputs
 
     @property

@@ -48,6 +48,9 @@ class BattleAECEnv(pettingzoo.AECEnv[str, Any, Any]):  # type: ignore[misc]  # P
         self._actions = np.zeros((len(env.possible_agents), ACTION_DIM), np.float32)  # of the decision, as vectors
         self._has_reset = self._has_stepped = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
     @property
     def unwrapped(self) -> BattleParallelEnv:
         """The parallel environment."""

@@ -11,28 +11,77 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, check_integer, check_seed, nearest_name
-from echelon_env.engine.agents import Agents
+from echelon_env.engine.agents import AGENT, EPISODE, allocate_results, report_agents
+from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import map_seed
 from echelon_env.engine.rng import episode_seed
+from echelon_env.engine.state import COUNTERS
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.infos import Report, agent_names, batch_infos, objects, read_events
 from echelon_env.spaces.agent import AgentSpaces, pick
+
+NO_LIMIT = 2**62
+"""Decisions that no battle reaches."""
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 
+class Agents:
+    """The agents of B battles, `a` in each, and the course of their episodes.
+
+    Parameters
+    ----------
+    engine
+        The battles' engine.
+    rows
+        (B, n) int64: the agents' mechs, those of the first agent first. All agents have n / a of them.
+    count
+        Number of agents a of a battle.
+    """
+
+    def __init__(self, engine: BattleEngine, rows: NDArray[np.int64], count: int) -> None:
+        self._engine, self._rows = engine, rows
+        self.episodes = np.zeros((len(rows), count), EPISODE)
+        """(B, a) EPISODE."""
+        self.results = allocate_results(len(rows), count)
+        """Those of the last report, which the next one overwrites."""
+        self.ends = self.over = 0
+        """Agents whose episodes ended in the decision of the last report, and battles that were over."""
+        self._bind()
+
+    def report(self, max_cycles: int | None, counts: bool) -> NDArray[Any]:
+        """A new array (B, a) AGENT about the battles, see `report_agents`."""
+        self._write(NO_LIMIT if max_cycles is None else max_cycles, counts)
+        self.ends, self.over = self.results.counts.tolist()
+        return np.ndarray(self.episodes.shape, AGENT, self._bytes.copy())  # faster than a copy of records
+
+    def _bind(self) -> None:
+        reports, state, out = np.zeros(self.episodes.shape, AGENT), self._engine.state, self._engine.out
+        self._bytes = reports.view(np.uint8)
+        counters = state.statistics.view(COUNTERS)
+        self._write = report_agents.bind(state, out, counters, self._rows, self.episodes, self.results, reports).call
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_bytes": None, "_write": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._bind()
+
+
 class FinalStep(NamedTuple):
     """The final observations and report of battles that were reset in the same step."""
 
-    observations: Floats  # (B, n, D)
+    observations: Floats  # (B, [a,] [n,] D), see `Step`
+    done: Flags  # (B,) those battles
     report: Report
 
 
 class Step(NamedTuple):
-    """The result of a decision in B battles with `a` agents and n controlled mechs each."""
+    """The result of a decision in B battles with `a` agents of n mechs each."""
 
-    observations: Floats  # (B, n, D)
+    observations: Floats  # (B, M, D) of all mechs, (B, D) of pilots, (B, n, D) of teams
     rewards: Floats  # (B, a)
     terminated: Flags  # (B, a)
     truncated: Flags  # (B, a), never together with `terminated`
@@ -93,12 +142,13 @@ class AutoresetBattles:
         ]
         self._regenerate = check_integer("regenerate", regenerate)
         self._spaces, self._has_events = spaces or AgentSpaces(), events
+        self._masked = self._spaces.masked
         self._single_agent = battles.control != "all"
         count, agents = battles.num_battles, 1 if self._single_agent else battles.num_controlled
-        self._all = np.ones(count, np.bool_)
         self._seeds: list[int] | None = None
         self._episodes = np.zeros(count, np.int64)
-        self._agents = Agents(battles.rows, agents)
+        self._agents = Agents(self.engine, battles.rows, agents)
+        self._shown = np.s_[:, 0] if battles.control == "pilot" else np.s_[:]
         self._done = np.ones(count, np.bool_)
         self._any_done = True
 
@@ -126,7 +176,7 @@ class AutoresetBattles:
         Returns
         -------
         observations, report
-            (B, n, D) float32 for all sub-environments, and a report about those that were reset.
+            Of all sub-environments, see `Step`, and a report about those that were reset.
 
         Raises
         ------
@@ -137,7 +187,7 @@ class AutoresetBattles:
             Nothing changes then.
         """
         chosen = check_options(options, ("map_seed", "reset_mask"))
-        mask = _check_mask(chosen.get("reset_mask"), len(self._all))
+        mask = _check_mask(chosen.get("reset_mask"), len(self._done))
         map_seeds = _read_seeds(chosen.get("map_seed"), len(mask), step=0, name="map_seed")
         if not self.was_reset and not mask.all():
             raise ResetNeeded("reset_mask: the first reset must start every battle")
@@ -149,7 +199,8 @@ class AutoresetBattles:
         ]
         episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
         self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
-        return self.battles.observations, self._report(mask, counts=False)
+        report = self._report(counts=False)
+        return self.battles.observations[self._shown], report if mask.all() else report.of(mask)
 
     def step(self, actions: Floats) -> Step:
         """Take a decision in every battle, with the mechs' actions (B, n, A).
@@ -163,7 +214,7 @@ class AutoresetBattles:
         self.battles.advance(actions)
         if self._any_done:
             self._start_next()
-        report = self._report(self._all, counts=True)
+        report = self._report(counts=True)
         results = self._agents.results
         rewards, terminated, truncated = results.rewards.copy(), results.terminated.copy(), results.truncated.copy()
         if self._agents.ends:
@@ -171,10 +222,10 @@ class AutoresetBattles:
             self._any_done = bool(self._done.any())
         final = None
         if self._any_done and self.mode == AutoresetMode.SAME_STEP:
-            final = FinalStep(self.battles.copy_observations(), report._replace(valid=self._done))
+            final = FinalStep(self.battles.copy_observations()[self._shown], self._done, report.of(self._done))
             self._start_next()
-            report = self._report(self._all, counts=False)
-        return Step(self.battles.observations, rewards, terminated, truncated, report, final)
+            report = self._report(counts=False)
+        return Step(self.battles.observations[self._shown], rewards, terminated, truncated, report, final)
 
     def global_state(self, team: int) -> Floats:
         """(B, S) float32, see `BattleEngine.global_state`. Raises ResetNeeded before the first reset, ValueError."""
@@ -223,19 +274,17 @@ class AutoresetBattles:
         assert self._seeds is not None
         self._start(self._done, self._seeds, self._episodes + self._done)
 
-    def _report(self, valid: Flags, counts: bool) -> Report:
-        """A report; with `counts` after a decision, which the agents' episodes count."""
+    def _report(self, counts: bool) -> Report:
+        """A report about all battles; with `counts` after a decision, which the agents' episodes count."""
         events = None
         if self._has_events:
             events = tuple(read_events(self.engine, b, self.names) for b in range(self.battles.num_battles))
-        agents = self._agents.report(self.engine.state, self.engine.out, self.max_cycles, counts)
-        return Report(
-            valid=valid,
-            agents=agents,
-            over=self._agents.over > 0,
-            masks=self._spaces.split_masks(self.action_masks()) if self._spaces.masked else None,
-            events=events,
-        )
+        agents = self._agents.report(self.max_cycles, counts)
+        masks = None
+        if self._masked:
+            masks = self.action_masks()
+            masks = self._spaces.split_masks(masks[:, 0] if self._single_agent else masks)
+        return Report(agents, masks, events, self._agents.over == 0)
 
 
 def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:
@@ -244,7 +293,7 @@ def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict
     ``final_obs`` is an object array (B,) of the battles' last observations. Every array of `observations` has a leading
     axis B. ``final_info`` is a dict from `infos.batch_infos`.
     """
-    done = final.report.valid
+    done = final.done
     last = [pick(observations, b) if ended else None for b, ended in enumerate(done.tolist())]
     return {
         "final_obs": objects(last), "_final_obs": done,

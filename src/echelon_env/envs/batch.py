@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
-from echelon_env.envs.infos import INFO_NAMES, Report, batch_infos
+from echelon_env.envs.infos import INFO_NAMES, batch_infos
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
@@ -90,6 +90,7 @@ class BattleBatchEnv:
         self.engine = battles.engine
         """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self.config: BattleConfig = battles.config
+        self._title = f"{title_of(scenario, self.config)}, {num_envs} battles"
         self.autoreset_mode = self._battles.mode
         self.agents = tuple(self._battles.names)
         self.num_mechs = len(self.agents)
@@ -100,6 +101,9 @@ class BattleBatchEnv:
         """Space of a battle's row of `state`."""
         self.observation_space = batch_space(batch_space(self.single_observation_space, self.num_mechs), num_envs)
         self.action_space = batch_space(batch_space(self.single_action_space, self.num_mechs), num_envs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -116,7 +120,7 @@ class BattleBatchEnv:
         partial.
         """
         vectors, report = self._battles.reset(seed, np.random.default_rng(), options)
-        return self._observe(vectors, report), batch_infos(report, single_agent=False)
+        return self._spaces.observe(vectors, report.masks), batch_infos(report, single_agent=False)
 
     def step(self, actions: Any) -> Step:
         """Take a decision in every battle, with an action for every row; those of absent rows are ignored.
@@ -138,8 +142,9 @@ class BattleBatchEnv:
         infos = batch_infos(step.report, single_agent=False)
         if step.final is not None:
             final = step.final
-            infos |= final_infos(self._observe(final.observations, final.report), final, single_agent=False)
-        observations = self._observe(step.observations, step.report)
+            last = self._spaces.observe(final.observations, final.report.masks)
+            infos |= final_infos(last, final, single_agent=False)
+        observations = self._spaces.observe(step.observations, step.report.masks)
         return observations, step.rewards, step.terminated, step.truncated, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
@@ -158,6 +163,3 @@ class BattleBatchEnv:
     def close(self) -> None:
         """Stop the threads of the engine and of policies that were given by name."""
         self._battles.close()
-
-    def _observe(self, vectors: NDArray[np.float32], report: Report) -> Any:
-        return self._spaces.observe(vectors, report.masks)

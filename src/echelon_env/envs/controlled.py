@@ -15,9 +15,9 @@ from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.opponent import Opponents
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
-from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.boundary import read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
@@ -28,7 +28,7 @@ from echelon_env.opponents.policy import check_resumable, close_policy
 from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, part_of, without
 
 FEWEST_LENT = 16
-"""Rows of the smallest array of observations that callers get: smaller ones are copied faster than replaced."""
+"""Rows of the smallest array of observations that callers get without a copy, which costs more for larger ones."""
 
 
 class ControlledBattles:
@@ -98,6 +98,7 @@ class ControlledBattles:
             role: make_policy(role, given[role], seed + i, config, num_threads)
             for i, role in enumerate(POLICY_ROLES[control])
         }
+        self._sources = {role: f"actions of the {role} {policy!r}" for role, policy in self._players.items()}
         self._named = {role for role in self._players if isinstance(given[role], (str, Mapping, Opponents))}
         self._mixtures = {
             role: policy
@@ -110,6 +111,10 @@ class ControlledBattles:
         self.engine.observation_rows.set_places(self._assigned.places)
         rows = self._assigned.places.size
         self._lends = rows >= FEWEST_LENT and 2 * self._assigned.own.numbers.size >= rows
+        self._title = title_of(scenario, config)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self.num_battles} battles, {self.control})"
 
     def reset(
         self,
@@ -228,21 +233,14 @@ class ControlledBattles:
         """
         if not self._lends:
             return self.copy_observations()
-        self.engine.observation_rows.lend()
-        return self._own_observations()
+        rows, own = self.engine.observation_rows, self._assigned.own.numbers
+        rows.given = True
+        return rows.array[: own.size].reshape(*own.shape, -1)
 
     def copy_observations(self) -> NDArray[np.float32]:
         """A copy of `observations`: before battles start again, it costs less than another array for the engine."""
-        return self._own_observations().copy()
-
-    def _own_observations(self) -> NDArray[np.float32]:
         own = self._assigned.own.numbers
-        return self.engine.observation_rows.array[: own.size].reshape(*own.shape, -1)
-
-    def observations_of(self, role: str) -> NDArray[np.float32]:
-        """The current observations (B, m, D) float32 of a policy's mechs, valid until the next call."""
-        rows = self._assigned.others[role].numbers
-        return self.engine.observation_rows.array[self._assigned.parts[role]].reshape(*rows.shape, -1)
+        return self.engine.observation_rows.array[: own.size].reshape(*own.shape, -1).copy()
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
@@ -313,15 +311,14 @@ class ControlledBattles:
         rows = self._assigned.others[role]
         if rows.numbers.shape[1] == 0:
             return
-        observations = self.observations_of(role).reshape(rows.numbers.size, -1)
+        observations = self.engine.observation_rows.array[self._assigned.parts[role]]
         if role not in self._named:  # the caller's policy may keep them
             if self._lends:
-                self.engine.observation_rows.lend()
+                self.engine.observation_rows.given = True
             else:
                 observations = observations.copy()
         actions = policy.act(observations)
-        shape = (rows.numbers.size, self.engine.action_dim)
-        checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
+        checked = read_actions(actions, (len(observations), self.engine.action_dim), self._sources[role])
         self.engine.actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
 
 

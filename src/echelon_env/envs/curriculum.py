@@ -43,6 +43,9 @@ class _CurriculumStages(Generic[_Env]):
         self._seed: int | None = None
         self._unseeded: set[int] = set()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(stage {self._stage} of {len(self.stages)}: {self.env!r})"
+
     @property
     def env(self) -> _Env:
         """The environment of the current battle."""

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig
-from echelon_env.engine.agents import AGENT, EPISODE_STATISTICS
+from echelon_env.engine.agents import EPISODE_STATISTICS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import EVENT_KINDS, NO_MECH, REASONS, STATISTIC_NAMES
 from echelon_env.spaces.agent import pick
@@ -75,11 +75,15 @@ class Event(NamedTuple):
 class Report(NamedTuple):
     """Data for the infos of B battles with `a` agents each. Its arrays are new."""
 
-    valid: NDArray[np.bool_]  # (B,) battles that the report covers
-    agents: NDArray[Any]  # (B, a) AGENT
-    masks: Any  # arrays (B, a, choices) int8, see AgentSpaces.split_masks; None for actions without masks
+    agents: NDArray[Any]  # (B, a) AGENT; `valid` in the battles that the report covers
+    masks: Any  # arrays (B, [a,] choices) int8, see AgentSpaces.split_masks; None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
-    over: bool  # whether a battle is over
+    in_progress: bool  # whether it covers all battles, and none of them is over
+
+    def of(self, battles: NDArray[np.bool_]) -> Report:
+        """The same report, which from now on covers some battles (B,) only."""
+        self.agents["valid"][~battles], self.agents["outcome"][~battles] = False, 0
+        return self._replace(in_progress=False)
 
 
 def agent_names(config: BattleConfig) -> list[str]:
@@ -108,7 +112,7 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 
 _ZONE = "own_share", "enemy_share", "own_score", "enemy_score"
-_SCALARS = AGENT[["alive", "living", "bad_actions", *_ZONE, "outcome"]]
+_SCALARS = ["alive", "living", "bad_actions", *_ZONE, "outcome"]
 """Fields of AGENT that become Python's numbers: to convert each one takes five times as long."""
 
 
@@ -116,9 +120,10 @@ def agent_infos(report: Report, agents: Collection[int], single_agent: bool = Fa
     """Infos of the given agents of battle 0; `single_agent` as in `batch_infos`."""
     records = report.agents[0]
     components, statistics = list(records["components"]), list(records["statistics"])  # faster than an index for each
-    scalars = records.view(_SCALARS).tolist()
+    scalars = records[_SCALARS].tolist()
     map_seed = records["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
-    reason = _reason(records["reason"][0])
+    code = records["reason"][0]
+    reason = REASONS[code] if code else ""
     infos: list[dict[str, Any]] = []
     for agent in agents:
         alive, living, bad_actions, own_share, enemy_share, own_score, enemy_score, outcome = scalars[agent]
@@ -139,16 +144,11 @@ def agent_infos(report: Report, agents: Collection[int], single_agent: bool = Fa
         )
     if report.masks is not None:
         for agent, info in zip(agents, infos, strict=True):
-            info["action_mask"] = pick(report.masks, (0, agent))
+            info["action_mask"] = pick(report.masks, 0 if single_agent else (0, agent))
     if report.events is not None:
         for info in infos:
             info["events"] = report.events[0]
     return infos
-
-
-def _reason(code: int) -> str:
-    """The name of a reason of AGENT; empty until the battle is over."""
-    return REASONS[code] if code else ""
 
 
 def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
@@ -169,17 +169,12 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
         ``reward_components`` and ``episode_statistics`` have a last axis. ``map_seed`` is (B,). ``reason`` and
         ``events`` are object arrays (B,).
     """
-    agents, masks, valid = report.agents, report.masks, report.valid.copy()
-    battles, count = agents[:, 0], len(valid)
-    if np.count_nonzero(valid) < count:  # faster than `all`
-        agents["valid"][~valid], agents["outcome"][~valid] = False, 0
+    agents, masks, battles = report.agents, report.masks, report.agents[:, 0]
+    valid, count = battles["valid"], len(battles)
     if single_agent:
-        agents, where = battles, valid
-        if masks is not None:
-            masks = pick(masks, np.s_[:, 0])
-            masks = objects([pick(masks, b) for b in range(count)]) if isinstance(masks, tuple) else masks
-    else:
-        where = agents["valid"]
+        agents = battles
+        masks = objects([pick(masks, b) for b in range(count)]) if isinstance(masks, tuple) else masks
+    where = agents["valid"]
     infos: dict[str, Any] = {}
     for name, mask_name, field in _OF_ONE_AGENT if single_agent else _OF_AGENTS:
         infos[name], infos[mask_name] = agents[field], where
@@ -188,7 +183,11 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
     if masks is not None:
         infos["action_mask"], infos["_action_mask"] = masks, where
     infos["map_seed"], infos["_map_seed"] = battles["map_seed"], valid
-    infos["reason"], infos["_reason"] = _reasons(report), valid
+    reasons = _no_reasons(count).copy()
+    if not report.in_progress:
+        codes = zip(battles["reason"].tolist(), valid.tolist(), strict=True)
+        reasons[:] = [(REASONS[code] if code else "") if known else None for code, known in codes]
+    infos["reason"], infos["_reason"] = reasons, valid
     if report.events is not None:
         infos["events"], infos["_events"] = objects(report.events), valid
     return infos
@@ -207,16 +206,6 @@ _OF_AGENTS = tuple(
 _OF_ONE_AGENT = tuple(
     (name, mask, "alive" if name == "alive" else field) for name, mask, field in _OF_AGENTS if name != "present"
 )
-
-
-def _reasons(report: Report) -> NDArray[Any]:
-    """(B,) object: why each battle is over; empty until it is, None where the report does not cover the battle."""
-    reasons = _no_reasons(len(report.valid)).copy()
-    if report.over:
-        reasons[:] = [_reason(code) for code in report.agents["reason"][:, 0].tolist()]
-    if np.count_nonzero(report.valid) < len(reasons):
-        reasons[~report.valid] = None
-    return reasons
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_seed
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -117,6 +117,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         self._absent = self._spaces.zeros
         self.config: BattleConfig = self.engine.config
         self.metadata = {**self.metadata, "name": _name_of(scenario), "render_fps": render_fps(self.config)}
+        self._title = title_of(scenario, self.config)
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
@@ -125,6 +126,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(self.engine, self.render_mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     @property
     def max_cycles(self) -> int | None:
@@ -159,7 +163,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         vectors, report = self._battles.reset(seed, self.np_random, options)
         self.agents = self.possible_agents[:]
         self._screen.show()
-        return self._observations(self._row, vectors, report), self._infos(self._row, report)
+        infos = agent_infos(report, self._row.values())
+        return self._observations(self._row, vectors, report), dict(zip(self._row, infos, strict=True))
 
     def step(
         self, actions: Mapping[str, Any]
@@ -185,13 +190,14 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
             for agent, row in present.items():
                 terminations[agent], truncations[agent] = terminated_of[row], truncated_of[row]
             self.agents = [agent for agent in present if not (terminations[agent] or truncations[agent])]
-        self._screen.show()
+        if self.render_mode == "human":
+            self._screen.show()
         return (
             self._observations(present, vectors, report),
             {agent: reward_of[row] for agent, row in present.items()},
             terminations,
             truncations,
-            self._infos(present, report),
+            dict(zip(present, agent_infos(report, present.values()), strict=True)),
         )
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
@@ -240,7 +246,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
         """Action vectors (1, M, A) of all mechs."""
-        if not isinstance(actions, Mapping) or [*actions] != self.agents:
+        if not isinstance(actions, (dict, Mapping)) or [*actions] != self.agents:
             check_agents(actions, self.agents)
             if missing := [agent for agent in self.agents if agent not in actions]:
                 raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
@@ -255,9 +261,6 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
                 return dict(zip(rows, observations, strict=True))  # faster than an index for each
             return {agent: observations[row] for agent, row in rows.items()}
         return {agent: pick(observations, row) for agent, row in rows.items()}
-
-    def _infos(self, rows: dict[str, int], report: Report) -> Infos:
-        return dict(zip(rows, agent_infos(report, rows.values()), strict=True))
 
 
 def _name_of(scenario: ScenarioLike) -> str:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
-from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
+from echelon_env.envs.infos import INFO_NAMES, agent_infos
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
@@ -148,6 +148,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         )
         self.engine = battles.engine
         """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
+        self._title = f"{title_of(scenario, battles.config)}, {control}"
         self._own = battles.rows[0].tolist()
         self.mechs = tuple(self._battles.names[row] for row in self._own)
         self.config: BattleConfig = battles.config
@@ -156,6 +157,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(self.engine, self.render_mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
@@ -171,7 +175,8 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         vectors, report = self._battles.reset(seed, self.np_random, options)
         self._screen.show()
-        return self._observation(vectors, report), agent_infos(report, [0], single_agent=True)[0]
+        observations = self._spaces.observe(vectors, report.masks)
+        return pick(observations, 0), agent_infos(report, [0], single_agent=True)[0]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a decision.
@@ -181,9 +186,10 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         """
         vectors = self._spaces.read(action).reshape(1, len(self._own), -1)
         step = self._battles.step(vectors)
-        self._screen.show()
+        if self.render_mode == "human":
+            self._screen.show()
         return (
-            self._observation(step.observations, step.report),
+            pick(self._spaces.observe(step.observations, step.report.masks), 0),
             float(step.rewards[0, 0]),
             bool(step.terminated[0, 0]),
             bool(step.truncated[0, 0]),
@@ -240,12 +246,3 @@ class BattleEnv(gymnasium.Env[Any, Any]):
             raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, an index of {self.mechs}, got {mech!r}")
         row: int = self._own[mech]
         return row
-
-    def _observation(self, vectors: NDArray[np.float32], report: Report) -> Any:
-        return pick(observe_agents(self._spaces, vectors, report), 0)
-
-
-def observe_agents(spaces: AgentSpaces, vectors: NDArray[np.float32], report: Report) -> Any:
-    """Observations of B agents, one per battle, from the observations (B, n, D) of their mechs."""
-    masks = None if report.masks is None else pick(report.masks, np.s_[:, 0])
-    return spaces.observe(vectors if spaces.mechs else vectors[:, 0], masks)

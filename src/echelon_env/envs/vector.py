@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.overrides import Overrides
-from echelon_env.config.scenario import ScenarioLike
+from echelon_env.config.scenario import ScenarioLike, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.infos import INFO_NAMES, batch_infos
-from echelon_env.envs.single import SingleControl, agents_of, make_battles, observe_agents
+from echelon_env.envs.single import SingleControl, agents_of, make_battles
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
@@ -85,6 +85,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.engine = battles.engine
         """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._mechs = battles.num_controlled
+        self._title = f"{title_of(scenario, battles.config)}, {num_envs} battles, {control}"
         self.config: BattleConfig = battles.config
         self.metadata = {
             "render_modes": list(RENDER_MODES), "render_fps": render_fps(self.config),
@@ -95,6 +96,9 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._screen = Screen(self.engine, self.render_mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._title}, {self._spaces.observation}, {self._spaces.action})"
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -114,7 +118,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         if isinstance(seed, (int, np.integer)):
             self._np_random, self._np_random_seed = seeding.np_random(int(seed))
         self._screen.show()
-        return observe_agents(self._spaces, vectors, report), batch_infos(report, single_agent=True)
+        return self._spaces.observe(vectors, report.masks), batch_infos(report, single_agent=True)
 
     def step(self, actions: Any) -> Step:
         """Take a decision in every battle.
@@ -127,12 +131,11 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         infos = batch_infos(step.report, single_agent=True)
         if step.final is not None:
             final = step.final
-            infos |= final_infos(
-                observe_agents(self._spaces, final.observations, final.report), final, single_agent=True
-            )
-        self._screen.show()
+            infos |= final_infos(self._spaces.observe(final.observations, final.report.masks), final, single_agent=True)
+        if self.render_mode == "human":
+            self._screen.show()
         return (
-            observe_agents(self._spaces, step.observations, step.report),
+            self._spaces.observe(step.observations, step.report.masks),
             step.rewards[:, 0].astype(np.float64),
             step.terminated[:, 0],
             step.truncated[:, 0],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.boundary import read_actions
 from echelon_env.engine.state import BLUE, DRAW, REASONS, RED
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate.battle_observer import BattleObserver

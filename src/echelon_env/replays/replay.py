@@ -48,6 +48,10 @@ class Replay:
     stamp: Mapping[str, str]
     """`echelon_env.evaluate.stamp` of the recording process."""
 
+    def __repr__(self) -> str:
+        blue, red = self.players
+        return f"Replay({blue!r} v {red!r}, {self.decisions} decisions, seed {self.seed}, map {self.map_seed})"
+
     @property
     def decisions(self) -> int:
         """Number of decisions T."""

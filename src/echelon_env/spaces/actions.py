@@ -17,7 +17,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
-from echelon_env.engine.arguments import as_array, read_actions
+from echelon_env.engine.boundary import as_array, read_actions
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
 
 ActionFormat = Literal["continuous", "dict", "multi_discrete", "discrete"]

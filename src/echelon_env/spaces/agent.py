@@ -12,7 +12,7 @@ from gymnasium.spaces import Dict, Space
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
-from echelon_env.engine.arguments import as_array, read_actions
+from echelon_env.engine.boundary import as_array, read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.spaces.actions import (
@@ -89,14 +89,21 @@ class AgentSpaces:
 
         Returns views of the vectors and copies of the masks.
         """
-        observations = format_observations(self.observation, vectors, self.mechs)
+        if self.observation == "flat":
+            observations = vectors if self.mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
+        else:
+            observations = format_observations(self.observation, vectors, self.mechs)
         if not self.mask_in_observation:
             return observations
         return {"observation": observations, "action_mask": deepcopy(masks)}  # infos hold the same mask
 
     def read(self, action: Any, batch: int | None = None, what: str = "action") -> NDArray[np.float32]:
         """Vectors ([B,] [n,] A) of an agent's action, or of the actions of B agents. Raises ValueError."""
-        return read_action(self.action, action, self.mechs, batch, what)
+        if self.action != "continuous":
+            return read_action(self.action, action, self.mechs, batch, what)
+        agents = () if batch is None else (batch,)
+        numbers = read_actions(action, (*agents, (self.mechs or 1) * ACTION_DIM), what)
+        return numbers if self.mechs is None else numbers.reshape(*agents, self.mechs, ACTION_DIM)
 
     @property
     def zeros(self) -> Any:

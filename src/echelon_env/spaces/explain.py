@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.battle import ABILITY_OF_BLOCK
 from echelon_env.config.catalog import MOUNTS
-from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.boundary import read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.possibilities import Possibilities
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO_MECH

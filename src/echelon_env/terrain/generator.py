@@ -53,6 +53,9 @@ class Terrain:
     lanes: NDArray[np.uint8]  # (Y, X) `Lane` flags
     biomes: tuple[str, ...]  # of the quadrants: south-west, south-east, north-west, north-east
 
+    def __repr__(self) -> str:
+        return f"Terrain(seed {self.seed}, {self.config.terrain.size} m, {', '.join(self.biomes)})"
+
     @cached_property
     def top(self) -> int:
         """Height in metres of the highest voxel's upper face above the ground."""
