@@ -129,7 +129,7 @@ def play(program: str = PLAY, **environment: str) -> list[str]:
     return result.stdout.split()
 
 
-@pytest.mark.slow  # it compiles; .ci/run runs it
+@pytest.mark.long
 def test_all_backends_give_the_same_bytes():
     (name, digest), interpreted = play(ECHELON_JIT="1"), play(NUMBA_DISABLE_JIT="1")
     assert name == "jit"
@@ -138,7 +138,7 @@ def test_all_backends_give_the_same_bytes():
     assert [play(LEVEL=level) for level in levels] == [["library", digest]] * len(levels)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_random_configurations_have_the_same_bytes_everywhere():
     name, *digests = play(RANDOM, ECHELON_JIT="1")
     assert name == "jit"
@@ -148,7 +148,7 @@ def test_random_configurations_have_the_same_bytes_everywhere():
     assert play(RANDOM, NUMBA_DISABLE_JIT="1")[:2] == ["python", digests[0]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_champions_matches_have_the_same_results_everywhere():
     name, *results = play(MATCHES, ECHELON_JIT="1")
     assert name == "jit" and len(results) == 3 * (6 + 1)

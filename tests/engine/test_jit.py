@@ -69,7 +69,7 @@ def flip_a_bit(data):
     return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :]
 
 
-@pytest.mark.slow  # each case compiles twice; .ci/run runs it
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
 @pytest.mark.parametrize(
     "damage", [lambda data: b"damaged", flip_a_bit, lambda data: b""], ids=["text", "bit", "empty"]

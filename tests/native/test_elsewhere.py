@@ -30,7 +30,7 @@ from oracles.configs import ALL_OFF
 
 SEED = 7
 
-pytestmark = pytest.mark.slow  # Node and a build; .ci/run runs them
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

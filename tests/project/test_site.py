@@ -59,7 +59,7 @@ def site(tmp_path_factory):
     return Path(os.environ.get("ECHELON_SITE") or build(tmp_path_factory.mktemp("site"))).resolve()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_site_is_complete(site):
     entries = described(site)
     wrong = {names[0]: found for names in modules_of_names() if (found := sum(entries[name] for name in names)) != 1}
@@ -140,7 +140,7 @@ def test_page_of_a_scenario_says_what_its_configuration_says(name, monkeypatch):
     assert [key for key, _ in rows] == [key for key in own if own[key] != default[key]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_site_in_a_browser(site):
     """Pages fit a telephone, the search finds words, a replay plays, and nothing is loaded from elsewhere."""
     playwright = pytest.importorskip("playwright.sync_api")

@@ -8,7 +8,7 @@ import pytest
 
 CHROMIUM = shutil.which("chromium")
 marks = [
-    pytest.mark.slow,  # .ci/run runs them
+    pytest.mark.long,
     pytest.mark.skipif(find_spec("playwright") is None, reason="Playwright is not installed"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
 ]

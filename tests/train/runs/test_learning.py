@@ -1,4 +1,4 @@
-"""The trainer learns. The slow tests are run by ``make test-slow``; `.ci/run` runs the open duel."""
+"""The trainer learns."""
 
 import pytest
 
@@ -46,8 +46,10 @@ def test_imitation_lowers_the_loss_of_the_teachers_labels(tmp_path, quiet):
     assert sum(found[-3:]) / 3 < found[0] - 1.0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("scenario", "steps"), [("duel-open", 60_000), ("duel", 150_000)])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("scenario", "steps"), [("duel-open", 60_000), pytest.param("duel", 150_000, marks=pytest.mark.slow)]
+)
 def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path, quiet, scenario, steps):
     config = TrainConfig(battle=battle_config(scenario), opponent="trivial", steps=steps, device="cpu", eval_every=0)
     train(config, tmp_path / "run", console=quiet)
