@@ -9,7 +9,10 @@ from typing import Any
 from echelon_env.evaluate.tables import percent, plural
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
-from echelon_train.report.curves import (
+from echelon_train.report.format import interval, number
+from echelon_train.report.markup import Html, element, more, note, table
+from echelon_train.report.sources import RunSource, read_run
+from echelon_train.runs.curves import (
     AXES,
     COMPARED_BATTLES,
     LEAGUE,
@@ -19,14 +22,9 @@ from echelon_train.report.curves import (
     comparison_charts,
     win_rate_comparison,
 )
-from echelon_train.report.format import interval, number
-from echelon_train.report.markup import Html, element, more, note, table
-from echelon_train.report.sources import Group, RunSource, read_json, read_run
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
-from echelon_train.runs.folder import RUN_FILE
+from echelon_train.runs.folder import RUN_FILE, RUNS_FOLDER, read_json
 
-RUNS_FOLDER = "runs"
-"""Of a league: the runs of its learners and of best responses."""
 BEST_RESPONSE = "best_response"
 """The role of a best response."""
 MOST_RUNS = 100
@@ -153,8 +151,7 @@ def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Htm
         "processor time, min",
     ]
     yield table(header, rows, name="learners-table")
-    groups = [Group(run.name, [run]) for run in runs]
-    evaluated = win_rate_comparison(groups)
+    groups = {run.name: [run.metrics] for run in runs}
     curves = [*LEAGUE, *RESULTS, *COMPARED_BATTLES, *LEARNING, *SPEED]
-    yield charts([*([evaluated] if evaluated else []), *comparison_charts(groups, curves)])
+    yield charts([win_rate_comparison(groups), *comparison_charts(groups, curves)])
     yield note(AXES)

@@ -27,9 +27,10 @@ from echelon_env.evaluate.statistics import wilson
 from echelon_env.evaluate.statistics_file import STATISTICS_FILE, StatisticsError, StatisticsFile, read_statistics
 from echelon_env.evaluate.tables import plural
 from echelon_env.layout.measures import MEASURES
-from echelon_train.report.charts import Array, embed, style
+from echelon_train.report.charts import embed
 from echelon_train.report.format import interval, mean
 from echelon_train.report.markup import Html, element, folded, join, note, section, table, total
+from echelon_train.runs.charts import Array, style
 
 MOST_OPPONENTS = 50
 """Rows of a table by opponent."""

@@ -44,12 +44,14 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE = "run.json"
+RUNS_FOLDER = "runs"
+"""Folder of a league with the runs of its learners and best responses, their logs, the plan and the lock."""
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 BAD_METRICS_FILE = "metrics-bad.jsonl"
 DIFF_FILE = "diff.patch"
 MAX_BYTES = 1 << 22
-"""Of ``run.json``."""
+"""Of ``run.json`` and other files in JSON."""
 MAX_METRICS_BYTES = 1 << 28
 """Of the metrics that are read at once, as reports do."""
 MOST_DIFF = 2**20
@@ -141,6 +143,19 @@ def run_folder(
         facts = {"config": config.to_dict(), "seeds": seeds, **start, "wandb": wandb}
         write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
         yield
+
+
+def read_json(path: Path, missing: str) -> dict[str, Any]:
+    """An object in a JSON file of at most `MAX_BYTES`. Raises RunFolderError, `missing` for no file, and OSError."""
+    try:
+        document = parse_json(read_regular_file(path, MAX_BYTES))
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunFolderError(missing) from None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: expected JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise RunFolderError(f"{path}: expected an object, got {type(document).__name__}")
+    return document
 
 
 def read_run_config(path: Path) -> TrainConfig:
@@ -282,14 +297,7 @@ def differences_from(
 
 def _read_document(path: Path) -> dict[str, Any]:
     file = path / RUN_FILE
-    try:
-        document = parse_json(read_regular_file(file, MAX_BYTES))
-    except FileNotFoundError:
-        raise RunFolderError(f"{path} is no training run: it has no {RUN_FILE}") from None
-    except ValueError as error:
-        raise RunFolderError(f"{file}: expected JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise RunFolderError(f"{file}: expected an object, got {type(document).__name__}")
+    document = read_json(file, f"{path} is no training run: it has no {RUN_FILE}")
     _check_kinds(document, str(file))
     for number, resumed in enumerate(document.get("resumed", [])):
         _check_kinds(resumed, f"{file}: resumed[{number}]")

@@ -45,7 +45,9 @@ class SavedPolicy(NamedTuple):
     folder: Path
 
 
-NOT_WANDB = ("stdout", "log", "json", "csv", "tensorboard")
+NOT_TEXT = ("stdout", "log", "json", "csv")
+"""The outputs of texts, which leave out films and histograms."""
+NOT_WANDB = (*NOT_TEXT, "tensorboard")
 """The outputs that leave out a `SavedPolicy`."""
 
 

@@ -75,7 +75,7 @@ class Supervisor:
         What to run. It is written into the league.
     launcher, executor
         Where learners train and matches are played. The supervisor closes both.
-    minutes
+    max_minutes
         Minutes of wall-clock time after which everything is stopped; None: no limit.
 
     Raises
@@ -85,10 +85,10 @@ class Supervisor:
     """
 
     def __init__(
-        self, league: League, plan: LeaguePlan, launcher: Launcher, executor: Executor, minutes: float | None = None
+        self, league: League, plan: LeaguePlan, launcher: Launcher, executor: Executor, max_minutes: float | None = None
     ) -> None:
         self._league, self._plan, self._launcher, self._executor = league, plan, launcher, executor
-        self._limit = None if minutes is None else 60.0 * minutes
+        self._limit = None if max_minutes is None else 60.0 * max_minutes
         self._folder = runs_folder(league.path)
         self._log: TextIO | None = None
         self._events: deque[tuple[int, str]] = deque(maxlen=EVENTS)

@@ -142,18 +142,10 @@ def test_a_run_is_resumed(runs):
         (["quikstart"], "did you mean 'quickstart'"),
         (["absent.toml"], "absent.toml: No such file"),
         (["--steps", "0"], "with steps=0"),
-        (["--ppo.n-epochs", "x"], "'ppo.n_epochs': expected int, got 'x'"),
-        (["--ppo.clip-range", "linea:1:0"], "did you mean 'linear'"),
-        (["--network.encoder", "set"], "did you mean 'sets'"),
-        (["--scenario", "dule"], "did you mean 'duel'"),
         (["--opponent", "novic"], "did you mean 'novice'"),
-        (["--promote", "0.8"], "a curriculum needs scenarios"),
         (["--scenario", "duel", "--curriculum", "duel"], "not allowed with argument"),
-        (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
         (["--set", "ppo.n_epochs"], "--set: expected KEY=VALUE, got 'ppo.n_epochs'"),
         (["--set", "steps=5", "--steps", "6"], "--set: steps: an option of its own sets it, too"),
-        (["--max-minutes", "-1"], "with max_minutes=-1"),
-        (["--games", "1.5"], "with max_battles=1.5"),
         (["league"], "league.path: expected the folder of a league, see --league"),
         (["--role", "main"], "league.path: expected the folder of a league"),
         (["--step", "3"], "--step"),
@@ -183,7 +175,3 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
     assert "--resume accepts new values of --steps, --max-minutes, --max-cpu-minutes, --games, --device" in words
-
-
-def test_every_setting_has_a_help_text():
-    assert [setting.key for setting in settings() if not setting.help] == []

@@ -82,23 +82,6 @@ def test_the_tables_are_those_of_the_league(grown, tmp_path):
 
 
 @pytest.mark.long
-def test_history_and_lineage(grown, tmp_path):
-    page = report(grown, tmp_path)
-    history = grown.history()
-    for label, (periods, ratings) in page.lines("ratings after each rating period").items():
-        name = label.split()[0]
-        assert ratings == pytest.approx([history[int(period)][name].rating for period in periods], rel=1e-5)
-    assert "lineage: ratings over the decisions of training" in page.charts
-
-
-@pytest.mark.long
-def test_retired_members_with_all(grown, tmp_path):
-    page = report(grown, tmp_path, retired=True)
-    assert page.column("members-table", "decisions")["old"] == "10"
-    assert any("retired" in row[1] for row in page.tables["standings"])
-
-
-@pytest.mark.long
 def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run):
     main = shutil.copytree(finished_run, grown.path / "runs" / "main")
     lines = [json.loads(line) for line in (main / "metrics.jsonl").read_text().splitlines()]
@@ -201,11 +184,3 @@ def test_no_league_no_file(tmp_path):
     with pytest.raises(LeagueError):
         write_league_report(tmp_path / "none", tmp_path / "report.html")
     assert [*tmp_path.iterdir()] == []
-
-
-@pytest.mark.long
-def test_large_leagues_stay_small(league, tmp_path, monkeypatch):
-    monkeypatch.setattr("echelon_train.report.league_report.MOST_MEMBERS", 2)
-    page = report(league, tmp_path)
-    assert len(page.tables["matrix"]) == 3 and len(page.tables["standings"]) == 4
-    assert "The 2 members with the highest ratings of 3." in page.text

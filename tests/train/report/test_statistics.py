@@ -9,11 +9,11 @@ import pytest
 from echelon_env.evaluate.battle_totals import HEAT_MAPS, measures
 from echelon_env.evaluate.statistics import wilson
 from echelon_env.layout.measures import MEASURES
-from echelon_train.report.curves import BATTLES, COMPARED_BATTLES
 from echelon_train.report.markup import join
 from echelon_train.report.page import Page, write
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.battle_metrics import RecentBattles
+from echelon_train.runs.curves import BATTLES, COMPARED_BATTLES
 from train.report import totals
 from train.report.parsed import Parsed, number
 
@@ -77,15 +77,6 @@ def test_tables_by_weapon_and_cause_add_up(found, key, side):
             whole = number(cells.pop("all"))
             assert whole == pytest.approx(sums[name], abs=0.5)
             assert sum(map(number, cells.values())) == pytest.approx(whole, abs=0.5 * len(cells))
-
-
-def test_rewards_add_up_to_the_return(found):
-    file, page = found
-    header, *rows = page.tables["evaluated-rewards"]
-    assert header == ["component", "all", "heavy", "scout"]
-    for column in range(1, 4):
-        assert sum(float(row[column]) for row in rows[:-1]) == pytest.approx(float(rows[-1][column]), abs=0.02)
-    assert float(rows[-1][1]) == pytest.approx(measures(file.evaluations[-1].totals.sums("own"))["return"], abs=0.006)
 
 
 def test_every_measure_is_a_metric_and_in_a_chart():

@@ -17,18 +17,10 @@ from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, Rece
 from echelon_train.runs.callbacks import BattleTotalsCallback
 from echelon_train.runs.callbacks.battle_totals import MAX_NAMES
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.training import resume, train
+from echelon_train.runs.training import train
 from echelon_train.vec_env import BattleVecEnv
-from train.resuming import QUIET, at_step, resumable_run
+from train.resuming import QUIET, resumable_run
 from train.small import small_battle
-
-
-class Broken(Exception):  # noqa: N818
-    """Ends a process in the middle of anything."""
-
-
-def break_off():
-    raise Broken
 
 
 @pytest.fixture(scope="module")
@@ -106,32 +98,6 @@ def test_metrics_say_why_battles_are_won(trained):
     assert rewards == pytest.approx(sum(reward for _, _, reward, _ in trained[1]), rel=1e-4, abs=1e-2)
 
 
-@pytest.mark.long
-def test_a_resumed_run_continues_the_numbers(tmp_path, monkeypatch):
-    """Broken off in the middle of battles, and between two checkpoints."""
-    config = resumable_run(opponent={"trivial": 1.0, "self": 1.0}, eval_every=100)
-    train(config, tmp_path / "whole" / "run", console=QUIET)
-    stopped = tmp_path / "stopped" / "run"
-    with monkeypatch.context() as patch:
-        at_step(patch, 44, break_off)
-        with pytest.raises(Broken):
-            train(config, stopped, console=QUIET)
-    resume(stopped, console=QUIET)
-    files = [(tmp_path / name / "run" / "statistics.json").read_bytes() for name in ("whole", "stopped")]
-    assert files[0] == files[1]
-    lines = [
-        {
-            (line["time/total_timesteps"], name): value
-            for line in read_metrics(tmp_path / run / "run")
-            for name, value in line.items()
-            if name.startswith(("battle/", "eval/", "opponent/"))
-        }
-        for run in ("whole", "stopped")
-    ]
-    assert lines[0] == lines[1]
-    assert {"battle/damage_taken", "eval/damage_taken", "opponent/trivial/deaths"} <= {name for _, name in lines[0]}
-
-
 @pytest.fixture(scope="module")
 def record():
     """The record of a battle."""
@@ -164,13 +130,6 @@ def test_memory_and_file_are_bounded(record, tmp_path):
     steps = [each.steps for each in file.evaluations]
     assert steps == sorted(steps) and steps[-1] == 10 * (rollouts - 1)
     assert len(callback.state_tensors()["totals.document"]) < 4_000_000
-
-
-def test_other_processes_keep_nothing():
-    callback = BattleTotalsCallback(None)
-    callback.write(3)
-    callback.restore(None, {}, None)
-    assert callback.state is None and callback.state_tensors() == {}
 
 
 def test_metrics_are_means_with_decaying_weights():

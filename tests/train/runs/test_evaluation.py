@@ -80,11 +80,6 @@ def test_shares_are_weighted_means_with_intervals_that_cover_them():
     assert 0.92 < np.mean(covered) < 0.985
 
 
-def test_unknown_opponents_are_refused():
-    with pytest.raises(ConfigError, match="did you mean 'novice'"):
-        evaluate(baseline("random"), "novic", small_battle(), num_battles=2, seed=0)
-
-
 @pytest.mark.parametrize(("number", "message"), [(0, "at least 2"), (3, "even number"), (2.0, "expected an integer")])
 def test_invalid_numbers_of_battles_are_refused(number, message):
     with pytest.raises(ConfigError, match=f"battles: .*{message}"):

@@ -12,12 +12,10 @@ from echelon_train.errors import RunFolderError
 from echelon_train.runs import folder as module
 from echelon_train.runs.folder import (
     METRICS_FILE,
-    claim_folder,
     differences_from,
     locked,
     read_metrics,
     read_run_config,
-    read_wandb,
     record_resume,
     rewind_metrics,
     run_folder,
@@ -58,13 +56,6 @@ def test_no_patch_of_a_clean_checkout_and_none_that_holds_data(tmp_path, monkeyp
     with run_folder(tmp_path / "run", CONFIG):
         assert document(tmp_path / "run")["git_diff"] == {"bytes": len(diff), "file": None}
         assert {path.name for path in (tmp_path / "run").iterdir()} == {"run.json", "lock"}
-
-
-def test_a_folder_in_use_is_refused(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(RunFolderError, match="never overwritten"):
-        claim_folder(tmp_path)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
 
 
 HOLD = """
@@ -142,16 +133,6 @@ def test_a_policy_that_was_missing_at_a_resume_is_compared_with_what_it_was_befo
     assert differences_from(tmp_path / "run", CONFIG, policies[2]) == ["policy:x: bbbbbbbb then, cccccccc now"]
 
 
-def test_the_project_is_kept(tmp_path):
-    with run_folder(tmp_path / "run", CONFIG, "mechs"):
-        assert read_wandb(tmp_path / "run") == "mechs"
-    record_resume(tmp_path / "run", CONFIG, 100)
-    assert read_wandb(tmp_path / "run") is None
-    (tmp_path / "run" / "run.json").write_text('{"wandb": 3}')
-    with pytest.raises(RunFolderError, match="wandb: expected the name of a project or null, got 3"):
-        read_wandb(tmp_path / "run")
-
-
 def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "git_diff", lambda: b"one")
     with run_folder(tmp_path, CONFIG):
@@ -211,10 +192,3 @@ def test_metrics_that_are_something_else_are_refused_with_the_line(tmp_path, lin
         file.write(line + b"\n")
     with pytest.raises(RunFolderError, match=r"metrics\.jsonl:2: expected a line of JSON"):
         read_metrics(tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"\xff", b"[" * 100_000, b"{"])
-def test_a_run_file_that_is_no_json_is_refused(tmp_path, content):
-    (tmp_path / "run.json").write_bytes(content)
-    with pytest.raises(RunFolderError, match=r"run\.json: expected JSON"):
-        read_run_config(tmp_path)

@@ -133,7 +133,7 @@ def test_a_picture_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeyp
         save_run_curves(folder)
 
     monkeypatch.setattr(run, "save_run_curves", draw)
-    monkeypatch.setattr("echelon_train.runs.callbacks.curves._SECONDS", 0.0)
+    monkeypatch.setattr("echelon_train.runs.run.CURVES_SECONDS", 0.0)
     out = tmp_path / "run"
     assert train(resumable_run(steps=96), out).done
     assert drawn == [0, 1, 2, 4], "in every iteration, of what had been written, and at the end"

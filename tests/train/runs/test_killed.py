@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,26 +93,6 @@ def test_a_folder_that_is_no_run_gets_no_lock(tmp_path):
     with pytest.raises(RunFolderError, match="is no training run"):
         resume(tmp_path, console=QUIET)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_of_two_processes_one_trains_and_the_other_resumes_when_it_is_killed(tmp_path):
-    run = tmp_path / "run"
-    options = [f"--set={name}={value}" for name, value in {**OPTIONS, "steps": "100_000_000"}.items()]
-    command = [sys.executable, "-m", "echelon_train"]
-    first = subprocess.Popen([*command, *options, "--out", str(run)], stdout=subprocess.DEVNULL)
-    try:
-        while first.poll() is None and not (run / "last.json").exists():
-            time.sleep(0.05)
-        second = [*command, "--resume", str(run), "--steps", "32"]
-        refused = subprocess.run(second, capture_output=True, text=True, check=False)
-        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert "another process is training in this folder" in refused.stderr
-        assert first.poll() is None
-    finally:
-        first.kill()
-        first.wait()
-    assert subprocess.run(second, capture_output=True, check=False).returncode == 0
 
 
 SAVING = """

@@ -157,18 +157,6 @@ def log_more(logger, folder):
     log(logger, 100)
 
 
-def test_tensorboard_has_histograms_and_lines_have_none(tmp_path):
-    folder = tmp_path / "0000000064"
-    folder.mkdir()
-    log_more(open_logger(tmp_path, CONFIG), folder)
-    assert read_metrics(tmp_path)[0].keys() == {"time/total_timesteps", "battle/win_rate", "curriculum/scenario"}
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    assert events.Tags()["histograms"] == ["battle/histogram/return"]
-    (histogram,) = events.Histograms("battle/histogram/return")
-    assert (histogram.step, histogram.histogram_value.num, histogram.histogram_value.sum) == (100, 3.0, 5.5)
-
-
 def test_weights_and_biases_gets_histograms_and_policies(tmp_path, wandb):
     folder = tmp_path / "0000000064"
     folder.mkdir()

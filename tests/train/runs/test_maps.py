@@ -1,14 +1,12 @@
 """The maps that runs train on; evaluation never uses them."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 
 from echelon_env import ConfigError
 from echelon_env.cli import main
-from echelon_env.cli.evaluate import describe_maps
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, baseline, evaluation_seed
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.layout.actions import ACTION_DIM
@@ -43,11 +41,6 @@ def test_a_checkpoint_knows_the_maps_it_was_trained_on(tmp_path, quiet):
     result = evaluate(player, "trivial", small_run().battle, num_battles=6, seed=0)
     assert (result.maps, result.maps_trained_on, result.trained_maps) == (3, 0, len(checkpoint.trained_maps))
     assert result.to_dict()["maps_trained_on"] == 0
-
-
-def test_without_a_pool_the_maps_are_not_known_by_content(tmp_path, quiet):
-    result = train(small_run(maps=0), tmp_path / "run", console=quiet)
-    assert load_checkpoint(result.checkpoint).trained_maps is None
 
 
 def test_evaluation_finds_maps_that_were_trained_on():
@@ -93,18 +86,6 @@ def test_recipes_are_checked_before_training(tmp_path, quiet):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("maps", [1000, 999])
-def test_too_few_maps_are_called_so(maps):
-    assert describe_maps(1, 0, maps).startswith(f"on 1 map, none of the {maps:,} trained on")
-    assert ("too few" in describe_maps(1, 0, maps)) == (maps < 1000)
-
-
-@pytest.mark.parametrize("maps", [-1, True, 20_001])
-def test_invalid_numbers_of_maps_are_refused(maps):
-    with pytest.raises(ConfigError, match="maps: expected 0 to 20000, or a directory of recipes"):
-        small_run(maps=maps)
-
-
 def test_maps_that_do_not_fit_are_refused_before_anything_is_computed(tmp_path, quiet):
     with pytest.raises(ConfigError, match=r"no recipes \(\*.json\) in 'nowhere'"):
         train(small_run(maps="nowhere"), tmp_path / "run", console=quiet)
@@ -113,12 +94,6 @@ def test_maps_that_do_not_fit_are_refused_before_anything_is_computed(tmp_path, 
         small_run(maps=10_001, curriculum=curriculum, battle=curriculum.scenarios[0].config)
     with pytest.raises(ConfigError, match="stages of a curriculum have different maps"):
         small_run(maps="somewhere", curriculum=curriculum, battle=curriculum.scenarios[0].config)
-
-
-def test_the_configuration_round_trips():
-    for maps in (0, 5, "folder"):
-        config = small_run(maps=maps)
-        assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
 @pytest.mark.long

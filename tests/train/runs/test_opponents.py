@@ -10,7 +10,7 @@ from echelon_env.evaluate import evaluation_seed
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.opponents.handicap import HandicapEffects
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.config.train import TrainConfig
 from echelon_train.runs.callbacks import OpponentsCallback
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
@@ -51,14 +51,6 @@ def test_unequal_rosters_train_with_the_learner_on_one_side(tmp_path, side):
     config = small_run(battle=battle, side=side, opponent={"novice": 1, "self": 1}, network=network)
     assert config.team_size == {"blue": 2, "red": 3}[side]
     assert train(config, tmp_path / "run", console=QUIET).done
-
-
-def test_stages_have_their_own_opponents(tmp_path):
-    curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", {"novice": 1, "expert@auto": 1}])
-    config = TrainConfig(battle=curriculum.scenarios[0].config, curriculum=curriculum, opponent="veteran")
-    assert [str(config.stage(index).opponent) for index in (0, 1)] == ["trivial", '{novice = 1, "expert@auto" = 1}']
-    assert str(config.stage(1).evaluation_opponents) == "expert"
-    assert TrainConfig.from_dict(config.to_dict()) == config
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Runs in several processes that the first one starts."""
 
-import json
 import os
 import re
 import signal
@@ -8,8 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-import safetensors.torch
-import torch
 
 from echelon_env import ConfigError
 from echelon_env.networks.weights import CheckpointError
@@ -128,39 +125,6 @@ def test_torchrun_must_start_as_many_processes_as_the_run_has(tmp_path, monkeypa
     with pytest.raises(ConfigError, match="processes: expected the 2 that torchrun has started, got 3"):
         train(small_run(processes=3), tmp_path / "other", console=QUIET)
     assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.slow
-def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
-    arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
-    stdout = finish(start(arguments, tmp_path))
-    [run] = (tmp_path / "runs").iterdir()
-    assert stdout.count("Trained on") == 1, "one process prints for both"
-    checkpoint = load_checkpoint(run)
-    # two processes with two battles of a mech each, 16 steps at a time; dead rows do not count
-    assert 256 <= checkpoint.steps <= 256 + 64
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    steps = [line["time/total_timesteps"] for line in lines]
-    assert steps == sorted(steps)
-    assert steps[0] > 32
-    assert "eval/win_rate" in lines[0]
-    assert {"best.json", "last.json", "run.json", "curves.png"} < {file.name for file in run.iterdir()}
-    assert checkpoint.trained_maps
-
-
-@pytest.mark.slow
-def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
-    arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
-    finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
-    finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
-    finish(start(["--resume", "parts", "--steps", "512"], tmp_path, processes=None))
-    whole, parts = load_checkpoint(tmp_path / "whole"), load_checkpoint(tmp_path / "parts")
-    assert whole.steps == parts.steps >= 512
-    for (name, one), two in zip(whole.policy.state_dict().items(), parts.policy.state_dict().values(), strict=True):
-        assert torch.equal(one, two), name
-    states = (tmp_path / "parts" / "checkpoints").glob("*/training.safetensors")
-    names = safetensors.torch.load_file(max(states)).keys()
-    assert {"random.torch", "rank1.random.torch"} < set(names)
 
 
 @pytest.mark.slow

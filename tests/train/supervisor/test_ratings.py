@@ -165,9 +165,3 @@ def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeyp
     monkeypatch.setattr(League, "ratings", ratings)
     assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
     retire_weakest(policies, LeaguePlan(active=6, until_rd=300.0), lambda line: None)
-
-
-def test_a_league_of_one_member_waits(tmp_path):
-    league = League.create(tmp_path / "league")
-    thread, lines = run(league, 10.0, lambda thread: thread.status == "all ratings are known")
-    assert not lines and thread.matches == 0

@@ -208,14 +208,6 @@ def test_stopping_does_not_count_as_a_failure(tmp_path, clock, launcher):
     assert not task.alive and launcher.children[0].stopped == 1 and len(launcher.children) == 1 and not lines
 
 
-def test_a_finished_learner_is_done(tmp_path, clock, launcher):
-    lines, task = [], learner(tmp_path)
-    task.update(launcher, lines.append)
-    launcher.children[0].code = 0
-    task.update(launcher, lines.append)
-    assert task.over and task.state == "done"
-
-
 def test_a_probe_trains_a_best_response_once(tmp_path):
     plan = LeaguePlan(start="start", probe_steps=5000, settings=("battles=8",))
     probe = ProbeTask(tmp_path, plan, "main-4")

@@ -30,6 +30,7 @@ from echelon_env.evaluate.statistics_file import (
 from echelon_env.storage.arrays import named, part_of
 from echelon_env.storage.reading import parse_json
 from echelon_train.runs.battle_metrics import RecentBattles
+from echelon_train.runs.loggers import NOT_TEXT
 from echelon_train.tensor_files import part_of as tensors_of
 from echelon_train.vec_env import BattleVecEnv
 
@@ -43,7 +44,6 @@ TENSORS = "totals."
 """Prefix of the names of the state's tensors."""
 
 _DOCUMENT = "document"
-_NOT_TEXT = ("stdout", "log", "json", "csv")
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
             self.logger.record(name, value)
         for name, values in self._values.items():
             if values:
-                self.logger.record(f"battle/histogram/{name}", torch.tensor(values), exclude=_NOT_TEXT)
+                self.logger.record(f"battle/histogram/{name}", torch.tensor(values), exclude=NOT_TEXT)
                 values.clear()
 
     def _file(self, player: str, steps: int) -> StatisticsFile:

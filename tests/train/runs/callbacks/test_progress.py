@@ -8,7 +8,7 @@ from stable_baselines3.common.logger import Logger
 from echelon_train.runs.callbacks import clock as clocks
 from echelon_train.runs.callbacks import progress as module
 from echelon_train.runs.callbacks.clock import ClockCallback, ClockState
-from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback, can_redraw
+from echelon_train.runs.callbacks.progress import ProgressCallback
 
 TOTAL = 1_000_000
 UPDATE = {
@@ -114,19 +114,6 @@ def test_with_a_teacher_the_learners_own_win_rate_stands_beside_that_of_both(wat
     assert "win 85 %" in line and "win without teacher 12 %" in line
 
 
-def test_before_there_is_anything_to_show(watched):
-    lines = panel(watched)
-    assert {len(line) for line in lines} == {80}
-    assert "0 %  0/1M  " in lines[1]
-    assert sum(line.count(" - ") for line in lines) == len(SHOWN)
-
-
-def test_an_evaluation_counts_once_whichever_callback_comes_first(watched):
-    watched.rollout({"eval/win_rate": 0.25})
-    watched.rollout({}, {"eval/win_rate": 0.75})
-    assert list(watched.callback._values["eval/win_rate"]) == [0.25, 0.75]
-
-
 def test_the_stage_of_a_curriculum_is_the_title_whatever_its_name(watched):
     watched.rollout({}, {"curriculum/scenario": "duel[/]open"})
     assert "─ duel[/]open ─" in panel(watched)[0]
@@ -176,13 +163,6 @@ def test_a_slow_run_still_has_a_line_every_ten_minutes(monkeypatch):
     assert len(console.file.getvalue().splitlines()) == 2
 
 
-def test_a_resumed_run_counts_its_time_from_there(monkeypatch):
-    run = Run(make_console(False), monkeypatch, start=900_000)
-    for _ in range(5):
-        run.rollout()
-    assert run.callback._line() == " 95 %  950k/1M  1,000/s  left 0:50  5 CPU min"
-
-
 def test_with_a_time_limit_the_share_and_the_time_left_follow_it(monkeypatch):
     run = Run(make_console(False), monkeypatch, max_minutes=2.0)
     run.clock.restore(ClockState(seconds=30.0, cpu_seconds=60.0))
@@ -216,13 +196,6 @@ def test_with_a_budget_of_processor_time_the_share_and_the_time_left_follow_it(m
     assert run.clock.remaining() == 0.0
 
 
-def test_the_last_rollout_goes_beyond_the_end(monkeypatch):
-    run = Run(make_console(False), monkeypatch, start=990_000)
-    run.rollout()
-    run.rollout()
-    assert run.callback._line() == "100 %  1.01M/1M  1,000/s  left 0:00  2 CPU min"
-
-
 def test_a_terminal_without_unicode_gets_no_trends(monkeypatch):
     file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     console = Console(file=file, width=80, force_terminal=True, color_system=None)
@@ -232,34 +205,6 @@ def test_a_terminal_without_unicode_gets_no_trends(monkeypatch):
     run.callback.on_training_end()
     file.flush()
     assert "0.0112" in file.buffer.getvalue().decode("ascii")
-
-
-@pytest.mark.parametrize("count", [1, 11, 12, 13, 100, 192])
-def test_a_trend_goes_from_the_lowest_to_the_highest(count):
-    trend = module._sparkline([float(number) for number in range(count)])
-    assert 1 <= len(trend) <= 12
-    assert list(trend) == sorted(trend)
-    assert count == 1 or (trend[0], trend[-1]) == ("▁", "█")
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(950, "950"), (43_210, "43.2k"), (1_250_000, "1.25M"), (20_000_000, "20M"), (10**9, "1G")]
-)
-def test_numbers_are_short(number, text):
-    assert module.format_count(number) == text
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(7.4, "0:07"), (750, "12:30"), (3723, "1:02:03"), (3599.7, "1:00:00")])
-def test_durations_read_as_on_a_clock(seconds, text):
-    assert module.format_clock(seconds) == text
-
-
-def test_a_display_is_redrawn_on_terminals_only(monkeypatch):
-    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert can_redraw(make_console(True)) and not can_redraw(make_console(False))
-    monkeypatch.setenv("TERM", "dumb")
-    assert not can_redraw(make_console(True))
 
 
 def test_a_process_of_a_notebook_prints_lines(monkeypatch):

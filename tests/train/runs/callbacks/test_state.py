@@ -3,19 +3,18 @@
 import dataclasses
 import io
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from echelon_env import ConfigError
-from echelon_env.config.curriculum import Move, make_curriculum
+from echelon_env.config.curriculum import Move, ProgressState, make_curriculum
 from echelon_env.config.schema import build, to_plain
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.ppo.teacher import BY_TEACHER
-from echelon_train.runs.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
+from echelon_train.runs.callbacks import BattleStatistics, CurriculumCallback, EvaluationCallback, EveryCallback
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
 
@@ -67,21 +66,18 @@ def through_json(state):
     return build(type(state), json.loads(json.dumps(to_plain(state), sort_keys=True)), "")
 
 
-def test_statistics_are_restored():
-    """Also by the start of a rollout, which clears the statistics of another environment."""
-    first, again = BattleStatistics(), BattleStatistics()
-    Model(first).play([1, -1, 0] * 40)
-    again.state = through_json(first.state)
-    assert again.state == first.state
-    model, other = Model(first), Model(again)
-    other.env = model.env
-    first._env = model.env
-    assert other.play([1, 1]) == model.play([1, 1])
-    assert again.state.num_battles == 122
-    assert 0.0 < again.win_rate < 1.0
-    other.env = Env()
-    other.play([1])
-    assert again.win_rate == 1.0
+def test_another_environment_begins_other_statistics():
+    """But not another count, nor statistics that were restored before the first rollout."""
+    statistics = BattleStatistics()
+    Model(statistics).play([1, -1, 0] * 40)
+    again = BattleStatistics()
+    again.state = through_json(statistics.state)
+    model = Model(again)
+    model.play([1, 1])
+    assert again.state.num_battles == 122 and 0.3 < again.win_rate < 0.4
+    model.env = Env()
+    model.play([1])
+    assert again.state.num_battles == 123 and again.win_rate == 1.0
 
 
 def test_the_teachers_battles_are_not_the_learners():
@@ -89,10 +85,10 @@ def test_the_teachers_battles_are_not_the_learners():
     statistics, curriculum = BattleStatistics(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
     model = Model(statistics, curriculum)
     assert "battle/learner_win_rate" not in model.play([1])
-    assert statistics.state.own_outcomes == ()
+    assert statistics.state.own_results == {}
     model.teacher = object()
     records = model.play([1, 1, 1, -1], by_teacher=(1, 2, 3))
-    assert records["battle/win_rate"] == 0.8 and records["battle/learner_win_rate"] == 0.0
+    assert records["battle/win_rate"] == pytest.approx(0.8, abs=0.01) and records["battle/learner_win_rate"] == 0.0
     assert records["curriculum/battles"] == 2 and statistics.state.num_battles == 5
     assert through_json(statistics.state) == statistics.state
 
@@ -132,8 +128,8 @@ def test_a_curriculum_is_restored(outcomes):
         (STAGED, {"stage": 3}),
         (STAGED, {"stage": 2}),
         (STAGED, {"move": Move(2, 1.0, 3)}),
-        (STAGED, {"progress": {"stage": 2, "battles": 0, "won": []}}),
-        (STAGED, {"progress": {"stage": 9, "battles": 0, "won": []}}),
+        (STAGED, {"progress": ProgressState(2)}),
+        (STAGED, {"progress": ProgressState(9)}),
         (STAGED, {"progress": None}),
     ],
 )
@@ -169,12 +165,28 @@ def test_the_best_policy_is_the_best_of_its_stage():
 def test_checkpoints_are_counted_in_the_samples_of_all_processes():
     """The model learns of the other ones' at a rollout's end, after a callback's last step."""
     saved = []
-    callback = CheckpointCallback(20, lambda steps: saved.append(steps) or Path(str(steps)), lambda: False)
+    callback = EveryCallback(20, lambda: saved.append(model.num_timesteps), lambda: False, saves=True)
     model = Model(callback)
-    for steps in (10, 20, 30):
+    for steps in (10, 20, 70, 75, 89):
         model.play([1])
         model.num_timesteps = steps
     model.play([])
-    assert saved == [0, 20]
-    assert callback.saved == Path("20")
-    assert callback.every == Every(20, next=40)
+    callback.on_training_end()
+    assert saved == [0, 20, 70], "counted from the last time"
+    assert callback.every == Every(20, next=90)
+
+
+@pytest.mark.parametrize("saves", [False, True])
+def test_before_a_stop_only_checkpoints_are_made(saves):
+    done, stopping = [], [False]
+    callback = EveryCallback(20, lambda: done.append(model.num_timesteps), lambda: stopping[0], saves=saves)
+    model = Model(callback)
+    model.play([1])
+    stopping[0] = model.stopping = True
+    model.num_timesteps = 5
+    model.play([])
+    callback.on_training_end()
+    assert done == ([0, 5] if saves else [0])
+    stopping[0] = False
+    callback.on_training_end()
+    assert done == [0, 5]

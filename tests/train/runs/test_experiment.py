@@ -14,10 +14,10 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.cli.train import _report_seeds
 from echelon_train.errors import DeviceError, NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.runs import seeds
+from echelon_train.runs import experiment as module
+from echelon_train.runs.experiment import SeedsResult, resume_seeds, train_seeds
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.run import TrainResult
-from echelon_train.runs.seeds import SeedsResult, resume_seeds, train_seeds
 from echelon_train.runs.training import train
 from echelon_train.tensor_files import weights_of
 from train.small import small_run
@@ -72,7 +72,7 @@ def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, exper
             return train(config, folder, should_continue=lambda steps, found: False, **options)
         return train(config, folder, **options)
 
-    monkeypatch.setattr(seeds, "train", interrupted)
+    monkeypatch.setattr(module, "train", interrupted)
     first = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert (done, [*first.win_rates], first.missing) == ([5, 6], [5], [6])
     monkeypatch.undo()
@@ -85,7 +85,7 @@ def test_ctrl_c_in_the_last_iteration_of_a_seed_keeps_its_result_and_starts_no_o
     def interrupted(config, folder, **options):
         return dataclasses.replace(train(config, folder, **options), interrupted=True)
 
-    monkeypatch.setattr(seeds, "train", interrupted)
+    monkeypatch.setattr(module, "train", interrupted)
     result = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert ([*result.win_rates], result.missing) == ([5], [6])
 
@@ -102,7 +102,7 @@ def test_the_seeds_that_are_left_are_logged_to_the_same_project(tmp_path, quiet,
         logged.append(wandb)
         return TrainResult(folder, 0, interrupted=True, done=False)
 
-    monkeypatch.setattr(seeds, "train", keep)
+    monkeypatch.setattr(module, "train", keep)
     resume_seeds(tmp_path / "run", console=quiet)
     assert logged == ["mechs"]
 
@@ -113,7 +113,7 @@ def test_a_seed_that_diverges_is_reported_and_the_others_go_on(tmp_path, quiet, 
             raise NonFiniteError("the gradients were not finite")
         return train(config, folder, **options)
 
-    monkeypatch.setattr(seeds, "train", diverge)
+    monkeypatch.setattr(module, "train", diverge)
     result = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert (result.win_rates, result.missing) == ({6: experiment.win_rates[6]}, [])
     assert result.failures == {5: "the gradients were not finite"}
@@ -128,7 +128,7 @@ def test_an_experiment_that_cannot_start_leaves_no_folder(tmp_path, quiet, monke
         raise DeviceError("no such device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(seeds, "train", fail)
+        patch.setattr(module, "train", fail)
         with pytest.raises(DeviceError):
             train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert not (tmp_path / "run").exists()
@@ -158,12 +158,12 @@ def test_bad_requests(tmp_path, quiet):
     [
         (None, "seeds.json: expected JSON"),
         ({"format": "x"}, "expected an experiment of several seeds"),
+        ({"more": 1}, "unknown config key 'more'"),
         ({"seeds": []}, "seeds: expected 1 to 1,000 integers"),
-        ({"seeds": [1.5]}, "seeds: expected"),
-        ({"win_rates": {"9": 0.5}}, "win_rates: expected shares"),
-        ({"win_rates": {"5": 1.5}}, "win_rates: expected shares"),
-        ({"failures": {"5": "x"}}, "failures: expected reasons of other seeds"),
-        ({"failures": {"9": "x"}}, "failures: expected reasons"),
+        ({"seeds": [1.5]}, "seeds.*: expected"),
+        ({"win_rates": {"9": 0.5}}, "win_rates, failures: expected those of its seeds"),
+        ({"win_rates": {"5": 1.5}}, "win_rates.5': expected a number from 0.0 to 1.0"),
+        ({"failures": {"5": "x"}}, "expected reasons of seeds without a win rate"),
         ({"config": {"steps": -1}}, "config: "),
     ],
 )
