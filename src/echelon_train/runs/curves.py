@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from echelon_env.evaluate.statistics import interquartile_mean, stratified_bootstrap
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.measures import MEASURES, Measure
 from echelon_train.runs.battle_metrics import RECENT
 from echelon_train.runs.charts import Array, Chart, Line
@@ -26,6 +27,8 @@ from echelon_train.runs.metrics import (
 
 EVALUATION = "eval/win_rate"
 AXES = f"Horizontal axes: {SAMPLES_LABEL}."
+CAUSES = {"friendly": "team-mates", "own": "its own weapon", "hazard": "lava, debris"}
+"""Causes of damage and deaths besides the enemy's weapons."""
 _PER_MECH = "per mech and battle"
 _MOST_NAMES = 100  # of a pattern
 _MOST_GRID = 60  # places at which an interval over seeds is computed
@@ -109,9 +112,7 @@ BATTLES = (
         "deaths by cause",
         (
             ("battle/death/weapon/*", ""),
-            ("battle/death/friendly", "team-mates"),
-            ("battle/death/own", "its own weapon"),
-            ("battle/death/hazard", "lava, debris"),
+            *((f"battle/death/{cause}", label) for cause, label in CAUSES.items()),
             ("battle/death/while_shut_down", "while shut down"),
             ("battle/death/while_fallen", "while knocked down"),
         ),
@@ -128,10 +129,7 @@ LEARNING = (
     _one("entropy", "train/entropy_loss", "nats", sign=-1.0, main=True),
     Curve(
         "entropy by block of the action",
-        tuple(
-            (f"train/entropy_{each}", each)
-            for each in ("motion", "triggers", "target", "electronics", "display", "comm")
-        ),
+        tuple((f"train/entropy_{each.name}", each.name) for each in BLOCKS),
         "nats",
     ),
     _one("KL divergence of an update", "train/approx_kl", "nats", main=True),

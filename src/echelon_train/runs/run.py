@@ -67,22 +67,9 @@ class TrainResult:
 
 
 class Run:
-    """A run that learns, is saved between two iterations, and can be restored.
+    """A run that learns in the folder `out`, is saved between two iterations, and can be restored.
 
-    Parameters
-    ----------
-    config
-        The run.
-    out
-        Its folder.
-    device
-        Name of the device to train on.
-    console
-        Where to print messages and draw progress.
-    should_continue
-        Called after every evaluation with the samples so far and the evaluation; false ends the run. None: always true.
-    initial
-        The policy whose weights it starts with, see `build_model`.
+    `should_continue` is that of `train`, and `initial` the policy whose weights it starts with, see `build_model`.
     """
 
     def __init__(
@@ -97,9 +84,7 @@ class Run:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
         self._statistics = BattleStatistics()
-        self._clock = ClockCallback(
-            config.steps, config.max_minutes, config.max_cpu_minutes, config.max_battles, self._statistics
-        )
+        self._clock = ClockCallback(config, self._statistics)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages

@@ -57,17 +57,14 @@ class LocalChild:
 
     def stop(self) -> None:
         """See `Child.stop`."""
-        self._signal(signal.SIGTERM)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """See `Child.kill`."""
         self.process.kill()
         self.process.wait()
         self.poll()
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(number)
 
 
 class LocalLauncher:
@@ -80,9 +77,6 @@ class LocalLauncher:
         """See `Launcher.launch`."""
         command = task.command(str(self._league), task.folder)
         return LocalChild(command, task.log, task.nice)
-
-    def close(self) -> None:
-        """See `Launcher.close`."""
 
 
 def last_line(log: Path) -> str:

@@ -74,7 +74,7 @@ class Supervisor:
     plan
         What to run. It is written into the league.
     launcher, executor
-        Where learners train and matches are played. The supervisor closes both.
+        Where learners train and matches are played. The supervisor closes the executor.
     max_minutes
         Minutes of wall-clock time after which everything is stopped; None: no limit.
 
@@ -283,7 +283,6 @@ class Supervisor:
             for task in self._tasks:
                 task.kill()
             self._executor.close()
-            self._launcher.close()
         with contextlib.suppress(LeagueError, OSError):
             self._league.rate_matches()
             self._read_league()

@@ -60,10 +60,6 @@ class Launcher(Protocol):
         """Start a task. Raises OSError."""
         ...
 
-    def close(self) -> None:
-        """Release what all tasks share."""
-        ...
-
 
 class Task(ABC):
     """A command that trains in a run folder, and that continues there when it is started again.

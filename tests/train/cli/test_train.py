@@ -108,22 +108,6 @@ def test_options_override_the_run_config(runs):
     assert run.wandb == "echelon"
 
 
-def test_a_curriculum_with_its_rule(runs):
-    names = ["duel-open", "duel"]
-    rule = ["--promote", "0.8", "--demote", "0.1", "--window", "40"]
-    assert main(["train", "--curriculum", *names, *rule, "--wandb", "mechs"]) == 0
-    curriculum = runs[0].config.curriculum
-    assert [each.name for each in curriculum.scenarios] == names
-    assert (curriculum.promote, curriculum.demote, curriculum.window) == (0.8, 0.1, 40)
-    assert runs[0].wandb == "mechs"
-
-
-def test_in_a_league_it_is_the_run_config_for_that(runs):
-    assert main(["train", "--league", "somewhere", "--role", "main"]) == 0
-    assert runs[0].config == load_run_config("league", {"league.path": "somewhere"})
-    assert runs[0].out == Path("runs/league")
-
-
 def test_a_run_is_resumed(runs):
     assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1", "--games", "50"]) == 0
     assert main(["train", "--resume", "runs/x", "--wandb"]) == 0

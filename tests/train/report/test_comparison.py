@@ -78,33 +78,9 @@ def test_groups_have_intervals_over_their_seeds(folders, tmp_path):
     assert "median of 2" in " ".join(page.lines("return"))
 
 
-@pytest.mark.long
-def test_one_experiment_is_one_group(folders, tmp_path):
-    page = report(folders[:1], tmp_path)
-    assert "3 runs in 1 group: fast (seeds 0, 1, 2)." in page.text
-    assert "improvement" not in page.tables and "Settings that differ" not in page.text
-
-
-@pytest.mark.long
-def test_single_runs_have_the_intervals_of_their_evaluations(folders, tmp_path, finished_run):
-    other = make_run(finished_run, tmp_path / "other", 0.75, steps=99)
-    page = report([folders[1], other], tmp_path)
-    assert page.column("final", "median") == {"slow-0": "0.0 [0.0, 50.0]", "other": "75.0 [37.5, 87.5]"}
-    assert page.column("final", "interquartile mean")["other"] == "-"
-    assert set(page.lines("win rate of evaluations")) == {"slow-0", "other"}
-
-
 def test_runs_that_differ_in_the_seed_are_grouped_wherever_they_are(folders):
     groups = read_groups([folders[1], *folders[0].glob("seed-*"), folders[2]])
     assert [len(group.runs) for group in groups] == [2, 3]
-
-
-def test_equal_names_are_told_apart(finished_run, tmp_path):
-    folders = [
-        make_run(finished_run, tmp_path / name / "run", 0.5, steps=steps) for name, steps in (("a", 10), ("b", 20))
-    ]
-    labels = [group.label for group in read_groups(folders)]
-    assert len(set(labels)) == 2 and str(folders[1]) in labels[1]
 
 
 def test_failed_seeds_are_no_part_of_the_statistics(folders, tmp_path):
@@ -157,13 +133,3 @@ def test_damage_is_a_sentence_and_nothing_is_written(folders, tmp_path, change, 
     with pytest.raises(RunFolderError, match=expected):
         report(change(folders), tmp_path)
     assert not (tmp_path / "report.html").exists()
-
-
-@pytest.mark.long
-def test_runs_without_evaluations_have_dashes(folders, tmp_path):
-    for folder in folders[1:]:
-        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-        kept = [{name: value for name, value in line.items() if not name.startswith("eval/")} for line in lines]
-        (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
-    page = report(folders[1:], tmp_path)
-    assert page.tables["final"][1][3:] == ["-", "-", "-", "-"] and "The run has not been evaluated." in page.text

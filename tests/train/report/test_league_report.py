@@ -15,8 +15,7 @@ from echelon_train.league.plots import REACH
 from echelon_train.league.ratings.nash_averaging import nash_average
 from echelon_train.league.store.promotion import promote
 from echelon_train.report import write_league_report
-from echelon_train.report.league_report import _read, _replays
-from echelon_train.report.league_runs import exploitability, read_learners
+from echelon_train.report.league_runs import read_learners
 from train.league.leagues import CONFIG, played, saved
 from train.report import totals
 from train.report.parsed import Parsed, number
@@ -126,19 +125,6 @@ def test_replays_are_of_the_newest_match_of_each_pairing(league, tmp_path):
     assert len(report(league, tmp_path, replays=1).text) < len(page.text)
 
 
-def test_replays_of_the_champion_come_first(grown, monkeypatch):
-    monkeypatch.setattr("echelon_train.report.league_report.embed_replay", lambda title, *_, **__: title)
-    found = _read(grown.path, False)
-    shown = [set(each.split(" against ")) for each in _replays(found, 100)]
-    ranks = {each.member.name: rank for rank, each in enumerate(found.ranked)}
-    assert len(shown) == len([pair for pair in grown.pair_scores() if set(pair) <= ranks.keys()])
-    champion, scripted = grown.champion().name, {"novice", "trivial", "expert"}
-    kinds = [0 if champion in pair else 2 if pair <= scripted else 1 for pair in shown]
-    assert kinds == sorted(kinds) and set(kinds) == {0, 1, 2}
-    weaker = [max(ranks[name] for name in pair) for pair, kind in zip(shown, kinds, strict=True) if kind == 2]
-    assert weaker == sorted(weaker) and len(weaker) > 1
-
-
 def test_learners_come_before_best_responses(league, finished_run, monkeypatch):
     for name in ("a", "b", "c", "d"):
         folder = league.path / "runs" / name
@@ -154,22 +140,6 @@ def test_learners_come_before_best_responses(league, finished_run, monkeypatch):
     monkeypatch.setattr("echelon_train.report.league_runs.MOST_RUNS", 1)
     runs, problems = read_learners(league.path)
     assert [run.name for run in runs] == ["c"] and "1 run." in problems[0]
-
-
-def test_exploitability_below_0_and_what_is_left_out(league, monkeypatch):
-    monkeypatch.setattr("echelon_train.report.league_runs.MOST_RUNS", 1)
-    score = {"estimate": 0.25, "low": 0.125, "high": 0.375}
-    for name in ("a", "b", "c"):
-        folder = league.path / "runs" / name
-        folder.mkdir(parents=True)
-        found = {"member": "novice", "exploitability": -0.25, "score": score}
-        (folder / "exploitability.json").write_text(json.dumps(found))
-    page = "".join(exploitability(league.path))
-    assert "-0.250 [-0.375, -0.125]" in page and "only says that this training found no exploit" in page
-    assert "And 2 more." in page
-    odd = {"member": "novice", "exploitability": 10**400, "score": {**score, "low": 10**400}, "steps": 10**400}
-    (league.path / "runs" / "a" / "exploitability.json").write_text(json.dumps(odd))
-    assert "<td>-</td></tr>" in "".join(exploitability(league.path))
 
 
 def test_an_empty_league(tmp_path):

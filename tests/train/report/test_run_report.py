@@ -2,25 +2,17 @@
 
 import dataclasses
 import json
-import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from echelon_env.evaluate.statistics import wilson
 from echelon_env.replays import read_replay, write_page
-from echelon_train.config.train import training_curriculum
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_run_report
-from echelon_train.report.run_report import evaluation_table, provenance
-from echelon_train.report.sources import RunSource, read_run
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.metrics import points
-from echelon_train.runs.training import train
-from train.report.parsed import Parsed, number
-from train.small import small_run
+from train.report.parsed import Parsed
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</script><script>document.title='broken'</script>$\\frac$"
 
@@ -74,33 +66,6 @@ def test_the_numbers_are_those_of_the_run(finished_run, tmp_path):
     document = json.loads((finished_run / "run.json").read_text())
     assert document["git_commit"] in page.text and document["packages"]["torch"] in page.text
     assert page.loaded == [] and "script-src 'sha256-" in page.policy
-
-
-@pytest.mark.long
-def test_several_opponents_have_intervals_of_their_own(tmp_path, quiet):
-    config = small_run(eval_every=32, eval_opponent={"trivial": 3, "novice": 1}, eval_battles=8, opponent="trivial")
-    train(config, tmp_path / "run", console=quiet)
-    page = report(tmp_path / "run", tmp_path)
-    last = read_metrics(tmp_path / "run")[-1]
-    battles = page.column("evaluation", "battles")
-    assert battles == {"all, weighted": "8", "trivial": "6", "novice": "2"}
-    for name in ("trivial", "novice"):
-        share = last[f"eval/win_rate/{name}"]
-        count = int(battles[name])
-        bounds = wilson(round(share * count), count)
-        shown = page.column("evaluation", "won, %")[name]
-        assert shown == f"{100 * share:.1f} [{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
-    assert set(page.lines("win rate of evaluations, by opponent")) == {"trivial", "novice"}
-
-
-def test_rows_left_out_are_counted(run):
-    document = json.loads((run / "run.json").read_text())
-    document["ancestry"] = [{"steps": each} for each in range(53)]
-    document["resumed"] = [{"steps": each} for each in range(54)]
-    document["policies"] = {f"policy-{each}": "x" for each in range(55)}
-    (run / "run.json").write_text(json.dumps(document))
-    page = "".join(provenance(read_run(run)))
-    assert re.findall(r"And (\d) more", page) == ["3", "5", "4"]
 
 
 @pytest.mark.long
@@ -187,18 +152,6 @@ def test_large_files_are_refused(run, tmp_path, monkeypatch, limit):
 
 
 @pytest.mark.long
-def test_a_run_of_another_version_is_shown(run, tmp_path):
-    document = json.loads((run / "run.json").read_text())
-    document["config"]["new_setting"] = 7
-    (run / "run.json").write_text(json.dumps(document))
-    page = report(run, tmp_path, replays=1)
-    assert "another version" in page.text
-    assert number(page.tables["evaluation"][1][1]) == pytest.approx(
-        100 * read_metrics(run)[-1]["eval/win_rate"], abs=0.1
-    )
-
-
-@pytest.mark.long
 def test_long_runs_stay_small(run, tmp_path):
     lines = read_metrics(run)
     with (run / "metrics.jsonl").open("w") as file:
@@ -234,13 +187,3 @@ def test_odd_files_are_shown(run, tmp_path):
     assert page.tables["evaluation"][1][1].startswith("750.0")
     ((_, y),) = page.lines("return").values()
     assert -1e99 in y and max(y) < 1e99
-
-
-def test_the_last_evaluation_of_a_curriculum_is_that_of_its_last_stage():
-    curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", "veteran"])
-    config = small_run(curriculum=curriculum, battle=curriculum.scenarios[0].config)
-    line = {"time/total_timesteps": 2000, "eval/timesteps": 1000, "curriculum/stage": 1}
-    line |= {f"eval/{name}": 0.5 for name in ("win_rate", "win_rate_low", "win_rate_high", "draw_rate", "loss_rate")}
-    shown = str(evaluation_table(RunSource(Path("run"), {"config": config.to_dict()}, [line])))
-    assert "veteran" in shown and "trivial" not in shown
-    assert "After 1,000 decisions" in shown

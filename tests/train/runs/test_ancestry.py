@@ -11,7 +11,6 @@ import torch
 from echelon_env.cli import main
 from echelon_env.networks.checkpoint import WEIGHTS_FILE, find_checkpoint
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
@@ -130,25 +129,6 @@ def test_a_run_with_another_critic_takes_the_weights_that_both_have(critic, ance
     assert before.keys() < first.keys()
     assert all(torch.equal(first[name], before[name]) for name in before if name != "action_limits")
     assert all(name.startswith(("critic_", "lstm_critic", "battle_")) for name in first.keys() - before.keys())
-
-
-def test_a_run_that_stopped_before_its_first_checkpoint_starts_from_its_ancestor_again(ancestor, tmp_path):
-    start, run = shutil.copytree(ancestor, tmp_path / "start"), tmp_path / "run"
-    config = small_run(init=str(start), network=NORMALIZED)
-    train(config, tmp_path / "whole", console=QUIET)
-    run.mkdir()
-    document = json.loads((tmp_path / "whole" / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({**document, "ancestry": []}))
-    moved = start.rename(tmp_path / "elsewhere")
-    before = (run / "run.json").read_bytes()
-    with pytest.raises(CheckpointError, match=r"init: .*/start: no such file or folder"):
-        resume(run, console=QUIET)
-    assert (run / "run.json").read_bytes() == before
-    moved.rename(start)
-    resume(run, console=QUIET)
-    first, second = (weights_of(load_checkpoint(each).policy) for each in (run, tmp_path / "whole"))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert read_ancestry(run) == document["ancestry"] != []
 
 
 def test_a_checkpoint_that_cannot_be_used_is_one_line_and_leaves_nothing(ancestor, tmp_path, capsys, monkeypatch):

@@ -1,6 +1,5 @@
 """Battle statistics of a run: its metrics and its file."""
 
-import copy
 import json
 from collections import Counter, defaultdict
 
@@ -13,7 +12,7 @@ from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.evaluate.battle_observer import BattleObserver
 from echelon_env.evaluate.battle_totals import OTHERS, measures, sum_of
 from echelon_env.evaluate.statistics_file import MAX_EVALUATIONS, MAX_PERIODS, read_statistics
-from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, RecentBattles
+from echelon_train.runs.battle_metrics import DECAY, OF_ALL, RecentBattles
 from echelon_train.runs.callbacks import BattleTotalsCallback
 from echelon_train.runs.callbacks.battle_totals import MAX_NAMES
 from echelon_train.runs.folder import read_metrics
@@ -167,15 +166,3 @@ def test_metrics_are_means_with_decaying_weights():
     against = decayed([sum_of(classes.values()) for name, classes in battles if name == "opponent 1"])
     assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(against["damage_dealt"] / against["mechs"])
     assert {f"battle/{name}" for name in OF_ALL if name.endswith("share")}.isdisjoint(found)  # nothing to divide by
-
-
-def test_recent_battles_are_restored_and_bounded():
-    recent = RecentBattles()
-    for number in range(50):
-        recent.add(f"opponent {number}", {"heavy": {"mechs": 1.0, "reward": -0.1 * number}})
-    names = {name.split("/")[1] for name in recent.metrics() if name.startswith("opponent/")}
-    assert names == {f"opponent {number}" for number in range(50 - MAX_OPPONENTS, 50)}
-    again = copy.deepcopy(recent)
-    for one in (recent, again):
-        one.add("opponent 3", {"heavy": {"mechs": 1.0, "deaths": 1.0}})
-    assert recent.metrics() == again.metrics()

@@ -74,15 +74,6 @@ def test_processes_on_several_machines_share_none(machine):
         resolve_device("cuda")
 
 
-def test_machines_without_cuda_or_without_nccl_use_gloo(machine, monkeypatch):
-    machine(devices=0, processes=1)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)  # a driver that is too old for this build of torch
-    assert distributed.backend() == GLOO
-    machine(devices=4)
-    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
-    assert distributed.backend() == GLOO
-
-
 @pytest.mark.parametrize("name", ["gpu", "meta", "", "cuda:x"])
 def test_unknown_devices_are_errors(name):
     with pytest.raises(DeviceError, match="unknown device"):

@@ -50,14 +50,6 @@ def test_the_run_file_holds_configuration_and_provenance(tmp_path, monkeypatch):
         assert facts["resumed"] == []
 
 
-@pytest.mark.parametrize("diff", [b"", b"x" * (2**20 + 1)])
-def test_no_patch_of_a_clean_checkout_and_none_that_holds_data(tmp_path, monkeypatch, diff):
-    monkeypatch.setattr(module, "git_diff", lambda: diff)
-    with run_folder(tmp_path / "run", CONFIG):
-        assert document(tmp_path / "run")["git_diff"] == {"bytes": len(diff), "file": None}
-        assert {path.name for path in (tmp_path / "run").iterdir()} == {"run.json", "lock"}
-
-
 HOLD = """
 import sys
 from pathlib import Path
@@ -121,16 +113,6 @@ def test_differences_that_could_change_the_results_are_reported(tmp_path, monkey
     assert rest == ["git commit: abc then, def now", "device: auto then, cpu now", "torch_threads: 1 then, 2 now"]
     record_resume(tmp_path / "run", changed, 100)
     assert differences_from(tmp_path / "run", changed) == [], "since it was last resumed"
-
-
-def test_a_policy_that_was_missing_at_a_resume_is_compared_with_what_it_was_before(tmp_path):
-    policies = [{"policy:x": {"weights_sha256": letter * 64}} for letter in "abc"]
-    with run_folder(tmp_path / "run", CONFIG, start={"policies": policies[0]}):
-        pass
-    for resumed_with in (policies[1], {}):
-        record_resume(tmp_path / "run", CONFIG, 100, policies=resumed_with)
-    assert differences_from(tmp_path / "run", CONFIG, policies[1]) == []
-    assert differences_from(tmp_path / "run", CONFIG, policies[2]) == ["policy:x: bbbbbbbb then, cccccccc now"]
 
 
 def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):

@@ -89,12 +89,6 @@ def test_a_folder_that_another_process_trains_in_is_left_alone(tmp_path, capsys)
     assert resume(run, steps=64, console=QUIET).steps == 64
 
 
-def test_a_folder_that_is_no_run_gets_no_lock(tmp_path):
-    with pytest.raises(RunFolderError, match="is no training run"):
-        resume(tmp_path, console=QUIET)
-    assert list(tmp_path.iterdir()) == []
-
-
 SAVING = """
 import os, sys
 from pathlib import Path

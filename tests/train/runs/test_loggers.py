@@ -83,7 +83,7 @@ def test_metrics_are_lines_and_events(tmp_path):
     assert not (tmp_path / "wandb.id").exists()
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("-inf"), np.float32("inf"), np.float64("nan")])
+@pytest.mark.parametrize("number", [float("nan"), np.float32("inf")])
 def test_numbers_that_are_not_finite_are_null(tmp_path, number):
     log(open_logger(tmp_path, CONFIG), 100, value=number)
 
@@ -136,15 +136,6 @@ def test_a_missing_package_is_an_error_that_says_what_to_install(tmp_path, monke
     with pytest.raises(TrainError, match="pip install"):
         open_logger(tmp_path, CONFIG, wandb="mechs")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_service_that_refuses_is_an_error(tmp_path, wandb):
-    def refuse(**arguments):
-        raise wandb.Error("no API key")
-
-    wandb.init = refuse
-    with pytest.raises(TrainError, match="Weights & Biases: no API key; WANDB_MODE=offline"):
-        open_logger(tmp_path, CONFIG, wandb="mechs")
 
 
 def log_more(logger, folder):

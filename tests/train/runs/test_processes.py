@@ -50,17 +50,6 @@ def test_two_processes_train_on_one_gpu(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_budget_of_games_counts_those_of_all_processes(tmp_path):
-    arguments = [*RUN, "--steps", "100_000", "--eval-every", "0", "--games", "40", "--out", "run"]
-    finish(start(arguments, tmp_path))
-    counts = [line["battle/count"] for line in read_metrics(tmp_path / "run") if "battle/count" in line]
-    assert 10 < counts[-1] < 30, "about half of them are the first one's"
-    finish(start(["--resume", "run", "--games", "80"], tmp_path, processes=None))
-    counts = [line["battle/count"] for line in read_metrics(tmp_path / "run") if "battle/count" in line]
-    assert 30 < counts[-1] < 60
-
-
-@pytest.mark.slow
 def test_ctrl_c_saves_in_all_processes_and_exits_130(tmp_path):
     process = start([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
     try:
@@ -154,21 +143,6 @@ def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tm
     assert differences(tmp_path / "whole", tmp_path / "killed") == []
     stages = [line["curriculum/scenario"] for line in read_metrics(tmp_path / "whole") if "curriculum/scenario" in line]
     assert list(dict.fromkeys(stages)) == ["duel", "skirmish"]
-
-
-@pytest.mark.slow
-def test_a_signal_to_torchrun_saves_in_all_processes(tmp_path):
-    process = torchrun([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
-    try:
-        wait_for_metrics(process, tmp_path / "run", lines=1)
-        process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert "Interrupted after" in stdout, stderr
-    assert load_checkpoint(tmp_path / "run").steps > 0
-    assert "SIGKILL" not in stderr, "all ended by themselves"
-    finish(start(["--resume", "run", "--steps", "1"], tmp_path, processes=None))
 
 
 @pytest.mark.slow

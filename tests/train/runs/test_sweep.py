@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import os
 import signal
@@ -18,7 +17,6 @@ from echelon_train.runs import sweep as module
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.study import Study
 from echelon_train.runs.sweep import Search, sweep
-from echelon_train.runs.training import train
 from train.resuming import QUIET, at_step
 
 RUN = """
@@ -216,23 +214,6 @@ def test_the_command(config, tmp_path, capsys):
     assert "did you mean" in capsys.readouterr().err
 
 
-def test_without_optuna_it_says_what_to_install(config, tmp_path, capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "echelon_train.runs.sweep")
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    assert main(["sweep", str(config), "--out", str(tmp_path / "sweep"), "--search", "ppo.n_epochs=1:3"]) == 2
-    assert 'pip install "echelon-env[train,tune]"' in capsys.readouterr().err
-
-
-def test_a_trial_that_is_done_when_it_is_interrupted_keeps_its_result(config, tmp_path, monkeypatch):
-    def train_to_the_end(*args, **options):
-        return dataclasses.replace(train(*args, **options), interrupted=True)
-
-    monkeypatch.setattr(module, "train", train_to_the_end)
-    found = swept(config, tmp_path / "sweep", trials=2)
-    assert found.interrupted
-    assert [(trial.number, trial.state) for trial in found.trials] == [(0, "complete")]
-
-
 def test_initial_weights_stop_no_trial(tmp_path):
     study = Study(tmp_path / "study", {}, prune=True)
     for _ in range(6):
@@ -243,10 +224,3 @@ def test_initial_weights_stop_no_trial(tmp_path):
     assert claim.report(0.0), "before training"
     assert not claim.report(0.0)
     claim.finish(False)
-
-
-def test_claims_draw_from_different_seeds(tmp_path):
-    studies = [Study(tmp_path / "study", {}, prune=False) for _ in range(3)]  # as of three processes
-    claims = [each.claim(10) for each in studies]
-    drawn = [each.suggest([Search.parse("ppo.gamma=0.9:0.99")]) for each in claims]
-    assert len({str(each) for each in drawn}) == 3

@@ -1,6 +1,5 @@
 import dataclasses
 import gc
-import io
 import json
 import math
 import signal
@@ -10,7 +9,6 @@ import psutil
 import pytest
 import torch
 from PIL import Image
-from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from echelon_env.cli import main
@@ -22,7 +20,7 @@ from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.runs.building import build_model, make_teacher
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.training import resume, train
+from echelon_train.runs.training import train
 from echelon_train.vec_env import BattleVecEnv
 from train.resuming import OPTIONS, at_step
 from train.small import small_battle, small_run
@@ -84,31 +82,6 @@ def test_evaluations_and_films_leave_the_training_as_it_is(tmp_path, quiet):
     assert not torch.equal(watched["action_net.weight"], other["action_net.weight"])
 
 
-def test_of_equal_evaluations_the_newest_is_the_best(tmp_path, quiet):
-    """None of these policies wins a battle."""
-    config = small_run(eval_every=32, eval_opponent="expert", battle=small_battle(max_steps=2))
-    result = train(config, str(tmp_path / "run"), console=quiet)
-    assert {line["eval/win_rate"] for line in read_metrics(tmp_path / "run")} == {0.0}
-    assert json.loads((tmp_path / "run" / "best.json").read_text())["steps"] == result.steps > 0
-
-
-def test_a_run_says_how_long_only_the_critic_learns(tmp_path):
-    console = Console(file=io.StringIO(), width=200)
-    config = small_run(steps=16, ppo=PPOConfig(n_steps=16, batch_size=16, critic_warmup=2))
-    train(config, tmp_path / "run", console=console)
-    said = "Only the critic learns in the first rollouts (ppo.critic_warmup): {}, up to {} decisions"
-    assert said.format(2, 2 * 16 * config.rows) in console.file.getvalue()
-    console.file.truncate(0)
-    resume(str(tmp_path / "run"), steps=64, console=console)
-    assert said.format(1, 16 * config.rows) in console.file.getvalue()
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path, quiet):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
-        train(small_run(), tmp_path / "file" / "run", console=quiet)
-
-
 @pytest.mark.parametrize(("failure", "existing"), [
     (KeyboardInterrupt, True), (MemoryError, False), (lambda: OSError(28, "No space left on device"), True),
 ])  # fmt: skip
@@ -152,13 +125,6 @@ def test_memory_that_ends_in_an_update_is_said_in_a_line(tmp_path, monkeypatch, 
     error = capsys.readouterr().err
     assert error.startswith(f"echelon: not enough memory: {said}") and error.count("\n") == 1
     assert load_checkpoint(out).steps == 0
-
-
-def test_the_learning_rate_stays_positive_when_the_last_rollout_overshoots(tmp_path, quiet):
-    config = small_run(steps=1)
-    train(config, tmp_path / "run", console=quiet)
-    rates = [line["train/learning_rate"] for line in read_metrics(tmp_path / "run") if "train/learning_rate" in line]
-    assert rates == [pytest.approx(config.ppo.learning_rate.end)]
 
 
 def test_a_rollout_that_was_cut_short_does_not_count(tmp_path, quiet, monkeypatch):

@@ -42,9 +42,6 @@ class FakeLauncher:
         self.children.append(FakeChild())
         return self.children[-1]
 
-    def close(self):
-        pass
-
 
 @pytest.fixture
 def clock(monkeypatch):
@@ -83,22 +80,6 @@ def test_a_learner_with_a_run_is_resumed(tmp_path):
     task.folder.mkdir(parents=True)
     (task.folder / "run.json").write_text("{}")
     assert task.command("ray:x", "copy") == ["train", "--resume", "copy", "--league", "ray:x", "--steps", "100"]
-
-
-def test_exploiters_wait_for_what_they_exploit(tmp_path, clock, launcher):
-    kinds, lines = {"scripted"}, []
-    exploiters = [learner(tmp_path, name) for name in ("main-exploiter", "league-exploiter")]
-    for task in exploiters:
-        task._kinds = lambda: kinds
-        task.update(launcher, lines.append)
-    assert [task.state for task in exploiters] == ["waiting", "waiting"] and not launcher.children
-    kinds.add("past")
-    for task in exploiters:
-        task.update(launcher, lines.append)
-    assert [task.state for task in exploiters] == ["waiting", "running"]
-    kinds.add("main")
-    exploiters[0].update(launcher, lines.append)
-    assert exploiters[0].state == "running" and not lines
 
 
 def test_a_dead_learner_starts_again_after_a_pause(tmp_path, clock, launcher):
@@ -151,18 +132,6 @@ def test_a_probe_that_fails_is_given_up(tmp_path, clock, launcher):
     assert task.over and "from now on" not in lines[-1]
 
 
-def test_errors_of_files_are_noted(tmp_path, clock, launcher, monkeypatch):
-    lines, task = [], learner(tmp_path)
-    task.update(launcher, lines.append)
-
-    def poll():
-        raise OSError(28, "No space left on device")
-
-    launcher.children[0].poll = poll
-    task.update(launcher, lines.append)
-    assert task.alive and "No space left" in task.note and not lines
-
-
 def test_a_checkpoint_in_between_starts_the_count_again(tmp_path, clock, launcher):
     lines, task = [], learner(tmp_path)
     for number in range(3 * ATTEMPTS):
@@ -185,17 +154,6 @@ def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, clock,
             pass
     task.update(launcher, print)
     assert task.state == "running" and not task.note
-
-
-def test_a_task_that_cannot_start_is_tried_again(tmp_path, clock, launcher, monkeypatch):
-    lines, task = [], learner(tmp_path)
-
-    def full(task):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(launcher, "launch", full)
-    task.update(launcher, lines.append)
-    assert task.state == "restarting" and "No space left" in task.note
 
 
 def test_stopping_does_not_count_as_a_failure(tmp_path, clock, launcher):

@@ -63,12 +63,8 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
     """Measures the training battles of this process, logs metrics of them, and keeps their totals for the run's file.
 
     The totals are those of periods of training. A period covers some rollouts; when there would be more than
-    `MAX_PERIODS`, neighbours are joined and the periods are twice as long. So memory and file are bounded.
-
-    Parameters
-    ----------
-    run
-        The run's folder; None does nothing, as in all processes of a run but the first.
+    `MAX_PERIODS`, neighbours are joined and the periods are twice as long. So memory and file are bounded. Without the
+    run's folder it does nothing, as in all processes of a run but the first.
     """
 
     def __init__(self, run: Path | None) -> None:

@@ -29,14 +29,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
     """Counts the battles of the current stage, decides on changes, and logs them; without a curriculum it does nothing.
 
     `advance` carries out a decided change between two rollouts. Battles that end between the decision and the change do
-    not count.
-
-    Parameters
-    ----------
-    config
-        The run.
-    console
-        Where to report a change.
+    not count. `console` gets a line about every change.
     """
 
     def __init__(self, config: TrainConfig, console: Console) -> None:

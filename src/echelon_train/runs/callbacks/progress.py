@@ -63,18 +63,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
     """Shows a run's progress, speed, time left and learning metrics.
 
     On a terminal it is a live panel, elsewhere a periodic line. Values come from the model's logger and the battles;
-    metrics that an algorithm does not log are left out.
-
-    Parameters
-    ----------
-    total
-        Samples of the whole run.
-    statistics
-        Source of the win rate and the return.
-    clock
-        The run's time.
-    console
-        Where to draw.
+    metrics that an algorithm does not log are left out. `total` are the samples of the whole run.
     """
 
     def __init__(self, total: int, statistics: BattleStatistics, clock: ClockCallback, console: Console) -> None:

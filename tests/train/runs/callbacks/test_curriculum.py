@@ -1,5 +1,4 @@
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -53,7 +52,7 @@ def test_a_run_goes_through_teams_of_all_sizes(staged):
     assert [line["curriculum/battles"] for line in lines[:2]] == [1, 1]
     assert all(line["curriculum/win_rate"] in (0.0, 1.0) for line in lines)
     assert [line["time/total_timesteps"] for line in lines[:4]] == [32, 32 + 80, 32 + 80 + 32, 32 + 80 + 64]
-    assert [line["battle/length"] for line in lines[:4]] == [12, 7, 5, 5]
+    assert [line["battle/length"] for line in lines[:4]] == pytest.approx([12, 7, 5, 5])
     assert [line["battle/count"] for line in lines[:4]] == [2, 2 + 2, 4 + 2 * 3, 10 + 2 * 3]
 
 
@@ -116,24 +115,6 @@ def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypa
     assert [size for size, _ in seeds] == [1, 5, 1, 5]
     drawn = [seed for _, each in seeds for seed in each]
     assert len(drawn) == len(set(drawn))
-
-
-def test_a_run_with_a_curriculum_survives_json():
-    config = staged_run()
-    assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-    plain = small_run().to_dict()
-    assert plain["curriculum"] is None
-    assert TrainConfig.from_dict({key: value for key, value in plain.items() if key != "curriculum"}) == small_run()
-
-
-@pytest.mark.parametrize(("battles", "expected"), [(64, [64, 13, 64]), (1, [1, 1, 1]), (10, [10, 2, 10])])
-def test_rows_stay_about_the_same(battles, expected):
-    config = staged_run(battles=battles)
-    stages = [config.stage(index) for index in range(3)]
-    assert [stage.battles for stage in stages] == expected
-    assert [stage.curriculum for stage in stages] == [None] * 3
-    assert stages[0] == dataclasses.replace(config, curriculum=None)
-    assert small_run().stage(0) == small_run()
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_a_state_of_another_curriculum_changes_nothing(config, change):
 
 def test_the_best_policy_is_the_best_of_its_stage():
     """A policy that won duels is not the best one of a later stage with larger battles."""
-    kept, moves, rates = [], [0], iter([0.5, 0.9, 0.2, 0.1, 0.3])
+    kept, moves, rates = [], [0], iter([0.5, 0.9, 0.2, 0.1, 0.2])
     shares = SimpleNamespace(estimate=0.0, low=0.0, high=1.0)
 
     def judge():
@@ -159,7 +159,9 @@ def test_the_best_policy_is_the_best_of_its_stage():
         moves[0] = int(steps >= 2)
         callback.on_rollout_start()
     assert kept == [0, 1, 2, 4]
-    assert (callback.every.next, callback.best) == (5, BestEvaluation(0.3, moves=1, steps=4))
+    assert (callback.every.next, callback.best) == (5, BestEvaluation(0.2, moves=1, steps=4)), (
+        "of equal ones the newest"
+    )
 
 
 def test_checkpoints_are_counted_in_the_samples_of_all_processes():
