@@ -23,7 +23,7 @@ from echelon_train.report.format import interval, number, share
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import Embedded, embed_replay, replays_section
-from echelon_train.report.sources import RunSource, flat, read_run
+from echelon_train.report.sources import RunSource, read_run, texts
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
 from echelon_train.runs.evaluation import maps_by_opponent
@@ -252,7 +252,7 @@ def provenance(run: RunSource) -> Iterator[Html]:
         "git commit": document.get("git_commit"),
         "uncommitted changes": _changes(document.get("git_diff")),
         **{f"seed: {name}": value for name, value in _mapping(document.get("seeds")).items()},
-        **{f"machine: {name}": value for name, value in flat(document.get("machine")).items()},
+        **{f"machine: {name}": value for name, value in texts(document.get("machine")).items()},
         "packages": ", ".join(f"{name} {version}" for name, version in _mapping(packages).items()),
         "Weights & Biases": document.get("wandb"),
     }

@@ -16,6 +16,7 @@ from echelon_train.errors import RunFolderError
 from echelon_train.runs.experiment import read_experiment
 from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, SEEDS_FILE, read_json, read_metrics
 from echelon_train.runs.metrics import STEPS, Metrics, is_number
+from echelon_train.runs.state import flat
 
 MAX_RUNS = 200
 """Of a report."""
@@ -44,7 +45,7 @@ class RunSource:
     @cached_property
     def settings(self) -> dict[str, str]:
         """The settings by dotted names, as texts."""
-        return flat(self.document.get("config"))
+        return texts(self.document.get("config"))
 
     @cached_property
     def config(self) -> TrainConfig | None:
@@ -120,14 +121,9 @@ def read_groups(paths: Sequence[Path]) -> list[Group]:
     return groups
 
 
-def flat(plain: Any, name: str = "") -> dict[str, str]:
-    """The values of nested objects and of lists of objects by dotted names, as texts."""
-    if isinstance(plain, list) and plain and all(isinstance(each, dict) for each in plain):
-        plain = {str(each.get("name", number)): each for number, each in enumerate(plain)}
-    if not isinstance(plain, Mapping):
-        return {name: plain if isinstance(plain, str) else json.dumps(plain)}
-    parts = [flat(part, f"{name}.{key}" if name else str(key)) for key, part in plain.items()]
-    return {key: value for part in parts for key, value in part.items()}
+def texts(plain: Any) -> dict[str, str]:
+    """The values of nested objects by dotted names, as texts."""
+    return {name: each if isinstance(each, str) else json.dumps(each) for name, each in flat(plain).items()}
 
 
 def _runs_in(path: Path) -> Iterator[tuple[str, Path, str | None, bool]]:

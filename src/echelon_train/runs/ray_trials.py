@@ -23,14 +23,13 @@ from rich.console import Console
 
 from echelon_env import __version__
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import new_folder
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.ray_cluster import connect
 from echelon_train.runs.evaluation import Evaluation
-from echelon_train.runs.study import Claim, Study
+from echelon_train.runs.study import Claim, Study, is_failure
 from echelon_train.runs.training import train
 from echelon_train.signals import stop_signals
 
@@ -301,9 +300,9 @@ def _train(version: str, number: int, plain: Mapping[str, Any], desk: Any) -> _O
             config = TrainConfig.from_dict(plain)
             result = train(config, folder, console=Console(quiet=True), should_continue=should_continue)
             done, interrupted = result.done, result.interrupted
-        except CheckpointError:  # not the fault of the settings
-            raise
         except (ConfigError, NonFiniteError) as error:
+            if not is_failure(error):
+                raise
             failure = str(error)
         paths = [path for path in folder.rglob("*") if path.is_file()]
         files = {f"{path.relative_to(folder)}": path.read_bytes() for path in paths}

@@ -29,7 +29,7 @@ from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.training_state import restore_training_state, training_state
 from echelon_train.runs.building import build_model, make_env, make_teacher
 from echelon_train.runs.callbacks import (
-    BattleStatistics,
+    BattleResults,
     BattleTotalsCallback,
     ClockCallback,
     CurriculumCallback,
@@ -83,8 +83,8 @@ class Run:
     ) -> None:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
-        self._statistics = BattleStatistics()
-        self._clock = ClockCallback(config, self._statistics)
+        self._results = BattleResults()
+        self._clock = ClockCallback(config, self._results)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
@@ -114,7 +114,7 @@ class Run:
             config.eval_every, self._evaluate, self._keep_best, lambda: self._curriculum.moves, stopping
         )
         self._films = EveryCallback(config.film_every, self._film, stopping)
-        self._progress = ProgressCallback(config.steps, self._statistics, self._clock, console)
+        self._progress = ProgressCallback(config.steps, self._results, self._clock, console)
         self._drawn = time.monotonic()
 
     def learn(self, logger: Logger) -> TrainResult:
@@ -133,7 +133,7 @@ class Run:
         OSError
             If the run's folder cannot be written. Earlier checkpoints stay valid, and the run can be resumed from them.
         """
-        callbacks: list[BaseCallback] = [self._clock, self._statistics, self._totals, self._curriculum, self._stop]
+        callbacks: list[BaseCallback] = [self._clock, self._results, self._totals, self._curriculum, self._stop]
         callbacks.append(self._checkpoints)
         if self._config.eval_every:
             callbacks.append(self._evaluations)
@@ -177,7 +177,7 @@ class Run:
             model=model,
             clock=self._clock.state,
             curriculum=self._curriculum.state,
-            statistics=self._statistics.state,
+            results=self._results.state,
             totals=self._totals.state,
             checkpoints=self._checkpoints.every,
             evaluations=self._evaluations.every,
@@ -220,7 +220,7 @@ class Run:
         self._clock.restore(values.clock)
         with _state_errors():
             self._curriculum.restore(values.curriculum)
-        self._statistics.state = values.statistics
+        self._results.state = values.results
         self._checkpoints.every, self._evaluations.every = values.checkpoints, values.evaluations
         self._films.every, self._evaluations.best = values.films, values.best
         self._earlier_maps, self._pending = frozenset(values.earlier_maps), values.pending

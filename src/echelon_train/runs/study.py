@@ -19,7 +19,8 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.errors import TrainError
+from echelon_env.networks.weights import CheckpointError
+from echelon_train.errors import NonFiniteError, TrainError
 
 if sys.platform != "win32":
     import fcntl
@@ -222,6 +223,11 @@ class Claim:
         """Queue it to run again, as a new trial, because it was not finished."""
         with self._held:
             _requeue(self._study, self._trial)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an error of a training is the fault of the settings, so that a trial is not run again."""
+    return isinstance(error, (ConfigError, NonFiniteError)) and not isinstance(error, CheckpointError)
 
 
 def _requeue(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:

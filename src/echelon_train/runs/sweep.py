@@ -19,13 +19,11 @@ import optuna
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.networks.weights import CheckpointError
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
-from echelon_train.errors import NonFiniteError
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.ray_trials import RayTrials
-from echelon_train.runs.study import Claim, Search, Study, Trial
+from echelon_train.runs.study import Claim, Search, Study, Trial, is_failure
 from echelon_train.runs.training import train
 
 __all__ = ["RayTrials", "Search", "Sweep", "Trial", "sweep"]
@@ -132,15 +130,12 @@ def _run_trial(claim: Claim, make_config: Callable[[Claim], TrainConfig], consol
 
     try:
         result = train(make_config(claim), claim.run, console=console, should_continue=should_continue)
-    except CheckpointError:  # not the fault of the settings
-        claim.requeue()
-        raise
-    except (ConfigError, NonFiniteError) as error:
+    except BaseException as error:
+        if not is_failure(error):
+            claim.requeue()
+            raise
         claim.fail(str(error))
         return False
-    except BaseException:
-        claim.requeue()
-        raise
     if result.interrupted and not result.done:
         claim.requeue()
     else:

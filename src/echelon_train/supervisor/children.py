@@ -79,12 +79,17 @@ class LocalLauncher:
         return LocalChild(command, task.log, task.nice)
 
 
+def tail(path: Path, size: int) -> bytes:
+    """The last bytes of a file. Raises OSError, and ValueError if it is not regular."""
+    with open_regular_file(path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+        return file.read()
+
+
 def last_line(log: Path) -> str:
     """The last line of a log that is not empty, without the name of the command; empty if there is none."""
     try:
-        with open_regular_file(log) as file:
-            file.seek(max(0, log.stat().st_size - _TAIL))
-            lines = file.read().decode(errors="replace").split("\n")
+        lines = tail(log, _TAIL).decode(errors="replace").split("\n")
     except (OSError, ValueError):
         return ""
     line = next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 from echelon_env.networks.checkpoint import LAST_FILE, MAX_NAME_BYTES
 from echelon_env.storage.reading import read_regular_file
 from echelon_train.errors import RunFolderError
-from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
-from echelon_train.runs.folder import RUN_FILE, is_locked, read_json
+from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
+from echelon_train.runs.folder import RUN_FILE, is_locked
 from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
 
 ATTEMPTS: Final = 5
@@ -266,9 +266,9 @@ class ProbeTask(Task):
     def result(self) -> str:
         """See `Task.result`."""
         try:
-            score = read_json(self.folder / EXPLOITABILITY_FILE, "no result")["score"]["estimate"]
+            score = read_exploitability(self.folder / EXPLOITABILITY_FILE).score.estimate
             return f": a best response scores {100 * score:.1f} % against {self.member}"
-        except (RunFolderError, OSError, KeyError, TypeError):
+        except (RunFolderError, OSError):
             return ""
 
     @property

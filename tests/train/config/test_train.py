@@ -48,6 +48,8 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),
         (lambda: NetworkConfig(width=10**9), "network.width"),
+        (lambda: small_run(eval_opponent={"self": 1, "expert": 2}), "eval_opponent: .* is for training only"),
+        (lambda: small_run(eval_opponent="novice@auto"), "eval_opponent: .* is for training only"),
         (lambda: small_run(maps=-1), "maps: expected 0 to 20000, or a directory of recipes"),
         (lambda: small_run(maps=True), "maps: expected 0 to 20000"),
         (lambda: small_run(maps=20_001), "maps: expected 0 to 20000"),

@@ -93,7 +93,7 @@ def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run
     document["config"]["league"] |= {"role": "best_response", "target": "main-1"}
     (response / "run.json").write_text(json.dumps(document))
     score = {"estimate": 0.625, "low": 0.5, "high": 0.75}
-    found = {"member": "<i>main-1", "steps": 64, "battles": 20, "done": True, "exploitability": 0.125}
+    found = {"member": "<i>main-1", "run": "x", "steps": 64, "battles": 20, "done": True, "exploitability": 0.125}
     (response / "exploitability.json").write_text(json.dumps({**found, "score": score, "win_rate": score}))
     broken = grown.path / "runs" / "broken"
     broken.mkdir()
@@ -106,7 +106,7 @@ def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run
     ]  # fmt: skip
     assert [row[0] for row in page.tables["learners-table"][1:]] == ["main"]
     assert page.lines("mean score in the league")["main"][1] == [each / 10 for each in range(len(lines))]
-    assert "broken/run.json: expected JSON" in page.text and "member: expected a name" in page.text
+    assert "broken/run.json: expected JSON" in page.text and "'member': expected str, got 3" in page.text
     assert "recent-opponents" in page.tables
 
 

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from echelon_train.errors import RunFolderError
 from echelon_train.runs import folder as module
 from echelon_train.runs.folder import (
     METRICS_FILE,
-    differences_from,
     locked,
     read_metrics,
     read_run_config,
@@ -98,21 +96,6 @@ def test_a_folder_that_another_run_has_taken_meanwhile_is_left_alone(tmp_path, m
     with pytest.raises(RunFolderError, match="never overwritten"), run_folder(tmp_path / "run", CONFIG):
         pass
     assert (tmp_path / "run" / "run.json").read_text() == "theirs"
-
-
-def test_differences_that_could_change_the_results_are_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "git_commit", lambda: "abc")
-    with run_folder(tmp_path / "run", CONFIG):
-        assert differences_from(tmp_path / "run", CONFIG) == []
-    monkeypatch.setattr(module, "git_commit", lambda: "def")
-    monkeypatch.setattr(module, "package_versions", lambda: {"torch": "0.1"})
-    changed = dataclasses.replace(CONFIG, torch_threads=2, threads=3, device="cpu")
-    torch, *rest = differences_from(tmp_path / "run", changed)
-    assert torch.startswith("torch: ")
-    assert torch.endswith(" then, 0.1 now")
-    assert rest == ["git commit: abc then, def now", "device: auto then, cpu now", "torch_threads: 1 then, 2 now"]
-    record_resume(tmp_path / "run", changed, 100)
-    assert differences_from(tmp_path / "run", changed) == [], "since it was last resumed"
 
 
 def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):

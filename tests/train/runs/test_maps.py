@@ -2,30 +2,18 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from echelon_env import ConfigError
-from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, evaluation_seed
+from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
 from echelon_env.evaluate.networks import checkpoint_player
-from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.terrain import generate
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.config.train import training_curriculum
 from echelon_train.runs.building import training_maps
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.training import train
-from echelon_train.vec_env import BattleVecEnv
 from train.small import small_battle, small_run
-
-
-def test_a_run_trains_on_more_than_a_thousand_maps_by_default():
-    config = TrainConfig(battle=small_battle())
-    pool = training_maps(config)
-    assert len(pool) == len(set(pool.seeds)) == 1500
-    assert all(seed in TRAINING_SEEDS for seed in pool.seeds)
-    assert training_maps(dataclasses.replace(config, maps=0)) is None
-    assert training_maps(dataclasses.replace(config, seed=1)).seeds != pool.seeds
 
 
 def test_a_checkpoint_knows_the_maps_it_was_trained_on(tmp_path, quiet):
@@ -85,20 +73,3 @@ def test_maps_that_do_not_fit_are_refused_before_anything_is_computed(tmp_path, 
         small_run(maps=10_001, curriculum=curriculum, battle=curriculum.scenarios[0].config)
     with pytest.raises(ConfigError, match="stages of a curriculum have different maps"):
         small_run(maps="somewhere", curriculum=curriculum, battle=curriculum.scenarios[0].config)
-
-
-def test_places_keep_their_map_for_some_battles():
-    env = BattleVecEnv(small_battle(max_steps=1), 2, opponent="trivial", regenerate=3)
-    env.reset()
-    still = np.zeros((2, ACTION_DIM), np.float32)
-    maps, battles = [], []
-    for _ in range(7):
-        state = env.battles.engine.state.battles
-        maps.append(state["map_seed"].tolist())
-        battles.append(state["seed"].tolist())
-        env.step(still)
-    for place in range(2):
-        seeds = [seeds[place] for seeds in maps]
-        assert seeds == [seeds[0]] * 3 + [seeds[3]] * 3 + [seeds[6]]
-        assert len(set(seeds)) == 3
-    assert len({seed for seeds in battles for seed in seeds}) == 14

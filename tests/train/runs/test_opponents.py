@@ -137,12 +137,6 @@ def test_a_handicap_rises_over_the_run_which_resumes_to_the_same_bits(tmp_path, 
     assert {*played} == {*zip(rates, delays, strict=True)}, "every rollout plays with the numbers that it logs"
 
 
-@pytest.mark.parametrize("name", ["self", "novice@auto", "novice@fire_rate=linear:0.25:1"])
-def test_evaluations_know_no_opponent_of_training(name):
-    with pytest.raises(ConfigError, match=r"eval_opponent: .* is for training only"):
-        small_run(eval_opponent={name: 1, "expert": 2})
-
-
 def test_evaluations_play_a_mixture_and_the_best_is_by_its_weighted_mean(tmp_path):
     mixture = {"trivial": 3, "expert": 1}
     with pytest.raises(ConfigError, match="eval_battles: expected two battles for each of 2 opponents, got 2"):

@@ -10,9 +10,7 @@ from echelon_env.networks.weights import CheckpointError
 from echelon_env.terrain import generate
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.runs import folder as run_folder_module
-from echelon_train.runs import training
-from echelon_train.runs.folder import read_run_config, read_wandb
-from echelon_train.runs.loggers import open_logger
+from echelon_train.runs.folder import read_run_config
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, differences, resumable_run
 from train.small import small_battle
@@ -87,22 +85,3 @@ def test_a_run_resumed_on_another_machine_reports_the_differences(tmp_path, monk
     assert (config.device, config.threads, config.torch_threads, config.steps) == ("auto", 2, 2, 96)
     assert main(["train", "--resume", str(run)]) == 0
     assert capsys.readouterr().err == "", "nothing has changed since"
-
-
-def test_a_resumed_run_logs_to_its_first_project(tmp_path, monkeypatch):
-    """Weights & Biases is requested once."""
-    projects = []
-
-    def watch(*args, wandb, **kwargs):
-        projects.append(wandb)
-        return open_logger(*args, **kwargs)
-
-    monkeypatch.setattr(training, "open_logger", watch)
-    monkeypatch.setattr(training, "check_wandb", lambda: None)
-    run = tmp_path / "run"
-    train(resumable_run(steps=32), run, console=QUIET, wandb="mechs")
-    resume(run, steps=64, console=QUIET)
-    resume(run, steps=96, console=QUIET, wandb="others")
-    resume(run, steps=128, console=QUIET)
-    assert projects == ["mechs", "mechs", "others", "others"]
-    assert read_wandb(run) == "others"

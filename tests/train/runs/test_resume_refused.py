@@ -108,8 +108,8 @@ REFUSED = {
     "totals": (edit_tensors(lambda t: t["totals.document"].fill_(32)), "training state: .*Expecting value"),
     "counters disagree": (edit_values(lambda v: v["model"].update(num_timesteps=5)), "steps: expected 5, got 96"),
     "value": (
-        edit_values(lambda v: v["statistics"].update(num_battles=-1)),
-        r"/checkpoints/0000000096: training state .*key 'statistics.num_battles': expected a number from 0.0 .*got -1",
+        edit_values(lambda v: v["results"].update(num_battles=-1)),
+        r"/checkpoints/0000000096: training state .*key 'results.num_battles': expected a number from 0.0 .*got -1",
     ),
     "league": (edit_values(lambda v: v.update(opponents=None)), "expected opponents of a league, or without one"),
     "processes": (edit_values(lambda v: v.update(ranks=[{}])), "the run had 2 processes and has 1 now"),

@@ -20,7 +20,7 @@ from echelon_train.runs.callbacks.clock import ClockState
 from echelon_train.runs.callbacks.curriculum import CurriculumState
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
-from echelon_train.runs.callbacks.statistics import StatisticsState
+from echelon_train.runs.callbacks.results import ResultsState
 from echelon_train.runs.state import RunState, pending_metrics
 
 LOGGER = Logger(None, [])
@@ -33,7 +33,7 @@ STATE = RunState(
     model=ModelState(96, 4, 2, 0, 0, ({"r": -1.5, "l": 3, "t": 0.1},), (True, 0.5), 624, 1, -0.3, None),
     clock=ClockState(1.5, 2.5),
     curriculum=CurriculumState(1, 1, Move(2, 0.75, 4), ProgressState(2)),
-    statistics=StatisticsState(3, {"battles": 3.0, "return": -0.5}, {"battles": 1.0}),
+    results=ResultsState(3, {"battles": 3.0, "return": -0.5}, {"battles": 1.0}),
     totals=TotalsState(("novice",), RecentBattles({"heavy": {"reward": -1.0}}, {"novice": {"mechs": 2.0}}), 1, 2),
     checkpoints=Every(32, 128),
     evaluations=Every(0),
@@ -94,8 +94,8 @@ def test_a_value_of_another_type_is_refused_with_its_key(path):
 
 
 BY_NAME = [
-    "statistics.results",
-    "statistics.own_results",
+    "results.sums",
+    "results.own_sums",
     "totals.recent.classes",
     "totals.recent.opponents",
     "league.scores",
@@ -115,7 +115,7 @@ def test_a_missing_key_is_refused(path):
     ("path", "value", "expected"),
     [
         ("more", 1, "unknown key 'more'"),
-        ("statistics.more", 1, "unknown key 'statistics.more'"),
+        ("results.more", 1, "unknown key 'results.more'"),
         ("model.num_timesteps", -1, "from 0.0 to inf"),
         ("model.num_timesteps", True, "expected int"),
         ("model.num_timesteps", 1.0, "expected int"),
@@ -123,7 +123,7 @@ def test_a_missing_key_is_refused(path):
         ("model.last_episodes", [{"r": "x"}], "expected int | float"),
         ("clock.seconds", -0.5, "from 0.0"),
         ("curriculum.move", {"stage": 1}, "keys are missing: win_rate, battles"),
-        ("statistics.results", {"wins": "x"}, "expected float"),
+        ("results.sums", {"wins": "x"}, "expected float"),
         ("curriculum.progress", {"stage": 0, "battles": 1, "won": [1]}, "expected bool"),
         ("totals.rollouts_each", 0, "from 1"),
         ("totals.recent.classes", {"heavy": {"mechs": "x"}}, "expected float"),

@@ -56,8 +56,6 @@ def swept(config, out, **changes):
         ("ppo.gamma=0.9:0.999", Search("ppo.gamma", 0.9, 0.999)),
         ("ppo.learning_rate=log:1e-4:1e-2", Search("ppo.learning_rate", 1e-4, 1e-2, log=True)),
         ("ppo.n_epochs=2:6", Search("ppo.n_epochs", 2, 6, integer=True)),
-        ("battles=log:1_0:1_000", Search("battles", 10, 1000, log=True, integer=True)),
-        ("ppo.ent_coef=-1:1.0", Search("ppo.ent_coef", -1, 1)),
         ("network.encoder=sets,flat", Search("network.encoder", choices=("sets", "flat"))),
         ("ppo.learning_rate=linear:1e-3:0,1e-3", Search("ppo.learning_rate", choices=("linear:1e-3:0", "1e-3"))),
     ],
@@ -70,13 +68,9 @@ def test_a_search_is_read(text, expected):
     ("text", "problem"),
     [
         ("ppo.gamma", "expected KEY=LOW:HIGH"),
-        ("=0:1", "expected KEY=LOW:HIGH"),
         ("ppo.gamma=0.9", "expected KEY=LOW:HIGH"),
-        ("ppo.gamma=a:b", "expected KEY=LOW:HIGH"),
         ("ppo.gamma=lin:0:1", "expected KEY=LOW:HIGH"),
-        ("ppo.gamma=,", "expected KEY=LOW:HIGH"),
         ("ppo.gamma=1:0", "expected LOW < HIGH, got 1 and 0"),
-        ("ppo.gamma=0:nan", "expected LOW < HIGH"),
         ("ppo.gamma=log:0:1", "expected LOW < HIGH above 0"),
     ],
 )

@@ -18,7 +18,7 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.runs.building import build_model, make_teacher
+from echelon_train.runs.building import make_teacher
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
 from echelon_train.vec_env import BattleVecEnv
@@ -134,23 +134,6 @@ def test_a_rollout_that_was_cut_short_does_not_count(tmp_path, quiet, monkeypatc
     assert (result.steps, result.interrupted) == (32, True)
     assert load_checkpoint(tmp_path / "run").steps == 32
     assert [line["time/total_timesteps"] for line in read_metrics(tmp_path / "run")] == [32]
-
-
-def test_truncated_battles_are_bootstrapped():
-    """The value of the real final observation, where the clock truncates; none where it terminates."""
-    values = {}
-    for time_limit in ("truncate", "terminate"):
-        config = small_run(battle=small_battle(max_steps=5, time_limit=time_limit))
-        model = build_model(config, BattleVecEnv(config.battle, 2, opponent="trivial"), "cpu")
-        with torch.no_grad():
-            model.policy.value_net.bias.fill_(1.0)
-        std = float(model.policy.return_normalizer.std)
-        model.learn(32)
-        values[time_limit] = model.rollout_buffer.bootstraps / std
-    expected = torch.zeros(16, 2)
-    expected[4::5] = 1.0
-    torch.testing.assert_close(values["truncate"], expected)
-    assert not values["terminate"].any()
 
 
 def test_the_reward_of_every_decision_is_weighted_by_its_schedule(tmp_path, quiet, monkeypatch):

@@ -11,6 +11,10 @@ from echelon_train.supervisor import tasks
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder
 from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LAST_PAUSE, LearnerTask, ProbeTask
 
+SHARE = {"estimate": 0.25, "low": 0.125, "high": 0.375}
+RESULT = {"member": "main-4", "run": "x", "steps": 64, "done": True, "battles": 20, "exploitability": -0.25}
+RESULT |= {"score": SHARE, "win_rate": SHARE}
+
 
 class FakeChild:
     """A child that ends when a test says so."""
@@ -132,18 +136,6 @@ def test_a_probe_that_fails_is_given_up(tmp_path, clock, launcher):
     assert task.over and "from now on" not in lines[-1]
 
 
-def test_a_checkpoint_in_between_starts_the_count_again(tmp_path, clock, launcher):
-    lines, task = [], learner(tmp_path)
-    for number in range(3 * ATTEMPTS):
-        clock[0] += 10_000.0
-        task.update(launcher, lines.append)
-        if number % (ATTEMPTS - 1) == 0:
-            checkpoint(task, str(number))
-        launcher.children[-1].code = -9
-        task.update(launcher, lines.append)
-    assert task.state == "restarting" and len(launcher.children) == 3 * ATTEMPTS
-
-
 def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, clock, launcher):
     task = learner(tmp_path)
     checkpoint(task, "1")
@@ -177,7 +169,7 @@ def test_a_probe_trains_a_best_response_once(tmp_path):
     probe.folder.mkdir(parents=True)
     (probe.folder / EXPLOITABILITY_FILE).write_text("{}")
     assert probe.result() == ""
-    (probe.folder / EXPLOITABILITY_FILE).write_text('{"score": {"estimate": 0.25}}')
+    (probe.folder / EXPLOITABILITY_FILE).write_text(json.dumps(RESULT))
     assert probe.result() == ": a best response scores 25.0 % against main-4"
     assert ProbeTask(tmp_path, plan, "main-4").over
     assert probe.folder.parent == runs_folder(tmp_path)

@@ -8,11 +8,11 @@ from echelon_train.runs.callbacks.every import EveryCallback
 from echelon_train.runs.callbacks.league import LeagueCallback
 from echelon_train.runs.callbacks.opponents import OpponentsCallback
 from echelon_train.runs.callbacks.progress import ProgressCallback
-from echelon_train.runs.callbacks.statistics import BattleStatistics
+from echelon_train.runs.callbacks.results import BattleResults
 from echelon_train.runs.callbacks.stopping import StopCallback
 
 __all__ = [
-    "BattleStatistics",
+    "BattleResults",
     "BattleTotalsCallback",
     "ClockCallback",
     "CurriculumCallback",

@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_train.config.train import TrainConfig
 from echelon_train.ppo import distributed
-from echelon_train.runs.callbacks.statistics import BattleStatistics
+from echelon_train.runs.callbacks.results import BattleResults
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
     """Counts the time and the battles of a run, over all its parts and processes, and logs the processor time.
 
     A part counts from the construction of this object. What a killed run did after its last checkpoint does not count.
-    `statistics` counts the battles of this process.
+    `results` counts the battles of this process.
     """
 
-    def __init__(self, config: TrainConfig, statistics: BattleStatistics) -> None:
+    def __init__(self, config: TrainConfig, results: BattleResults) -> None:
         super().__init__()
-        self._statistics = statistics
+        self._results = results
         self._limits = {
             "decisions": config.steps,
             "minutes": config.max_minutes or math.inf,
@@ -121,7 +121,7 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
 
     def _gather(self) -> None:
         """Add up the processor times and the battles of all processes."""
-        own = torch.tensor([self._cpu_seconds, self._statistics.state.num_battles], dtype=torch.float64)
+        own = torch.tensor([self._cpu_seconds, self._results.state.num_battles], dtype=torch.float64)
         seconds, battles = distributed.all_reduce_sum(own).tolist()
         self.cpu_minutes, self.battles = seconds / 60.0, round(battles)
 

@@ -11,7 +11,7 @@ from echelon_env.config.curriculum import Move, Progress, ProgressState
 from echelon_env.config.opponent import SELF
 from echelon_env.config.schema import ConfigError, quantity
 from echelon_train.config.train import TrainConfig
-from echelon_train.runs.callbacks.statistics import finished_battles
+from echelon_train.runs.callbacks.results import finished_battles
 
 
 @dataclass(frozen=True)

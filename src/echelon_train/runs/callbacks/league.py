@@ -19,7 +19,7 @@ from echelon_train.league.store.remote import open_league
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.ppo import distributed
-from echelon_train.runs.callbacks.statistics import finished_battles
+from echelon_train.runs.callbacks.results import finished_battles
 from echelon_train.tensor_files import weights_of
 
 

@@ -8,13 +8,12 @@ from rich.console import Console
 from echelon_env import ConfigError
 from echelon_env.config import Opponents
 from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curriculum
-from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.runs import run as run_module
 from echelon_train.runs.building import build_model, make_env
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
-from train.small import small_battle, small_evaluation, small_run
+from train.small import small_battle, small_run
 
 SCENARIOS = ("duel", "skirmish", "duel-open")
 LENGTHS = (12, 7, 5)
@@ -56,15 +55,6 @@ def test_a_run_goes_through_teams_of_all_sizes(staged):
     assert [line["battle/count"] for line in lines[:4]] == [2, 2 + 2, 4 + 2 * 3, 10 + 2 * 3]
 
 
-def test_checkpoints_hold_the_battle_of_their_stage(staged):
-    folders = sorted((staged / "checkpoints").iterdir())
-    checkpoints = [load_checkpoint(folder) for folder in folders]
-    stages = [scenario.config for scenario in small_curriculum().scenarios]
-    assert [checkpoint.steps for checkpoint in checkpoints] == [0, 32, 112, 144, 176, 208]
-    expected = [stages[0], stages[1], *[stages[2]] * 4]
-    assert [checkpoint.battle for checkpoint in checkpoints] == expected
-
-
 def test_a_new_environment_starts_with_new_battles():
     """After a change the model collects what a model with the same weights collects from the start."""
     config = staged_run().stage(1)
@@ -82,18 +72,6 @@ def test_a_new_environment_starts_with_new_battles():
         assert torch.equal(getattr(buffers[0], name), getattr(buffers[1], name))
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(buffers[0].states, buffers[1].states, strict=True))
     assert model.num_timesteps == 112
-
-
-def test_evaluations_play_the_current_stage(tmp_path, quiet, monkeypatch):
-    played = []
-
-    def evaluate(player, opponent, config, **kwargs):
-        played.append(len(config.blue))
-        return small_evaluation()
-
-    monkeypatch.setattr(run_module, "evaluate", evaluate)
-    train(staged_run(eval_every=1, steps=112), tmp_path / "run", console=quiet)
-    assert played == [1, 5, 5]  # the last one at the end: the move after it is not made
 
 
 def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypatch):

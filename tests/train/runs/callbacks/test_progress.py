@@ -28,11 +28,11 @@ class Run:
         time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
         monkeypatch.setattr(module, "time", time)
         monkeypatch.setattr(clocks, "time", time)
-        self.statistics = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None)
-        self.statistics.state = SimpleNamespace(num_battles=battles)
+        self.results = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None)
+        self.results.state = SimpleNamespace(num_battles=battles)
         limits = {"max_minutes": max_minutes, "max_cpu_minutes": max_cpu_minutes, "max_battles": max_battles}
-        self.clock = ClockCallback(SimpleNamespace(steps=TOTAL, **limits), self.statistics)
-        self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
+        self.clock = ClockCallback(SimpleNamespace(steps=TOTAL, **limits), self.results)
+        self.callback = ProgressCallback(TOTAL, self.results, self.clock, console)
         self.logger = Logger(None, [])
         self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
         for callback in (self.clock, self.callback):
@@ -47,7 +47,7 @@ class Run:
         for _ in range(10):
             self.now += 1.0
             self.model.num_timesteps += 1000
-            self.statistics.state.num_battles += 3
+            self.results.state.num_battles += 3
             assert self.callback._on_step()
         self.logger.name_to_value.update(after)
         self.clock.on_rollout_end()
@@ -75,7 +75,7 @@ def watched(monkeypatch):
 
 def test_the_panel_shows_the_run_and_its_learning_metrics(watched):
     watched.rollout()
-    watched.statistics.win_rate, watched.statistics.mean_return = 0.43, 2.1
+    watched.results.win_rate, watched.results.mean_return = 0.43, 2.1
     for kl in (0.005, 0.02, 0.0112):
         watched.rollout({**UPDATE, "train/approx_kl": kl}, {"eval/win_rate": 0.38})
     lines = panel(watched)
@@ -127,7 +127,7 @@ def test_the_panel_is_drawn_and_its_last_state_stays(monkeypatch):
 def test_elsewhere_it_is_a_line_for_every_hundredth_but_no_more_than_two_a_minute(monkeypatch):
     console = make_console(False)
     run = Run(console, monkeypatch)
-    run.statistics.win_rate, run.statistics.mean_return = 0.43, 2.1
+    run.results.win_rate, run.results.mean_return = 0.43, 2.1
     for _ in range(12):
         run.rollout(UPDATE, {"eval/win_rate": 0.38})
     run.callback.on_training_end()

@@ -14,7 +14,7 @@ from echelon_env.config.schema import build, to_plain
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.ppo.teacher import BY_TEACHER
-from echelon_train.runs.callbacks import BattleStatistics, CurriculumCallback, EvaluationCallback, EveryCallback
+from echelon_train.runs.callbacks import BattleResults, CurriculumCallback, EvaluationCallback, EveryCallback
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
 
@@ -66,12 +66,12 @@ def through_json(state):
     return build(type(state), json.loads(json.dumps(to_plain(state), sort_keys=True)), "")
 
 
-def test_another_environment_begins_other_statistics():
-    """But not another count, nor statistics that were restored before the first rollout."""
-    statistics = BattleStatistics()
-    Model(statistics).play([1, -1, 0] * 40)
-    again = BattleStatistics()
-    again.state = through_json(statistics.state)
+def test_another_environment_begins_other_results():
+    """But not another count, nor results that were restored before the first rollout."""
+    results = BattleResults()
+    Model(results).play([1, -1, 0] * 40)
+    again = BattleResults()
+    again.state = through_json(results.state)
     model = Model(again)
     model.play([1, 1])
     assert again.state.num_battles == 122 and 0.3 < again.win_rate < 0.4
@@ -82,15 +82,15 @@ def test_another_environment_begins_other_statistics():
 
 def test_the_teachers_battles_are_not_the_learners():
     """Neither in its own win rate nor for the stages of a curriculum."""
-    statistics, curriculum = BattleStatistics(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
-    model = Model(statistics, curriculum)
+    results, curriculum = BattleResults(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
+    model = Model(results, curriculum)
     assert "battle/learner_win_rate" not in model.play([1])
-    assert statistics.state.own_results == {}
+    assert results.state.own_sums == {}
     model.teacher = object()
     records = model.play([1, 1, 1, -1], by_teacher=(1, 2, 3))
     assert records["battle/win_rate"] == pytest.approx(0.8, abs=0.01) and records["battle/learner_win_rate"] == 0.0
-    assert records["curriculum/battles"] == 2 and statistics.state.num_battles == 5
-    assert through_json(statistics.state) == statistics.state
+    assert records["curriculum/battles"] == 2 and results.state.num_battles == 5
+    assert through_json(results.state) == results.state
 
 
 def followed(config=STAGED):

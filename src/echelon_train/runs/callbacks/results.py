@@ -21,21 +21,21 @@ _METRICS = {"win_rate": "wins", "draw_rate": "draws", "loss_rate": "losses", "re
 
 
 @dataclass
-class StatisticsState:
+class ResultsState:
     """Sums over the last battles, whose weights decay as in `RecentBattles`, and the number of all battles."""
 
     num_battles: int = 0
-    results: Sums = field(default_factory=dict, metadata={"low": -math.inf})  # returns may be negative
-    own_results: Sums = field(default_factory=dict, metadata={"low": -math.inf})
+    sums: Sums = field(default_factory=dict, metadata={"low": -math.inf})  # returns may be negative
+    own_sums: Sums = field(default_factory=dict, metadata={"low": -math.inf})
     """Of those that the learner has played itself; empty without a teacher."""
 
     def add(self, outcome: int, mean_return: float, length: int, by_learner: bool) -> None:
         """Add a battle; `by_learner` says whether the learner has played it in a run with a teacher."""
         self.num_battles += 1
         battle = {"battles": 1.0, OUTCOMES[outcome]: 1.0, "return": mean_return, "length": float(length)}
-        self.results = added(self.results, battle)
+        self.sums = added(self.sums, battle)
         if by_learner:
-            self.own_results = added(self.own_results, battle)
+            self.own_sums = added(self.own_sums, battle)
 
 
 def finished_battles(
@@ -51,7 +51,7 @@ def finished_battles(
             yield infos[row : row + team_size]
 
 
-class BattleStatistics(BaseCallback):  # type: ignore[misc]
+class BattleResults(BaseCallback):  # type: ignore[misc]
     """Outcomes, returns and lengths of the last battles of the environment, logged once per rollout.
 
     In runs with a teacher they include its battles; the win rate of the learner alone is logged beside them.
@@ -60,26 +60,26 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self._env: VecEnv | None = None
-        self.state = StatisticsState()
+        self.state = ResultsState()
 
     @property
     def win_rate(self) -> float | None:
         """Share of the last battles that were won; None before the first."""
-        return ratio(self.state.results, "wins", "battles")
+        return ratio(self.state.sums, "wins", "battles")
 
     @property
     def learner_win_rate(self) -> float | None:
         """That of battles which the learner has played itself; None without a teacher, and before the first."""
-        return ratio(self.state.own_results, "wins", "battles")
+        return ratio(self.state.own_sums, "wins", "battles")
 
     @property
     def mean_return(self) -> float | None:
         """Mean return of a mech over the last battles; None before the first."""
-        return ratio(self.state.results, "return", "battles")
+        return ratio(self.state.sums, "return", "battles")
 
     def _on_rollout_start(self) -> None:
         if self._env is not None and self._env is not self.training_env:
-            self.state = StatisticsState(self.state.num_battles)
+            self.state = ResultsState(self.state.num_battles)
         self._env = self.training_env
 
     def _on_step(self) -> bool:
@@ -91,8 +91,8 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_end(self) -> None:
         self.logger.record("battle/count", self.state.num_battles)
-        if self.state.results:
+        if self.state.sums:
             for name, of_sum in _METRICS.items():
-                self.logger.record(f"battle/{name}", ratio(self.state.results, of_sum, "battles"))
+                self.logger.record(f"battle/{name}", ratio(self.state.sums, of_sum, "battles"))
         if self.learner_win_rate is not None:
             self.logger.record("battle/learner_win_rate", self.learner_win_rate)
