@@ -51,20 +51,8 @@ def embed(
 ) -> Html:
     """A figure of matplotlib, made in the block of `style`, as an element of the page.
 
-    Parameters
-    ----------
-    figure
-        It has one pair of axes, if there are `lines`.
-    title, remark
-        Its heading, and what follows it in small type.
-    lines
-        Lines whose values the page shows, by their labels.
-    share
-        Whether these are shares.
-    legend
-        Whether a legend of the lines follows the heading.
-    wide
-        Whether it keeps its size on a narrow screen, and scrolls.
+    It has one pair of axes, if there are `lines`, whose values the page shows by their labels. A `wide` one keeps its
+    size on a narrow screen, and scrolls.
     """
     buffer = io.StringIO()
     with style(), warnings.catch_warnings():

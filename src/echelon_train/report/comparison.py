@@ -37,23 +37,12 @@ _LONGEST_REASON = 1000  # characters
 
 
 def write_comparison(paths: Sequence[Path], out: Path, *, replays: int = 2) -> None:
-    """Write the report of several runs as one HTML file.
+    """Write the report of several runs as one HTML file; an existing one is replaced.
 
-    Parameters
-    ----------
-    paths
-        Folders of runs, and of experiments of several seeds. Runs that differ in their seed only become one group.
-    out
-        The file; an existing one is replaced.
-    replays
-        Largest number of replays in it: the last battle that each of the first runs has filmed, see `write_run_report`.
+    The paths are folders of runs, and of experiments of several seeds. Runs that differ in their seed only become one
+    group. The report has up to so many `replays`: the last battle that each of the first runs has filmed.
 
-    Raises
-    ------
-    RunFolderError
-        If a folder holds no run, or a damaged one, or is named twice.
-    OSError
-        If a file cannot be read, or the report cannot be written.
+    Raises RunFolderError if a folder holds no run, or a damaged one, or is named twice, and OSError.
     """
     every = read_groups(paths)
     groups = [group for group in every if group.runs]

@@ -47,26 +47,13 @@ class _League:
 
 
 def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: bool = False) -> None:
-    """Write the report of a league as one HTML file.
+    """Write the report of a league as one HTML file; an existing one is replaced.
 
-    Parameters
-    ----------
-    path
-        The league's folder.
-    out
-        The file; an existing one is replaced.
-    replays
-        Largest number of replays in it: a battle of the newest match of each pairing. The champion's pairings come
-        first, then those with a policy, then the others; each by the rank of the weaker member.
-    retired
-        Whether to show retired members as well.
+    It has up to so many `replays`: a battle of the newest match of each pairing. The champion's pairings come first,
+    then those with a policy, then the others; each by the rank of the weaker member. `retired` shows retired members as
+    well.
 
-    Raises
-    ------
-    LeagueError
-        If the folder holds no league, or a damaged one.
-    OSError
-        If a file cannot be read, or the report cannot be written.
+    Raises LeagueError if the folder holds no league, or a damaged one, and OSError.
     """
     found = _read(path, retired)
     shown = [*_replays(found, replays)]
@@ -267,11 +254,7 @@ def _champions(league: League) -> Iterator[Html]:
 
 
 def _replays(found: _League, most: int) -> Iterator[Embedded]:
-    """A battle of the newest match of each pairing.
-
-    The champion's pairings come first, then those with a policy, then the others; each by the rank of the weaker
-    member.
-    """
+    """A battle of the newest match of each pairing, in the order that `write_league_report` says."""
     ranks = {each.member.name: rank for rank, each in enumerate(found.ranked)}
     games = found.analysis.payoffs
     pairs = [

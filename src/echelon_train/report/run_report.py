@@ -35,23 +35,11 @@ MOST_SHOWN = 50  # rows of a table of provenance
 
 
 def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
-    """Write the report of a run as one HTML file.
+    """Write the report of a run as one HTML file; an existing one is replaced.
 
-    Parameters
-    ----------
-    run
-        The run's folder.
-    out
-        The file; an existing one is replaced.
-    replays
-        Largest number of replays in it: battles that the run has filmed, evenly spaced, or else one that is played now.
+    It has up to so many `replays`: battles that the run has filmed, evenly spaced, or else one that is played now.
 
-    Raises
-    ------
-    RunFolderError
-        If the folder holds no run, or a damaged one.
-    OSError
-        If a file cannot be read, or the report cannot be written.
+    Raises RunFolderError if the folder holds no run, or a damaged one, and OSError.
     """
     source = read_run(run)
     shown = run_replays(source, replays)

@@ -108,16 +108,7 @@ def train_seeds(
 ) -> SeedsResult:
     """Train a configuration with `count` seeds, one after the other: its own seed and those that follow.
 
-    Parameters
-    ----------
-    config
-        The configuration; it needs evaluations.
-    out
-        Folder of the experiment; it must not exist, or be empty.
-    count
-        Number of seeds.
-    console, wandb
-        As for `train`.
+    The configuration needs evaluations. The folder `out` must not exist, or be empty.
 
     Raises
     ------

@@ -45,24 +45,15 @@ _CONTINUE = "; the sweep's folder is intact, and the same command continues"
 
 
 class RayTrials:
-    """Trains the trials of a sweep on the workers of a Ray cluster; a context manager that connects to it.
+    """Trains the trials of a sweep on the workers of a Ray cluster; a context manager that connects to it (`connect`).
 
     The workers need the same version of this package, but not the sweep's folder. Paths in the run config, as of `init`
-    and of opponents, are those of the workers. A trial takes a CPU for each thread of its processes, and a GPU for
-    each process if its `device` is CUDA. If this process is already connected to a cluster, that cluster is used.
+    and of opponents, are those of the workers. A trial takes a CPU for each thread of its processes, and a GPU for each
+    process if its `device` is CUDA. There are `at_once` trials at a time, by default as many as the cluster has CPUs
+    for.
 
-    Parameters
-    ----------
-    address
-        Address of the cluster, as `ray.init` takes it. By default that of the environment variable ``RAY_ADDRESS``;
-        without the variable, Ray uses the cluster of this machine, and starts one if there is none.
-    at_once
-        Trials at a time; by default as many as the cluster has CPUs for.
-
-    Raises
-    ------
-    ConfigError
-        For an invalid number; TrainError on entering if Ray is not installed, or the cluster cannot be reached.
+    Raises ConfigError for an invalid number, and TrainError on entering if Ray is not installed, or the cluster cannot
+    be reached.
     """
 
     def __init__(self, address: str | None = None, *, at_once: int | None = None) -> None:

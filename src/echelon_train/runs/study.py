@@ -97,23 +97,10 @@ class Trial:
 
 
 class Study:
-    """The trials of a sweep, in its folder.
+    """The trials of a sweep, in its folder, which is new or continued. `setup` identifies the sweep, fit for JSON.
 
-    Parameters
-    ----------
-    out
-        The folder, new or to continue.
-    setup
-        What identifies the sweep, fit for JSON.
-    prune
-        Whether trials that do worse than most are stopped.
-
-    Raises
-    ------
-    TrainError
-        If the folder holds another sweep or anything else, and on Windows.
-    OSError
-        If it cannot be written.
+    Trials that do worse than most are stopped if `prune` is true. Raises TrainError if the folder holds another sweep
+    or anything else, and on Windows, and OSError if it cannot be written.
     """
 
     def __init__(self, out: Path, setup: Mapping[str, Any], prune: bool) -> None:

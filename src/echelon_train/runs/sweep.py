@@ -57,14 +57,8 @@ def sweep(
         same maps and battles.
     searches
         The search spaces, of other keys than the overrides.
-    out
-        Folder of the sweep, new or to continue.
-    trials
-        Total number of trials, finished or running, over all processes.
     prune
         Whether to stop a trial at an evaluation with a win rate below the median of the other trials at that point.
-    console
-        Where to draw the trials' progress.
     cluster
         Trains the trials, several at a time. By default this process does, one at a time.
 
@@ -76,10 +70,9 @@ def sweep(
     ------
     ConfigError
         For an invalid run config, or a search space that contains one.
-    TrainError
-        If the folder holds another sweep, or the cluster cannot be reached or is lost; the sweep can be continued.
-    OSError
-        If the folder cannot be written.
+    TrainError, OSError
+        If the folder holds another sweep, or cannot be written, or the cluster cannot be reached or is lost; the sweep
+        can be continued.
     """
     config = _checked(source, overrides, searches)
     setup = {"config": config.to_dict(), "searches": [dataclasses.asdict(each) for each in searches]}

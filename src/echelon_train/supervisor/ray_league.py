@@ -85,23 +85,12 @@ class LeagueActor:
 
 
 class RayLeagueRun:
-    """A league run on a cluster, controlled from this process.
+    """A league run on the cluster at an address (see `connect`), controlled from this process as a `Supervisor` is.
 
     The actor that keeps the league is on this process's node, which has the league's folder. It ends with this process.
 
-    Parameters
-    ----------
-    path
-        The league.
-    plan, max_minutes
-        See `Supervisor`.
-    address
-        Of the cluster, see `echelon_train.ray_cluster.connect`.
-
-    Raises
-    ------
-    LeagueError
-        If Ray is not installed, the cluster cannot be reached, or another process runs this league on it.
+    Raises LeagueError if Ray is not installed, the cluster cannot be reached, or another process runs this league on
+    it.
     """
 
     def __init__(self, path: Path, plan: LeaguePlan, max_minutes: float | None, address: str | None) -> None:

@@ -65,23 +65,10 @@ class Status:
 
 
 class Supervisor:
-    """Keeps a league going until a time, until its learners are done, or until `stop`.
+    """Keeps a league going for `max_minutes` of wall-clock time, until its learners are done, or until `stop`.
 
-    Parameters
-    ----------
-    league
-        The league.
-    plan
-        What to run. It is written into the league.
-    launcher, executor
-        Where learners train and matches are played. The supervisor closes the executor.
-    max_minutes
-        Minutes of wall-clock time after which everything is stopped; None: no limit.
-
-    Raises
-    ------
-    ConfigError, OSError
-        For a run config that cannot be used.
+    The plan is written into the league. The launcher says where learners train, the executor where matches are played;
+    the supervisor closes it. Raises ConfigError and OSError for a run config that cannot be used.
     """
 
     def __init__(

@@ -64,15 +64,9 @@ class Launcher(Protocol):
 class Task(ABC):
     """A command that trains in a run folder, and that continues there when it is started again.
 
-    Attributes
-    ----------
-    name
-        Of the task, of its run folder and of its log.
-    state
-        What it does, for display: ``waiting``, ``running``, ``restarting``, ``stopping``, ``done``, ``failed``. A
-        learner that has failed is tried again from time to time, for the reason may pass: a full disk, a lost node.
-    note
-        Why it is in this state; may be empty.
+    Its `state` is ``waiting``, ``running``, ``restarting``, ``stopping``, ``done`` or ``failed``, with the reason in
+    `note`. A learner that has failed is tried again from time to time, for the reason may pass: a full disk, a lost
+    node.
     """
 
     nice = EXPLOITER_NICE
