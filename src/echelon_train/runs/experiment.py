@@ -23,7 +23,7 @@ from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics, read_wandb
+from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics, read_record
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
 
@@ -161,7 +161,7 @@ def _train_missing(out: Path, experiment: Experiment, console: Console | None, w
     except ConfigError as error:
         raise RunFolderError(f"{out / SEEDS_FILE}: config: {error}") from None
     begun = [out / f"seed-{seed}" for seed in experiment.seeds if (out / f"seed-{seed}" / RUN_FILE).exists()]
-    wandb = wandb or next(filter(None, map(read_wandb, begun)), None)
+    wandb = wandb or next(filter(None, (read_record(run).wandb for run in begun)), None)
     for seed in experiment.missing:
         number = f"{experiment.seeds.index(seed) + 1} of {len(experiment.seeds)}"
         (console or PrintableConsole()).print(f"Seed {seed}, {number}", highlight=False)

@@ -16,7 +16,7 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.league.store.registry import League
 from echelon_train.runs.ancestry import Start, load_start
-from echelon_train.runs.folder import read_ancestry
+from echelon_train.runs.folder import read_record
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, at_step, differences, resumable_run
 from train.small import small_battle, small_run
@@ -60,16 +60,16 @@ def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(a
 
 
 def test_a_run_records_all_checkpoints_that_it_descends_from(ancestor, tmp_path):
-    assert read_ancestry(ancestor) == []
+    assert [*read_record(ancestor).ancestry] == []
     second, third = tmp_path / "second", tmp_path / "third"
     train(small_run(init=f"{ancestor}/last", network=NORMALIZED), second, console=QUIET)
     expected = [fact(ancestor / "last", find_checkpoint(ancestor), 64)]
-    assert read_ancestry(second) == expected
+    assert [*read_record(second).ancestry] == expected
     league = League.create(tmp_path / "league")
     league.add_checkpoint(second, "past", "otter")
     train(small_run(init=f"{league.path}/otter", network=NORMALIZED), third, console=QUIET)
     member = fact(league.path / "otter", league.member_policy("otter"), 64)
-    assert read_ancestry(third) == [member, *expected]
+    assert [*read_record(third).ancestry] == [member, *expected]
     (find_checkpoint(second) / WEIGHTS_FILE).write_bytes(b"of another policy")
     start = load_start(small_run(init=f"{league.path}/otter", network=NORMALIZED))
     assert start.ancestry == (member,), "the run is not the one that the member comes from"
@@ -112,11 +112,11 @@ def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
         at_step(patch, 70, interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "stopped", console=QUIET)
-    ancestry = read_ancestry(tmp_path / "stopped")
+    ancestry = [*read_record(tmp_path / "stopped").ancestry]
     shutil.rmtree(start)
     resume(tmp_path / "stopped", console=QUIET)
     assert differences(tmp_path / "whole", tmp_path / "stopped") == []
-    assert read_ancestry(tmp_path / "stopped") == ancestry != []
+    assert [*read_record(tmp_path / "stopped").ancestry] == ancestry != []
 
 
 @pytest.mark.parametrize("critic", ["separate", "central"])

@@ -116,12 +116,16 @@ REFUSED = {
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
     "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
     "old setting": (edit_config(lambda c: c["network"].update(auxiliary=False)), "auxiliary': it no longer exists"),
-    "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
+    "no config": (lambda run: (run / "run.json").write_text("{}"), "keys are missing: started, "),
     "packages of a resume": (
         lambda run: edit(run / "run.json", lambda d: d.update(resumed=[{"packages": [3]}])),
-        r"resumed\[0\]: packages: expected an object, got \[3\]",
+        r"'resumed\[0\].packages': expected a mapping, got \[3\]",
     ),
-    "project": (lambda run: edit(run / "run.json", lambda d: d.update(wandb={})), "wandb: expected the name of a proj"),
+    "project": (
+        lambda run: edit(run / "run.json", lambda d: d.update(wandb={})),
+        "'wandb': expected str",
+    ),
+    "setting": (edit_config(lambda c: c.update(stepps=3)), "did you mean 'steps'"),
 }
 
 
