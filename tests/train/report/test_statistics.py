@@ -27,11 +27,12 @@ def page_of(tmp_path, groups):
     return Parsed(out)
 
 
-@pytest.fixture
-def found(tmp_path):
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
     """A file of statistics, and the page that shows it."""
-    file = totals.write(tmp_path / "statistics.json")
-    return file, page_of(tmp_path, [("run", [tmp_path])])
+    folder = tmp_path_factory.mktemp("statistics")
+    file = totals.write(folder / "statistics.json")
+    return file, page_of(folder, [("run", [folder])])
 
 
 def chosen(file, key):
