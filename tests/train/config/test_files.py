@@ -184,16 +184,3 @@ def test_every_setting_can_be_overridden_by_its_default():
             continue
         text = str(value).lower() if isinstance(value, bool) else str(value)
         assert load_run_config("quickstart", {setting.key: text}) == config, setting
-
-
-def test_settings_have_metavars_and_defaults():
-    by_key = {setting.key: setting for setting in settings()}
-    assert not {"battle", "curriculum", "network", "ppo"} & by_key.keys()
-    assert (by_key["steps"].metavar, by_key["steps"].default) == ("N", "1_000_000")
-    assert by_key["network.encoder"].metavar == "{sets,flat}"
-    assert by_key["ppo.learning_rate"].metavar == "SCHEDULE"
-    assert (by_key["ppo.normalize_returns"].metavar, by_key["ppo.normalize_returns"].default) == (
-        "{true,false}",
-        "true",
-    )
-    assert by_key["device"].metavar == "DEVICE"

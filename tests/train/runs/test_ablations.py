@@ -11,7 +11,6 @@ from echelon_env.evaluate import BattleNoise, checkpoint_player
 from echelon_env.evaluate.submission.document import check_player
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.networks.checkpoint import read_checkpoint
-from echelon_train.config.files import load_run_config
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.runs.folder import read_metrics
@@ -58,12 +57,6 @@ def test_runs_without_memory(tmp_path, quiet):
     assert check_player("sampled", identity) == ("sampled", identity), "it can be submitted"
     again = small_run(init=str(tmp_path / "run"))
     assert train(again, tmp_path / "again", console=quiet).done, "the weights have the same shapes"
-
-
-def test_switches_on_the_command_line():
-    config = load_run_config("quickstart", {"battle.abilities.messages": "false", "network.memory": "false"})
-    assert config.battle.abilities == AbilityConfig(messages=False)
-    assert not config.network.memory
 
 
 def test_a_teacher_that_uses_what_is_off_is_imitated_in_the_rest(tmp_path, quiet):

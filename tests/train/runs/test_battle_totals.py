@@ -1,7 +1,7 @@
 """Battle statistics of a run: its metrics and its file."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.evaluate.battle_observer import BattleObserver
 from echelon_env.evaluate.battle_totals import OTHERS, measures, sum_of
 from echelon_env.evaluate.statistics_file import MAX_EVALUATIONS, MAX_PERIODS, read_statistics
-from echelon_train.runs.battle_metrics import DECAY, OF_ALL, RecentBattles
+from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, RecentBattles
 from echelon_train.runs.callbacks import BattleTotalsCallback
 from echelon_train.runs.callbacks.battle_totals import MAX_NAMES
 from echelon_train.runs.folder import read_metrics
@@ -135,34 +135,24 @@ def test_metrics_are_means_with_decaying_weights():
     recent, rng, battles = RecentBattles(), np.random.default_rng(1), []
     assert recent.metrics() == {}
     for number in range(60):
-        classes = {
-            name: {
-                "mechs": 2.0, "damage_dealt": rng.random(), "shots": 4.0, "hits": float(rng.integers(4)), "deaths": 1.0,
-                "death/own": 0.25, "death/hazard": 0.75, "reward/zone": -rng.random(), "weapon/laser/shots": 4.0,
-                "weapon/laser/hits": 1.0, "weapon/laser/damage": 3.0,
-            }
-            for name in ("scout", "heavy")
-        }  # fmt: skip
-        battles.append((f"opponent {number % 3}", classes))
-        recent.add(*battles[-1])
+        sums = {"mechs": 2.0, "damage_dealt": rng.random(), "shots": 4.0, "hits": float(rng.integers(4)), "deaths": 1.0}
+        sums |= {"death/own": 0.25, "reward/zone": -rng.random(), "weapon/laser/shots": 4.0, "weapon/laser/hits": 1.0}
+        battles.append((f"opponent {number % 3}", sums))
+        recent.add(battles[-1][0], {"scout": sums, "heavy": sums})
 
-    def decayed(parts):
-        sums = defaultdict(float)
-        for age, part in enumerate(reversed(parts)):
-            for name, value in part.items():
-                sums[name] += value * DECAY**age
-        return sums
+    def mean(sum_of, per, parts):
+        weights = DECAY ** np.arange(len(parts))[::-1]
+        return weights @ [part[sum_of] for part in parts] / (weights @ [part[per] for part in parts])
 
-    found = recent.metrics()
-    total = sum_of([decayed([classes[name] for _, classes in battles]) for name in ("scout", "heavy")])
-    assert found["battle/damage_dealt"] == pytest.approx(total["damage_dealt"] / total["mechs"])
-    assert found["battle/accuracy"] == pytest.approx(total["hits"] / total["shots"])
-    assert found["battle/reward/zone"] == pytest.approx(total["reward/zone"] / total["mechs"])
-    assert found["battle/weapon/laser/accuracy"] == pytest.approx(0.25)
-    assert found["battle/weapon/laser/damage"] == pytest.approx(1.5)
-    assert (found["battle/death/own"], found["battle/death/hazard"]) == pytest.approx((0.25, 0.75))
-    heavy = decayed([classes["heavy"] for _, classes in battles])
-    assert found["battle/class/heavy/damage_dealt"] == pytest.approx(heavy["damage_dealt"] / heavy["mechs"])
-    against = decayed([sum_of(classes.values()) for name, classes in battles if name == "opponent 1"])
-    assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(against["damage_dealt"] / against["mechs"])
+    found, every = recent.metrics(), [sums for _, sums in battles]
+    for name in ("battle/damage_dealt", "battle/class/heavy/damage_dealt"):
+        assert found[name] == pytest.approx(mean("damage_dealt", "mechs", every))
+    assert found["battle/accuracy"] == pytest.approx(mean("hits", "shots", every))
+    assert found["battle/reward/zone"] == pytest.approx(mean("reward/zone", "mechs", every))
+    assert (found["battle/weapon/laser/accuracy"], found["battle/death/own"]) == pytest.approx((0.25, 0.25))
+    against = [sums for name, sums in battles if name == "opponent 1"]
+    assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(mean("damage_dealt", "mechs", against))
     assert {f"battle/{name}" for name in OF_ALL if name.endswith("share")}.isdisjoint(found)  # nothing to divide by
+    for number in range(MAX_OPPONENTS):
+        recent.add(f"other {number}", {"heavy": {"mechs": 1.0}})
+    assert not any(name.startswith("opponent/opponent") for name in recent.metrics())
