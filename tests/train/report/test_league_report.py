@@ -106,7 +106,7 @@ def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run
     ]  # fmt: skip
     assert [row[0] for row in page.tables["learners-table"][1:]] == ["main"]
     assert page.lines("mean score in the league")["main"][1] == [each / 10 for each in range(len(lines))]
-    assert "broken/run.json: expected JSON" in page.text and "'member': expected str, got 3" in page.text
+    assert "broken/run.json: expected JSON" in page.text and "exploitability.json: keys are missing: run, " in page.text
     assert "recent-opponents" in page.tables
 
 
