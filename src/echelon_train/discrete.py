@@ -18,19 +18,9 @@ class DiscreteActions(VecEnvWrapper):  # type: ignore[misc]
     """Battles with a format of choices as their actions, and masks of those that are possible.
 
     The masks are those of `echelon_env.spaces.ObservedMasks`, so that the trained policy can act with the same masks in
-    evaluations. `VecNormalize` goes around this wrapper.
+    evaluations. `VecNormalize` goes around this wrapper. The format is ``"multi_discrete"`` or ``"discrete"``.
 
-    Parameters
-    ----------
-    env
-        The battles, without a central critic.
-    action_format
-        ``"multi_discrete"`` or ``"discrete"``.
-
-    Raises
-    ------
-    ConfigError
-        For an environment with a global state, and for a format without choices.
+    Raises `ConfigError` for battles with a central critic's global state, and for a format without choices.
 
     Examples
     --------

@@ -17,18 +17,9 @@ REACH_SECONDS: Final = 10.0
 def connect(address: str | None, namespace: str | None = None) -> tuple[Any, bool]:
     """The module `ray`, connected to a cluster, and whether this call has connected it.
 
-    Parameters
-    ----------
-    address
-        Of the cluster, as `ray.init` takes it; not used if this process is connected already. By default that of the
-        environment variable ``RAY_ADDRESS``, else of the cluster on this machine; without one, Ray starts one.
-    namespace
-        Ray's namespace of named actors.
-
-    Raises
-    ------
-    ClusterError
-        If Ray is not installed, or the cluster cannot be reached.
+    The address is as `ray.init` takes it, and not used if this process is connected already. By default it is that of
+    the environment variable ``RAY_ADDRESS``, else of the cluster on this machine; without one, Ray starts one. Raises
+    ClusterError if Ray is not installed, or the cluster cannot be reached.
     """
     try:
         import ray

@@ -59,7 +59,7 @@ def check(path: Path, before: set[str]) -> set[str]:
 def start_run(league: Path, end: float, options: list[str]) -> subprocess.Popen[bytes]:
     """Start the supervisor until `end`, in seconds since the epoch."""
     left = max(0.1, (end - time.time()) / 60)
-    command = [*COMMAND, "league", "run", str(league), "--minutes", f"{left:.2f}", *options]
+    command = [*COMMAND, "league", "run", str(league), "--max-minutes", f"{left:.2f}", *options]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 

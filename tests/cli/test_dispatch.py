@@ -42,7 +42,9 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ),
         (["bench", "more"], "'bench' takes no 'more' (see 'echelon bench --help')"),
         (["train", "--out", "x", "--device", "tpu"], "unknown device 'tpu'"),
-        (["demo", "--minutes", "0"], "--minutes"),
+        (["demo", "--max-minutes", "0"], "--max-minutes"),
+        (["demo", "--minutes", "1"], "takes no '--minutes'; did you mean --max-minutes?"),
+        (["league", "run", "x", "--minutes", "1"], "takes no '--minutes'; did you mean --max-minutes?"),
     ],
 )
 def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env import ConfigError, make_config
-from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curriculum
+from echelon_env.config.curriculum import Curriculum, Move, Progress, ProgressState, make_curriculum
+from echelon_env.config.schema import build, to_plain
 
 DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
 RULES = st.tuples(st.integers(1, 12), st.integers(-1, 12), st.integers(0, 12)).filter(lambda rule: rule[1] < rule[2])
@@ -46,8 +47,7 @@ def test_the_rule_equals_an_integer_model(rule, outcomes):
 
 @pytest.mark.parametrize(("wins", "stage"), [(69, 1), (70, 2), (31, 1), (30, 0)])
 def test_thresholds_are_inclusive(wins, stage):
-    progress = Progress(DUELS)
-    progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    progress = Progress(DUELS, ProgressState(1))
     for number in range(100):
         assert progress.stage == 1
         progress.record(number < wins)
@@ -59,41 +59,23 @@ def test_progress_continues_from_its_state(rule, before, after):
     first = Progress(rule_of(*rule))
     for won in before:
         first.record(won)
-    state = json.loads(json.dumps(first.state_dict()))
-    second = Progress(first.curriculum)
-    second.load_state_dict(state)
+    state = build(ProgressState, json.loads(json.dumps(to_plain(first.state))), "")
+    second = Progress(first.curriculum, state)
     assert [first.record(won) for won in after] == [second.record(won) for won in after]
-    assert first.state_dict() == second.state_dict()
-
-
-GOOD_STATE = {"stage": 1, "battles": 2, "won": [True, False]}
+    assert first.state == second.state
 
 
 @pytest.mark.parametrize(
-    ("state", "message"),
+    "state",
     [
-        (None, "expected a mapping with the keys"),
-        ({}, "expected a mapping with the keys"),
-        (GOOD_STATE | {"wins": 1}, "expected a mapping with the keys"),
-        (GOOD_STATE | {"stage": 3}, "stage: expected an integer from 0 to 2, got 3"),
-        (GOOD_STATE | {"stage": -1}, "stage: expected an integer from 0 to 2"),
-        (GOOD_STATE | {"stage": True}, "stage: expected an integer"),
-        (GOOD_STATE | {"won": [1, 0]}, "won: expected a list of booleans"),
-        (GOOD_STATE | {"won": "TF"}, "won: expected a list of booleans"),
-        (GOOD_STATE | {"battles": 3}, "2 outcomes cannot be what a window of 100 keeps of 3 battles"),
-        (GOOD_STATE | {"battles": -2}, "cannot be"),
-        (GOOD_STATE | {"battles": 101, "won": [True] * 101}, "101 outcomes cannot be what a window of 100"),
+        (3, 2, (True, False)), (-1, 2, (True, False)), (True, 2, (True, False)), (1, 2, (1, 0)), (1, 3, (True, False)),
+        (1, -2, (True, False)), (1, 101, (True,) * 101),
     ],
-)
-def test_a_state_that_does_not_fit_changes_nothing(state, message):
-    progress = Progress(DUELS)
-    progress.record(True)
-    kept = progress.state_dict()
-    with pytest.raises(ConfigError, match=message):
-        progress.load_state_dict(state)
-    assert progress.state_dict() == kept
-    progress.load_state_dict(GOOD_STATE)
-    assert progress.state_dict() == GOOD_STATE
+)  # fmt: skip
+def test_a_state_that_does_not_fit_is_refused(state):
+    with pytest.raises(ConfigError, match=r"progress.*: expected .*, got"):
+        Progress(DUELS, ProgressState(*state))
+    assert Progress(DUELS, ProgressState(1, 2, (True, False))).state == ProgressState(1, 2, (True, False))
 
 
 @pytest.mark.parametrize("won", [1, -1, 0.5, None, "yes"])
@@ -105,7 +87,7 @@ def test_an_outcome_is_not_accepted_as_a_win(won):
 def test_numpy_booleans_are_booleans():
     progress = Progress(DUELS)
     progress.record(np.True_)
-    json.dumps(progress.state_dict())
+    json.dumps(to_plain(progress.state))
 
 
 def test_accepted_formats_of_a_curriculum(tmp_path):

@@ -179,4 +179,44 @@ LEAGUE = (
              "league/ratings/test_nash_averaging"),
 )  # fmt: skip
 
-MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE)
+RUNS = (
+    _trainer("runs: an evaluation trains the policy's normalisation", "runs/run",
+             "        trained_maps = self._trained_maps()\n",
+             "        trained_maps = self._trained_maps()\n"
+             "        if self.model.policy.observation_normalizer is not None:\n"
+             "            self.model.policy.observation_normalizer.running.add_(1.0)\n", "runs/test_training"),
+    _trainer("runs: a resume forgets the battle seeds", "vec_env", "self._run_seed = run_seed", "pass",
+             "test_vec_env_state"),
+    _trainer("runs: a resume forgets the schedule's progress", "runs/callbacks/clock",
+             "self._start -= state.seconds", "pass", "runs/callbacks/test_progress"),
+    _trainer("runs: a checkpoint is due twice", "runs/callbacks/every", "self.next = steps", "self.next = self.next",
+             "runs/callbacks/test_state"),
+    _trainer("runs: a stop signal does not save", "runs/callbacks/every",
+             "self.every.is_due(steps) or self._stopping()", "self.every.is_due(steps)", "runs/callbacks/test_state"),
+    _trainer("runs: metrics are written twice after a resume", "runs/folder", "at <= steps and ", "",
+             "runs/test_folder"),
+    _trainer("runs: a run that fails leaves its folder", "runs/folder", "if not is_kept():", "if False:",
+             "runs/test_training"),
+    _trainer("runs: two processes train in one folder", "runs/folder", "fcntl.LOCK_EX | fcntl.LOCK_NB",
+             "fcntl.LOCK_SH", "runs/test_folder"),
+    _trainer("runs: a resumed run may have other settings", "runs/run", "if changed or then", "if then",
+             "runs/test_resume_refused"),
+    _trainer("runs: the best policy is that of another stage", "runs/callbacks/evaluation",
+             " or moves != self.best.moves", "", "runs/callbacks/test_state"),
+    _trainer("runs: battles count for the next stage already", "runs/callbacks/curriculum",
+             "if self._move is None and ", "if ", "runs/callbacks/test_curriculum"),
+    _trainer("runs: an interrupted trial counts as finished", "runs/sweep",
+             "if result.interrupted and not result.done:", "if False:", "runs/test_sweep"),
+    _trainer("report: texts of files are not escaped", "report/markup", "html.escape(str(part))", "str(part)",
+             "report/test_statistics"),
+    _trainer("report: failed seeds are part of the statistics", "report/sources", "if run.failure is None]", "]",
+             "report/test_comparison"),
+    _trainer("supervisor: a dead learner never starts again", "supervisor/tasks",
+             "and self._attempts.due:", "and not self._attempts.failures:", "supervisor/test_tasks"),
+    _trainer("supervisor: a checkpoint does not count as progress", "supervisor/tasks",
+             "1 if progress != self.progress else self.failures", "self.failures", "supervisor/test_tasks"),
+    _trainer("supervisor: learners are not asked to save", "supervisor/supervisor", "            task.stop()\n",
+             "            pass\n", "supervisor/test_supervisor"),
+)  # fmt: skip
+
+MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE, *RUNS)

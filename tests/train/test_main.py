@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 
 from echelon_train import __main__ as main_module
@@ -22,17 +19,3 @@ def test_the_command_train_may_be_omitted(given, expected, monkeypatch):
     monkeypatch.setattr(main_module, "command_line", lambda arguments: seen.append(arguments) or 7)
     assert main_module.main(given) == 7
     assert seen == [expected]
-
-
-@pytest.mark.long
-def test_the_module_runs_the_command_line():
-    found = subprocess.run(
-        [sys.executable, "-m", "echelon_train", "train", "no-such-run.toml"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert found.returncode == 2
-    assert found.stderr.startswith("echelon: ")
-    assert "no-such-run.toml" in found.stderr
-    assert "Traceback" not in found.stderr

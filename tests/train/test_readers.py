@@ -14,8 +14,8 @@ from echelon_train.league.store.transfer import import_league
 from echelon_train.league.store.values import parse
 from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 from echelon_train.report.sources import read_groups
+from echelon_train.runs.experiment import resume_seeds
 from echelon_train.runs.folder import LOCK_FILE, locked, read_metrics, read_run_config
-from echelon_train.runs.seeds import resume_seeds
 from echelon_train.self_play.files import read_member, read_pool
 from echelon_train.supervisor.children import last_line
 from echelon_train.supervisor.metrics import Progress, read_progress

@@ -98,6 +98,15 @@ class Move:
     battles: int  # in the old stage
 
 
+@dataclass(frozen=True)
+class ProgressState:
+    """Everything that a `Progress` depends on besides its curriculum."""
+
+    stage: int = 0
+    battles: int = 0
+    won: tuple[bool, ...] = ()  # of the last battles
+
+
 class Progress:
     """The progress of a learner in a curriculum.
 
@@ -105,13 +114,19 @@ class Progress:
     ----------
     curriculum
         The stages and the rule.
+    state
+        The `state` of another one to continue from. Raises `ConfigError` if it does not fit the curriculum.
     """
 
-    def __init__(self, curriculum: Curriculum) -> None:
+    def __init__(self, curriculum: Curriculum, state: ProgressState | None = None) -> None:
+        state = state or ProgressState()
+        check_fields(state, "progress.")
+        if state.stage >= len(curriculum.scenarios) or len(state.won) != min(state.battles, curriculum.window):
+            fitting = f"one of {len(curriculum.scenarios)} stages, and the last {curriculum.window} battles"
+            raise ConfigError(f"progress: expected {fitting}, got {state}")
         self.curriculum = curriculum
-        self._stage = 0
-        self._battles = 0
-        self._won: deque[bool] = deque(maxlen=curriculum.window)
+        self._stage, self._battles = state.stage, state.battles
+        self._won = deque(state.won, maxlen=curriculum.window)
 
     @property
     def stage(self) -> int:
@@ -156,23 +171,7 @@ class Progress:
         self._won.clear()
         return move
 
-    def state_dict(self) -> dict[str, Any]:
-        """The progress as plain values that JSON can hold."""
-        return {"stage": self._stage, "battles": self._battles, "won": list(self._won)}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, if it does not fit the curriculum."""
-        if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
-            raise ConfigError(f"progress: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
-        stage, battles, won = state["stage"], state["battles"], state["won"]
-        last, window = len(self.curriculum.scenarios) - 1, self.curriculum.window
-        if type(stage) is not int or not 0 <= stage <= last:
-            raise ConfigError(f"progress: stage: expected an integer from 0 to {last}, got {stage!r}")
-        if not isinstance(won, list) or not all(isinstance(one, bool) for one in won):
-            raise ConfigError(f"progress: won: expected a list of booleans, got {won!r}")
-        if type(battles) is not int or len(won) != min(battles, window):
-            raise ConfigError(
-                f"progress: {len(won)} outcomes cannot be what a window of {window} keeps of {battles!r} battles"
-            )
-        self._stage, self._battles = stage, battles
-        self._won = deque(won, maxlen=window)
+    @property
+    def state(self) -> ProgressState:
+        """The progress, from which another one can continue."""
+        return ProgressState(self._stage, self._battles, tuple(self._won))

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
     add("--out", type=Path, help=f"new folder for the run (default: {_DEFAULT_OUT}, or the next free name)")
-    add("--minutes", type=positive_number, default=4.0, help="time limit of training (default: %(default)s)")
+    add("--max-minutes", type=positive_number, default=4.0, help="time limit of training (default: %(default)s)")
     add("--opponent", default="novice", help="opponent to beat (default: %(default)s)")
     add("--steps", type=positive, default=370_000, help="decisions to train on (default: %(default)s)")
     add("--battles", type=positive, default=200, help="battles per evaluation, an even number (default: %(default)s)")
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         battle=battle_config("duel"),
         opponent=Opponents.parse(args.opponent),
         steps=args.steps,
-        max_minutes=args.minutes,
+        max_minutes=args.max_minutes,
         seed=args.seed,
         eval_every=0,
     )

@@ -31,8 +31,8 @@ from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
+    from echelon_train.runs.experiment import SeedsResult
     from echelon_train.runs.run import TrainResult
-    from echelon_train.runs.seeds import SeedsResult
 
 EXPECTED_ERRORS = (TrainError,)
 
@@ -189,7 +189,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
 
     fixed = [name for name in ("config", "out", "seeds") if getattr(args, name) is not None]
     if (args.resume / SEEDS_FILE).exists():
-        from echelon_train.runs.seeds import resume_seeds
+        from echelon_train.runs.experiment import resume_seeds
 
         if fixed or overrides:
             raise ConfigError(
@@ -208,7 +208,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
 
 
 def _train_seeds(config: TrainConfig, out: Path, count: int, wandb: str | None) -> int:
-    from echelon_train.runs.seeds import train_seeds
+    from echelon_train.runs.experiment import train_seeds
 
     return _report_seeds(train_seeds(config, out, count, wandb=wandb))
 

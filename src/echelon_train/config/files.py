@@ -58,21 +58,13 @@ def run_config_descriptions() -> dict[str, str]:
 
 
 def load_run_config(source: str | Path, overrides: Mapping[str, str] = types.MappingProxyType({})) -> TrainConfig:
-    """Load the configuration of a run.
+    """Load the configuration of a run: a shipped one by its name, or a file, a path or a string that ends in .toml.
 
-    Parameters
-    ----------
-    source
-        The name of a shipped run config, or a file: a path, or a string that ends in .toml.
-    overrides
-        Values by dotted key (``{"ppo.n_epochs": "4", "battle.rewards.death": "-5"}``), in TOML syntax, where strings
-        need no quotes. A scenario replaces a curriculum and vice versa.
+    `overrides` are values by dotted key (``{"ppo.n_epochs": "4", "battle.rewards.death": "-5"}``), in TOML syntax,
+    where strings need no quotes. A scenario replaces a curriculum and vice versa.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown name or key (with the nearest valid one), a scenario, an unreadable file and an invalid value.
-        The message names the file and the line, or the override.
+    Raises `ConfigError` for an unknown name or key (with the nearest valid one), a scenario, an unreadable file and an
+    invalid value. The message names the file and the line, or the override.
     """
 
     def check(data: dict[str, Any]) -> tuple[dict[str, Any], TrainConfig]:

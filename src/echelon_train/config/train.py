@@ -100,7 +100,11 @@ class TrainConfig:
     )
     maps: int | str = field(
         default=1500,
-        metadata={"help": "number of training maps, a directory of recipes, or 0: a new map for every battle"},
+        metadata={
+            "low": 0,
+            "high": MAX_MAPS,
+            "help": "number of training maps, a directory of recipes, or 0: a new map for every battle",
+        },
     )
     regenerate: int = quantity(1, "battles", 1, 10**6, help="successive battles on one map")
     device: str = field(default="auto", metadata={"help": "device of the network: auto, cpu, cuda or cuda:N"})
@@ -154,8 +158,6 @@ class TrainConfig:
             )
         if self.side != "both" and self.league.path:
             raise ConfigError("side: in a league the learner plays both teams", "side")
-        if not isinstance(self.maps, str) and not (type(self.maps) is int and 0 <= self.maps <= MAX_MAPS):
-            raise ConfigError(f"maps: expected 0 to {MAX_MAPS}, or a directory of recipes, got {self.maps!r}", "maps")
         stages = 1 if self.curriculum is None else len(self.curriculum.scenarios)
         if not isinstance(self.maps, str) and self.maps * stages > MAX_MAPS:
             raise ConfigError(f"maps: expected at most {MAX_MAPS} in all stages, got {stages} x {self.maps}", "maps")

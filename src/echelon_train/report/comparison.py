@@ -12,7 +12,14 @@ import numpy as np
 from echelon_env.evaluate.statistics import interquartile_mean, probability_of_improvement, stratified_bootstrap
 from echelon_env.evaluate.tables import plural
 from echelon_train.report.charts import charts
-from echelon_train.report.curves import (
+from echelon_train.report.format import interval, number
+from echelon_train.report.markup import Html, element, folded, join, more, note, section, table
+from echelon_train.report.page import Page, write
+from echelon_train.report.replays import replays_section
+from echelon_train.report.run_report import evaluation_table, provenance, run_replays
+from echelon_train.report.sources import Group, RunSource, metrics_of, read_groups
+from echelon_train.report.statistics import statistics_sections
+from echelon_train.runs.curves import (
     AXES,
     COMPARED_BATTLES,
     EVALUATION,
@@ -22,13 +29,6 @@ from echelon_train.report.curves import (
     comparison_charts,
     win_rate_comparison,
 )
-from echelon_train.report.format import interval, number
-from echelon_train.report.markup import Html, element, folded, join, more, note, section, table
-from echelon_train.report.page import Page, write
-from echelon_train.report.replays import Embedded
-from echelon_train.report.run_report import evaluation_table, provenance, run_replays
-from echelon_train.report.sources import Group, RunSource, read_groups
-from echelon_train.report.statistics import statistics_sections
 
 _MOST_DIFFERENCES = 200  # rows
 _FEW_SEEDS = 10
@@ -37,46 +37,36 @@ _LONGEST_REASON = 1000  # characters
 
 
 def write_comparison(paths: Sequence[Path], out: Path, *, replays: int = 2) -> None:
-    """Write the report of several runs as one HTML file.
+    """Write the report of several runs as one HTML file; an existing one is replaced.
 
-    Parameters
-    ----------
-    paths
-        Folders of runs, and of experiments of several seeds. Runs that differ in their seed only become one group.
-    out
-        The file; an existing one is replaced.
-    replays
-        Largest number of replays in it: the last battle that each of the first runs has filmed, see `write_run_report`.
+    The paths are folders of runs, and of experiments of several seeds. Runs that differ in their seed only become one
+    group. The report has up to so many `replays`: the last battle that each of the first runs has filmed.
 
-    Raises
-    ------
-    RunFolderError
-        If a folder holds no run, or a damaged one, or is named twice.
-    OSError
-        If a file cannot be read, or the report cannot be written.
+    Raises RunFolderError if a folder holds no run, or a damaged one, or is named twice, and OSError.
     """
     every = read_groups(paths)
     groups = [group for group in every if group.runs]
     firsts = [group.runs[0] for group in groups][:replays]
     shown = [each for run in firsts for each in run_replays(run, 1)]
     runs = [run for group in every for run in (*group.runs, *group.failed)]
-    battles = [*comparison_charts(groups, COMPARED_BATTLES)]
+    metrics = metrics_of(groups)
+    battles = [*comparison_charts(metrics, COMPARED_BATTLES)]
     sections = [
         section("Results", *_results(groups)) if groups else None,
         section("Failed runs", *_failures(runs)) if any(group.failed for group in every) else None,
         section("Settings that differ", _differences(groups)) if len(groups) > 1 else None,
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(group.label, [run.path for run in group.runs]) for group in groups]),
-        section("Replays", *(each.markup if isinstance(each, Embedded) else each for each in shown)) if shown else None,
-        section("Learning", charts([*comparison_charts(groups, LEARNING)])),
-        section("Speed", charts([*comparison_charts(groups, SPEED)])),
+        replays_section(shown),
+        section("Learning", charts(comparison_charts(metrics, LEARNING))),
+        section("Speed", charts(comparison_charts(metrics, SPEED))),
         section("Provenance", *(folded(run.name, *provenance(run)) for run in runs)),
     ]
     page = Page(
         title=every[0].label if len(every) == 1 else " and ".join(_shown([group.label for group in every])),
         lead=element("p", f"{plural(len(runs), 'run')} in {plural(len(every), 'group')}: ", _members(every)),
-        sections=[each for each in sections if each is not None],
-        replays=[each for each in shown if isinstance(each, Embedded)],
+        sections=sections,
+        replays=shown,
     )
     write(out, page)
 
@@ -108,9 +98,9 @@ def _failures(runs: Sequence[RunSource]) -> Iterator[Html]:
 
 
 def _results(groups: Sequence[Group]) -> Iterator[Html]:
-    evaluated = win_rate_comparison(groups)
-    trained = win_rate_comparison(groups, "battle/win_rate", "win rate in training")
-    yield charts([*(each for each in (evaluated, trained) if each), *comparison_charts(groups, RESULTS)])
+    metrics = metrics_of(groups)
+    trained = win_rate_comparison(metrics, "battle/win_rate", "win rate in training")
+    yield charts([win_rate_comparison(metrics), trained, *comparison_charts(metrics, RESULTS)])
     yield note(AXES)
     yield element("h3", "Last evaluations")
     yield final_table(groups)

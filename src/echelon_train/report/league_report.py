@@ -21,13 +21,14 @@ from echelon_train.league.ratings.glicko2 import REACH, format_rating
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League, Standing
-from echelon_train.report.charts import embed, style
+from echelon_train.report.charts import embed
 from echelon_train.report.format import interval
 from echelon_train.report.league_runs import exploitability, learners, read_learners
 from echelon_train.report.markup import Html, element, note, section, table, tiles
 from echelon_train.report.page import Page, write
-from echelon_train.report.replays import Embedded, embed_replay
+from echelon_train.report.replays import Embedded, embed_replay, replays_section
 from echelon_train.report.statistics import statistics_sections
+from echelon_train.runs.charts import style
 
 MOST_MEMBERS = 40  # of the matrix
 _DARK = 0.32  # distance from an even score beyond which a cell has white text
@@ -46,26 +47,13 @@ class _League:
 
 
 def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: bool = False) -> None:
-    """Write the report of a league as one HTML file.
+    """Write the report of a league as one HTML file; an existing one is replaced.
 
-    Parameters
-    ----------
-    path
-        The league's folder.
-    out
-        The file; an existing one is replaced.
-    replays
-        Largest number of replays in it: a battle of the newest match of each pairing. The champion's pairings come
-        first, then those with a policy, then the others; each by the rank of the weaker member.
-    retired
-        Whether to show retired members as well.
+    It has up to so many `replays`: a battle of the newest match of each pairing. The champion's pairings come first,
+    then those with a policy, then the others; each by the rank of the weaker member. `retired` shows retired members as
+    well.
 
-    Raises
-    ------
-    LeagueError
-        If the folder holds no league, or a damaged one.
-    OSError
-        If a file cannot be read, or the report cannot be written.
+    Raises LeagueError if the folder holds no league, or a damaged one, and OSError.
     """
     found = _read(path, retired)
     shown = [*_replays(found, replays)]
@@ -78,14 +66,14 @@ def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: boo
         section("Exploitability", *exploitability(path)),
         section("Learners", *learners(training, problems)),
         *statistics_sections([(run.name, [run.path]) for run in training]),
-        section("Replays", *(each.markup if isinstance(each, Embedded) else each for each in shown)) if shown else None,
+        replays_section(shown),
         section("Members", *_members(found)),
     ]
     page = Page(
         title=f"League {path.resolve().name}",
         lead=tiles(_facts(found)),
-        sections=[each for each in sections if each is not None],
-        replays=[each for each in shown if isinstance(each, Embedded)],
+        sections=sections,
+        replays=shown,
     )
     write(out, page)
 
@@ -265,12 +253,8 @@ def _champions(league: League) -> Iterator[Html]:
     yield table(header, rows, name="champions")
 
 
-def _replays(found: _League, most: int) -> Iterator[Embedded | Html]:
-    """A battle of the newest match of each pairing.
-
-    The champion's pairings come first, then those with a policy, then the others; each by the rank of the weaker
-    member.
-    """
+def _replays(found: _League, most: int) -> Iterator[Embedded]:
+    """A battle of the newest match of each pairing, in the order that `write_league_report` says."""
     ranks = {each.member.name: rank for rank, each in enumerate(found.ranked)}
     games = found.analysis.payoffs
     pairs = [
@@ -298,7 +282,7 @@ def _replays(found: _League, most: int) -> Iterator[Embedded | Html]:
         )
         yield embed_replay(title, remark, partial(_record, found.league, played.uuid), opened=not place)
     if most and len(pairs) > most:
-        yield note(f"{most} of {len(pairs)} pairings that have played; --replays N shows more.")
+        yield Embedded(note(f"{most} of {len(pairs)} pairings that have played; --replays N shows more."))
 
 
 def _record(league: League, uuid: str) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from echelon_env.evaluate.tables import percent, plural
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
-from echelon_train.report.curves import (
+from echelon_train.report.format import interval, number
+from echelon_train.report.markup import Html, element, more, note, table
+from echelon_train.report.sources import RunSource, read_run
+from echelon_train.runs.curves import (
     AXES,
     COMPARED_BATTLES,
     LEAGUE,
@@ -19,14 +21,9 @@ from echelon_train.report.curves import (
     comparison_charts,
     win_rate_comparison,
 )
-from echelon_train.report.format import interval, number
-from echelon_train.report.markup import Html, element, more, note, table
-from echelon_train.report.sources import Group, RunSource, read_json, read_run
-from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
-from echelon_train.runs.folder import RUN_FILE
+from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
+from echelon_train.runs.folder import RUN_FILE, RUNS_FOLDER, read_json
 
-RUNS_FOLDER = "runs"
-"""Of a league: the runs of its learners and of best responses."""
 BEST_RESPONSE = "best_response"
 """The role of a best response."""
 MOST_RUNS = 100
@@ -59,37 +56,16 @@ def exploitability(path: Path) -> Iterator[Html]:
 
 
 def _exploited(file: Path) -> list[str]:
-    document = read_json(file, f"{file} is missing")
-    member = document.get("member")
-    if not isinstance(member, str):
-        raise RunFolderError(f"{file}: member: expected a name")
-    shares = [_share(document.get(name)) for name in ("score", "win_rate")]
-    texts = [number(document.get(name)) for name in ("steps", "battles")]
-    done = "" if document.get("done") is True else " so far"
+    found = read_exploitability(file)
+    low, high = found.score.low - 0.5, found.score.high - 0.5
     return [
-        member,
+        found.member,
         file.parent.name,
-        texts[0] + done,
-        texts[1],
-        *shares,
-        _excess(document.get("exploitability"), document.get("score")),
+        f"{found.steps:,}{'' if found.done else ' so far'}",
+        f"{found.battles:,}",
+        *(interval(each.estimate, each.low, each.high) for each in (found.score, found.win_rate)),
+        f"{found.exploitability:+.3f} [{low:+.3f}, {high:+.3f}]",
     ]
-
-
-def _excess(value: Any, score: Any) -> str:
-    """The exploitability with its interval: that of the score, less one half."""
-    if number(value) == "-":
-        return "-"
-    bounds: list[Any] = [score.get(name) for name in ("low", "high")] if isinstance(score, Mapping) else [None]
-    if any(number(each) == "-" for each in bounds):
-        return f"{value:+.3f}"
-    low, high = (each - 0.5 for each in bounds)
-    return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
-def _share(document: Any) -> str:
-    values = [document.get(name) for name in ("estimate", "low", "high")] if isinstance(document, Mapping) else [None]
-    return "-" if "-" in map(number, values) else interval(*values)
 
 
 def read_learners(path: Path) -> tuple[list[RunSource], list[str]]:
@@ -153,8 +129,7 @@ def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Htm
         "processor time, min",
     ]
     yield table(header, rows, name="learners-table")
-    groups = [Group(run.name, [run]) for run in runs]
-    evaluated = win_rate_comparison(groups)
+    groups = {run.name: [run.metrics] for run in runs}
     curves = [*LEAGUE, *RESULTS, *COMPARED_BATTLES, *LEARNING, *SPEED]
-    yield charts([*([evaluated] if evaluated else []), *comparison_charts(groups, curves)])
+    yield charts([win_rate_comparison(groups), *comparison_charts(groups, curves)])
     yield note(AXES)

@@ -36,18 +36,9 @@ def join(parts: Iterable[Any]) -> Html:
 
 
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], *, name: str = "", **attributes: Any) -> Html:
-    """A table that scrolls sideways where it is too wide.
+    """A table that scrolls sideways where it is too wide, with the id `name`.
 
-    Parameters
-    ----------
-    header
-        Its columns' headings; empty for a table without.
-    rows
-        Cells: texts, `Html`, or elements ``td`` and ``th`` with attributes. The first of a row is its heading.
-    name
-        The id of the table.
-    attributes
-        Of the element ``table``.
+    Cells are texts, `Html`, or elements ``td`` and ``th`` with attributes. The first of a row is its heading.
     """
     head = element("thead", element("tr", *(element("th", cell, scope="col") for cell in header))) if header else None
     body = element("tbody", *(element("tr", *_cells(row)) for row in rows))

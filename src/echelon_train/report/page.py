@@ -30,7 +30,7 @@ class Page:
 
     title: str
     lead: Html  # below the title
-    sections: Sequence[Html]  # of `markup.section`
+    sections: Sequence[Html | None]  # of `markup.section`; None is left out
     replays: Sequence[Embedded] = ()  # in these sections; their scripts may run
 
 
@@ -61,18 +61,20 @@ def write(path: Path, page: Page) -> None:
 def render(page: Page) -> str:
     """The text of the file."""
     script = _asset("report.js")
-    allowed = dict.fromkeys([script, *(replay.script for replay in page.replays)])
+    sections = [each for each in page.sections if each is not None]
+    scripts = [replay.script for replay in page.replays if replay.script is not None]
+    allowed = dict.fromkeys([script, *scripts])
     hashes = " ".join(f"'sha256-{_digest(each)}'" for each in allowed)
     made = datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")
     footer = f"Made {made} by echelon-env {__version__} (engine {stamp()['engine_hash'][:12]})."
     parts = {
         "title": html.escape(page.title),
-        "scripts": hashes + (" 'wasm-unsafe-eval'" if page.replays else ""),
+        "scripts": hashes + (" 'wasm-unsafe-eval'" if scripts else ""),
         "style": _asset("report.css"),
         "script": script,
         "lead": page.lead,
-        "contents": join(_links(page.sections)),
-        "body": "\n".join(page.sections),
+        "contents": join(_links(sections)),
+        "body": "\n".join(sections),
         "made": element("p", footer),
     }
     return re.sub(r"%(\w+)%", lambda found: parts[found[1]], _asset("report.html"))

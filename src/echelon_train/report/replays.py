@@ -6,7 +6,7 @@ A recorded battle is read as data and its page made again, so that no script of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from echelon_env.config.schema import ConfigError
@@ -15,26 +15,31 @@ from echelon_env.evaluate import CheckpointError
 from echelon_env.replays import Replay, ReplayError
 from echelon_env.replays.page import make_page
 from echelon_train.errors import TrainError
-from echelon_train.report.markup import Html, element, folded, note
+from echelon_train.report.markup import Html, element, folded, note, section
 
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """A replay as a part of a page."""
+    """A replay as a part of a page, or a remark in its place."""
 
     markup: Html
-    script: str  # that it runs
+    script: str | None = None  # that it runs
 
 
-def embed_replay(title: str, remark: str, record: Callable[[], Replay], *, opened: bool) -> Embedded | Html:
+def embed_replay(title: str, remark: str, record: Callable[[], Replay], *, opened: bool) -> Embedded:
     """A replay's page in a frame that opens with a click, or a remark that says why there is none."""
     try:
         page = make_page(record())
     except (BackendError, CheckpointError, ConfigError, ReplayError, TrainError, OSError, ValueError) as error:
-        return note(f"{title}: no replay: {error}")
+        return Embedded(note(f"{title}: no replay: {error}"))
     (script,) = _SCRIPT.findall(page)
     # without `allow-same-origin` the frame cannot touch the report
     frame = element("iframe", srcdoc=page, title=title, loading="lazy", sandbox="allow-scripts")
     return Embedded(element("div", folded(title, note(remark), frame, opened=opened), class_="replay"), script)
+
+
+def replays_section(shown: Sequence[Embedded]) -> Html | None:
+    """The section of replays; None without any."""
+    return section("Replays", *(each.markup for each in shown)) if shown else None

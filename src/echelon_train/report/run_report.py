@@ -19,13 +19,13 @@ from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
-from echelon_train.report.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
 from echelon_train.report.format import interval, number, share
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
 from echelon_train.report.page import Page, write
-from echelon_train.report.replays import Embedded, embed_replay
-from echelon_train.report.sources import RunSource, flat, read_run
+from echelon_train.report.replays import Embedded, embed_replay, replays_section
+from echelon_train.report.sources import RunSource, read_run, texts
 from echelon_train.report.statistics import statistics_sections
+from echelon_train.runs.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
 from echelon_train.runs.evaluation import maps_by_opponent
 from echelon_train.runs.loggers import FILMS_FOLDER
 from echelon_train.runs.metrics import EVALUATION_STEPS, STEPS, is_number, matching
@@ -35,42 +35,31 @@ MOST_SHOWN = 50  # rows of a table of provenance
 
 
 def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
-    """Write the report of a run as one HTML file.
+    """Write the report of a run as one HTML file; an existing one is replaced.
 
-    Parameters
-    ----------
-    run
-        The run's folder.
-    out
-        The file; an existing one is replaced.
-    replays
-        Largest number of replays in it: battles that the run has filmed, evenly spaced, or else one that is played now.
+    It has up to so many `replays`: battles that the run has filmed, evenly spaced, or else one that is played now.
 
-    Raises
-    ------
-    RunFolderError
-        If the folder holds no run, or a damaged one.
-    OSError
-        If a file cannot be read, or the report cannot be written.
+    Raises RunFolderError if the folder holds no run, or a damaged one, and OSError.
     """
     source = read_run(run)
     shown = run_replays(source, replays)
-    battles = [*run_charts(source, BATTLES)]
+    metrics = source.metrics
+    battles = [*run_charts(metrics, BATTLES)]
     sections = [
         *_results(source),
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
-        section("Replays", *(each.markup if isinstance(each, Embedded) else each for each in shown)) if shown else None,
-        section("Learning", charts([*run_charts(source, LEARNING)])) if source.metrics else None,
-        section("Speed", charts([*run_charts(source, SPEED)])) if source.metrics else None,
+        replays_section(shown),
+        section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
+        section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,
         section("Configuration", *configuration(source)),
         section("Provenance", *provenance(source)),
     ]
     page = Page(
         title=f"Run {source.name}",
         lead=join([_lead(source), tiles(_facts(source))]),
-        sections=[each for each in sections if each is not None],
-        replays=[each for each in shown if isinstance(each, Embedded)],
+        sections=sections,
+        replays=shown,
     )
     write(out, page)
 
@@ -114,10 +103,9 @@ def _results(run: RunSource) -> Iterator[Html]:
     if not run.metrics:
         yield section("Results", note("The run has logged no metrics yet."))
         return
-    first = win_rate_chart(run)
     yield section(
         "Results",
-        charts([*([first] if first else []), *run_charts(run, RESULTS)]),
+        charts([win_rate_chart(run.metrics), *run_charts(run.metrics, RESULTS)]),
         note(AXES),
         element("h3", "Last evaluation"),
         evaluation_table(run),
@@ -187,7 +175,7 @@ def _battles_against(run: RunSource, name: str) -> int | None:
     return None
 
 
-def run_replays(run: RunSource, most: int) -> list[Embedded | Html]:
+def run_replays(run: RunSource, most: int) -> list[Embedded]:
     """Up to `most` of the battles that a run has filmed, the first and the last among them; without any a new one."""
     if not most:
         return []
@@ -198,7 +186,7 @@ def run_replays(run: RunSource, most: int) -> list[Embedded | Html]:
         return [embed_replay(f"{run.name}, newest checkpoint", why, lambda: record_newest(run), opened=True)]
     places = np.unique(np.linspace(0, len(films) - 1, min(most, len(films))).round().astype(int)) if most > 1 else [-1]
     chosen = [films[place] for place in places]
-    shown: list[Embedded | Html] = []
+    shown = []
     for path in chosen:
         title = (
             f"{run.name} after {int(path.stem):,} decisions" if path.stem.isdecimal() else f"{run.name}: {path.stem}"
@@ -252,7 +240,7 @@ def provenance(run: RunSource) -> Iterator[Html]:
         "git commit": document.get("git_commit"),
         "uncommitted changes": _changes(document.get("git_diff")),
         **{f"seed: {name}": value for name, value in _mapping(document.get("seeds")).items()},
-        **{f"machine: {name}": value for name, value in flat(document.get("machine")).items()},
+        **{f"machine: {name}": value for name, value in texts(document.get("machine")).items()},
         "packages": ", ".join(f"{name} {version}" for name, version in _mapping(packages).items()),
         "Weights & Biases": document.get("wandb"),
     }

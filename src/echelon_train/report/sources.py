@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
-from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, SEEDS_FILE, read_metrics
+from echelon_train.runs.experiment import read_experiment
+from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, SEEDS_FILE, read_json, read_metrics
 from echelon_train.runs.metrics import STEPS, Metrics, is_number
+from echelon_train.runs.state import flat
 
-MAX_JSON_BYTES = 1 << 22
 MAX_RUNS = 200
 """Of a report."""
 _NO_DIFFERENCE = ("seed", "device", "threads", "torch_threads", "compile", "max_minutes", "max_cpu_minutes")
@@ -45,7 +45,7 @@ class RunSource:
     @cached_property
     def settings(self) -> dict[str, str]:
         """The settings by dotted names, as texts."""
-        return flat(self.document.get("config"))
+        return texts(self.document.get("config"))
 
     @cached_property
     def config(self) -> TrainConfig | None:
@@ -73,6 +73,11 @@ class Group:
     runs: Sequence[RunSource]
     failed: Sequence[RunSource] = ()
     """Runs that failed; the statistics do not have them."""
+
+
+def metrics_of(groups: Sequence[Group]) -> dict[str, list[Metrics]]:
+    """The metrics of the runs of groups, by the group's label."""
+    return {group.label: [run.metrics for run in group.runs] for group in groups}
 
 
 def read_run(path: Path) -> RunSource:
@@ -116,27 +121,9 @@ def read_groups(paths: Sequence[Path]) -> list[Group]:
     return groups
 
 
-def read_json(path: Path, missing: str) -> dict[str, Any]:
-    """An object in a JSON file of at most `MAX_JSON_BYTES`. Raises RunFolderError, with `missing` for no file."""
-    try:
-        document = parse_json(read_regular_file(path, MAX_JSON_BYTES))
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunFolderError(missing) from None
-    except ValueError as error:
-        raise RunFolderError(f"{path}: expected JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise RunFolderError(f"{path}: expected an object, got {type(document).__name__}")
-    return document
-
-
-def flat(plain: Any, name: str = "") -> dict[str, str]:
-    """The values of nested objects and of lists of objects by dotted names, as texts."""
-    if isinstance(plain, list) and plain and all(isinstance(each, dict) for each in plain):
-        plain = {str(each.get("name", number)): each for number, each in enumerate(plain)}
-    if not isinstance(plain, Mapping):
-        return {name: plain if isinstance(plain, str) else json.dumps(plain)}
-    parts = [flat(part, f"{name}.{key}" if name else str(key)) for key, part in plain.items()]
-    return {key: value for part in parts for key, value in part.items()}
+def texts(plain: Any) -> dict[str, str]:
+    """The values of nested objects by dotted names, as texts."""
+    return {name: each if isinstance(each, str) else json.dumps(each) for name, each in flat(plain).items()}
 
 
 def _runs_in(path: Path) -> Iterator[tuple[str, Path, str | None, bool]]:
@@ -144,23 +131,10 @@ def _runs_in(path: Path) -> Iterator[tuple[str, Path, str | None, bool]]:
     if not (path / SEEDS_FILE).is_file():
         yield path.resolve().name, path, None, False
         return
-    document = read_json(path / SEEDS_FILE, "")
-    seeds = document.get("seeds")
-    if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
-        raise RunFolderError(f"{path / SEEDS_FILE}: seeds: expected a list of integers")
-    names = {str(seed) for seed in seeds}
-    finished, failures = document.get("win_rates"), document.get("failures")
-    if not isinstance(finished, dict) or not names.issuperset(finished):
-        raise RunFolderError(f"{path / SEEDS_FILE}: win_rates: expected those of its seeds")
-    if (
-        not isinstance(failures, dict)
-        or not (names - finished.keys()).issuperset(failures)
-        or not all(isinstance(reason, str) for reason in failures.values())
-    ):
-        raise RunFolderError(f"{path / SEEDS_FILE}: failures: expected reasons of seeds without a win rate")
-    begun = [seed for seed in dict.fromkeys(map(str, seeds)) if (path / f"seed-{seed}" / RUN_FILE).is_file()]
+    experiment = read_experiment(path)
+    begun = [str(seed) for seed in experiment.seeds if (path / f"seed-{seed}" / RUN_FILE).is_file()]
     if not begun:
         raise RunFolderError(f"{path}: none of its runs has begun")
     for seed in begun:
-        failure = failures.get(seed)
-        yield path.resolve().name, path / f"seed-{seed}", failure, failure is None and seed not in finished
+        unfinished = int(seed) in experiment.missing
+        yield path.resolve().name, path / f"seed-{seed}", experiment.failures.get(seed), unfinished

@@ -27,9 +27,11 @@ from echelon_env.evaluate.statistics import wilson
 from echelon_env.evaluate.statistics_file import STATISTICS_FILE, StatisticsError, StatisticsFile, read_statistics
 from echelon_env.evaluate.tables import plural
 from echelon_env.layout.measures import MEASURES
-from echelon_train.report.charts import Array, embed, style
+from echelon_train.report.charts import embed
 from echelon_train.report.format import interval, mean
 from echelon_train.report.markup import Html, element, folded, join, note, section, table, total
+from echelon_train.runs.charts import Array, style
+from echelon_train.runs.curves import CAUSES
 
 MOST_OPPONENTS = 50
 """Rows of a table by opponent."""
@@ -44,7 +46,6 @@ _KINDS = {
     "damage_dealt": ("damage dealt", "hit points"),
     "damage_taken": ("damage taken", "hit points"),
 }
-_CAUSES = {"friendly": "team-mates", "own": "its own weapon", "hazard": "lava, debris"}
 _HEADINGS = [each.heading for each in MEASURES]
 _EXPLANATION = (
     "Shares are in per cent; distances and message entropies are means; the others are per mech and battle. "
@@ -65,10 +66,8 @@ class _Battles:
 def statistics_sections(groups: Sequence[tuple[str, Sequence[Path]]]) -> Iterator[Html]:
     """The sections of battle statistics, of one group of runs, or of several in comparison.
 
-    Parameters
-    ----------
-    groups
-        Labels, and the folders of the runs whose statistics add up. Of runs without a readable file a sentence says so.
+    A group is a label, and the folders of runs whose statistics add up. Of runs without a readable file a sentence says
+    so.
     """
     found: dict[str, list[StatisticsFile]] = {}
     problems, missing = [], []
@@ -225,7 +224,7 @@ def causes_table(name: str, totals: BattleTotals) -> Html:
 
 
 def _cause_name(cause: str) -> str:
-    return _CAUSES.get(cause) or cause.removeprefix("weapon/")
+    return CAUSES.get(cause) or cause.removeprefix("weapon/")
 
 
 def _cause(taken: float, deaths: float, sums: Sums) -> list[str]:

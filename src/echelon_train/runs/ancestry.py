@@ -20,7 +20,7 @@ from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.league.store.policies import find_policy, origin
 from echelon_train.policy import BattlePolicy
-from echelon_train.runs.folder import RUN_FILE, read_ancestry
+from echelon_train.runs.folder import RUN_FILE, read_record
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _earlier_ancestry(folder: Path) -> list[Mapping[str, Any]]:
     run = written.parent.parent
     if not (run / RUN_FILE).is_file() or not (written / WEIGHTS_FILE).is_file():
         return []
-    return read_ancestry(run) if _weights_sha256(written) == _weights_sha256(folder) else []
+    return [*read_record(run).ancestry] if _weights_sha256(written) == _weights_sha256(folder) else []
 
 
 def _weights_sha256(folder: Path) -> str:

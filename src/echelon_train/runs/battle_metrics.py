@@ -11,7 +11,9 @@ from echelon_env.evaluate.battle_totals import Sums, add_sums, by_weapon, measur
 from echelon_env.layout.measures import MEASURES
 
 DECAY = 0.99
-"""Weight of a battle relative to the next one: the metrics are means over about the last 100 battles."""
+"""Weight of a battle relative to the next one."""
+RECENT = "about the last 100 battles"
+"""What means with these weights are of."""
 
 MAX_OPPONENTS = 8
 """Opponents with metrics: those that were played last."""
@@ -40,12 +42,9 @@ class RecentBattles:
 
     def add(self, opponent: str, classes: Mapping[str, Sums]) -> None:
         """Add a battle against an opponent, given as the sums over the own mechs of each class."""
-        for name in list(self.classes):
-            self.classes[name] = _decayed(self.classes[name])
-        for name, sums in classes.items():
-            add_sums(self.classes.setdefault(name, {}), sums)
-        self.opponents[opponent] = _decayed(self.opponents.pop(opponent, {}))
-        add_sums(self.opponents[opponent], sum_of(classes.values()))
+        for name in dict.fromkeys([*self.classes, *classes]):
+            self.classes[name] = added(self.classes.get(name, {}), classes.get(name, {}))
+        self.opponents[opponent] = added(self.opponents.pop(opponent, {}), sum_of(classes.values()))
         if len(self.opponents) > MAX_OPPONENTS:
             del self.opponents[next(iter(self.opponents))]
 
@@ -72,8 +71,11 @@ class RecentBattles:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _decayed(sums: Sums) -> Sums:
-    return {name: value * DECAY for name, value in sums.items() if abs(value) > _NEGLIGIBLE}
+def added(sums: Mapping[str, float], battle: Mapping[str, float]) -> Sums:
+    """The sums with those of another battle; the earlier ones decay. A new dict."""
+    found = {name: value * DECAY for name, value in sums.items() if abs(value) > _NEGLIGIBLE}
+    add_sums(found, battle)
+    return found
 
 
 def chosen_measures(prefix: str, names: tuple[str, ...], sums: Sums) -> dict[str, float | None]:

@@ -39,16 +39,9 @@ def make_env(
 ) -> BattleVecEnv:
     """The battles of a plain run or of a stage, in this process.
 
-    Parameters
-    ----------
-    config
-        The run.
-    moves
-        Changes of the stage so far; a stage that is entered again plays other battles.
-    state_mechs
-        Mechs that fit into the global state of a central critic; those of the battle by default.
-    opponent
-        The policy of the other team; by default the run's opponents as the environments make them.
+    `moves` are the changes of the stage so far; a stage that is entered again plays other battles. `state_mechs` fit
+    into the global state of a central critic, by default those of the battle. `opponent` is the policy of the other
+    team, by default the run's opponents as the environments make them.
     """
     central = config.network.critic == "central"
     return BattleVecEnv(

@@ -42,25 +42,10 @@ class DemoResult:
 def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: int) -> DemoResult:
     """Evaluate a run's initial policy, train it, and evaluate it again: same opponent, maps and action mode.
 
-    Parameters
-    ----------
-    config
-        The run.
-    out
-        New folder for the run and the pictures.
-    console
-        Where to report progress.
-    num_battles
-        Battles of each evaluation, an even number.
+    `num_battles` are those of each evaluation, an even number. The run and the pictures are in the new folder `out`.
 
-    Raises
-    ------
-    ConfigError
-        For an impossible number of battles.
-    RunFolderError, OSError
-        If the folder cannot be used.
-    KeyboardInterrupt
-        After Ctrl-C during training, once its checkpoint is saved.
+    Raises ConfigError for an impossible number of battles, RunFolderError and OSError if the folder cannot be used, and
+    KeyboardInterrupt after Ctrl-C during training, once its checkpoint is saved.
     """
     check_battles(num_battles, config.evaluation_opponents)
     claim_folder(out)

@@ -118,15 +118,11 @@ def evaluate(
 ) -> Evaluation:
     """Play against named opponents on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
 
+    Each opponent plays its share of the battles, rounded to an even number of at least 2, on other maps than the
+    others.
+
     Parameters
     ----------
-    player
-        The player to evaluate.
-    opponents
-        A name or several with weights, see `echelon_env.evaluate.named_player`. Each plays its share of the battles,
-        rounded to an even number of at least 2, on other maps than the others.
-    config
-        The battle.
     num_battles
         Battles to play, an even number: every map is played from both sides.
     seed

@@ -24,12 +24,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from reprlib import repr as shortened
 from types import MappingProxyType
 from typing import Any
 
-from echelon_env.config.schema import ConfigError
+from echelon_env.config.schema import ConfigError, build, check_fields, to_plain
 from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
@@ -44,16 +44,49 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE = "run.json"
+RUNS_FOLDER = "runs"
+"""Folder of a league with the runs of its learners and best responses, their logs, the plan and the lock."""
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 BAD_METRICS_FILE = "metrics-bad.jsonl"
 DIFF_FILE = "diff.patch"
 MAX_BYTES = 1 << 22
-"""Of ``run.json``."""
+"""Of ``run.json`` and other files in JSON."""
 MAX_METRICS_BYTES = 1 << 28
 """Of the metrics that are read at once, as reports do."""
 MOST_DIFF = 2**20
 """Largest patch that is kept, in bytes; a larger one holds data rather than changes of the code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """When and how a run was started or resumed, and with what."""
+
+    started: str
+    command: tuple[str, ...]
+    git_commit: str | None
+    git_diff: dict[str, Any]  # bytes, and the file that has it, or null
+    packages: dict[str, str]  # versions
+    machine: dict[str, Any]
+    policies: dict[str, dict[str, Any]]  # that it plays against, see `Start`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed(Provenance):
+    """A resume of a run from so many samples."""
+
+    steps: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord(Provenance):
+    """What ``run.json`` holds."""
+
+    config: dict[str, Any]  # of `TrainConfig`
+    seeds: dict[str, int]
+    ancestry: tuple[dict[str, Any], ...]  # see `Start`
+    wandb: str | None  # project of Weights & Biases that it is logged to
+    resumed: tuple[Resumed, ...] = ()
 
 
 def claim_folder(path: Path) -> None:
@@ -138,31 +171,41 @@ def run_folder(
     """
     with claimed(path, (path / LAST_FILE).exists):
         seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-        facts = {"config": config.to_dict(), "seeds": seeds, **start, "wandb": wandb}
+        facts = {"config": config.to_dict(), "seeds": seeds, "ancestry": [], "policies": {}, **start, "wandb": wandb}
         write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
         yield
 
 
+def read_json(path: Path, missing: str) -> dict[str, Any]:
+    """An object in a JSON file of at most `MAX_BYTES`. Raises RunFolderError, `missing` for no file, and OSError."""
+    try:
+        document = parse_json(read_regular_file(path, MAX_BYTES))
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunFolderError(missing) from None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: expected JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise RunFolderError(f"{path}: expected an object, got {type(document).__name__}")
+    return document
+
+
+def read_record(path: Path) -> RunRecord:
+    """What the file of the run in a folder holds. Raises RunFolderError, with the reason, and OSError."""
+    try:
+        document = read_json(path / RUN_FILE, f"{path} is no training run: it has no {RUN_FILE}")
+        record: RunRecord = build(RunRecord, document, "")
+        check_fields(record, "")
+    except ConfigError as error:
+        raise RunFolderError(f"{path / RUN_FILE}: {error}") from None
+    return record
+
+
 def read_run_config(path: Path) -> TrainConfig:
     """The configuration of the run in a folder. Raises RunFolderError if it is missing or invalid."""
-    document = _read_document(path)
     try:
-        return TrainConfig.from_dict(document["config"])
-    except (KeyError, ConfigError) as error:
-        reason = error if isinstance(error, ConfigError) else "holds no configuration"
-        raise RunFolderError(f"{path / RUN_FILE}: {reason}") from None
-
-
-def read_wandb(path: Path) -> str | None:
-    """The Weights & Biases project of the run in a folder; None for none. Raises RunFolderError."""
-    project: str | None = _read_document(path).get("wandb")
-    return project
-
-
-def read_ancestry(path: Path) -> list[Mapping[str, Any]]:
-    """The checkpoints that the run in a folder descends from, see `Start`; empty for none. Raises RunFolderError."""
-    ancestry: list[Mapping[str, Any]] = _read_document(path).get("ancestry", [])
-    return ancestry
+        return TrainConfig.from_dict(read_record(path).config)
+    except ConfigError as error:
+        raise RunFolderError(f"{path / RUN_FILE}: {error}") from None
 
 
 def record_resume(
@@ -178,13 +221,10 @@ def record_resume(
     The configuration, the project `wandb` and the facts of `start` replace the old ones; the `policies` that it plays
     against from now on are kept with the time. Raises RunFolderError, OSError.
     """
-    document = _read_document(path)
-    document["config"] = config.to_dict()
-    document["wandb"] = wandb
-    document |= start
+    document = to_plain(read_record(path))
     resumed = {"steps": steps, "policies": {**policies}, **_provenance(path)}
-    document["resumed"] = [*document.get("resumed", []), resumed]
-    write_json(path / RUN_FILE, document)
+    changes = {"config": config.to_dict(), "wandb": wandb, **start, "resumed": [*document["resumed"], resumed]}
+    write_json(path / RUN_FILE, {**document, **changes})
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -266,66 +306,18 @@ def differences_from(
     of `Start`) and, in the configuration of the resumed run, the device and the threads of the network. Raises
     RunFolderError.
     """
-    document = _read_document(path)
-    starts = [document, *document.get("resumed", [])]
+    record = read_record(path)
+    starts: list[Provenance] = [record, *record.resumed]
     before = starts[-1]
     names = ("device", "torch_threads", "compile")
     now = {**package_versions(), "git commit": git_commit(), "machine": machine()}
     now |= {name: getattr(config, name) for name in names}
-    then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}
+    then: dict[str, Any] = {**before.packages, "git commit": before.git_commit, "machine": before.machine}
     then |= {name: getattr(read_run_config(path), name) for name in names}
-    now |= {name: facts["weights_sha256"][:8] for name, facts in policies.items()}
+    now |= {name: f"{facts['weights_sha256']}"[:8] for name, facts in policies.items()}
     for start in starts:  # a policy may be missing at some
-        then |= {name: facts["weights_sha256"][:8] for name, facts in start.get("policies", {}).items()}
+        then |= {name: f"{facts.get('weights_sha256')}"[:8] for name, facts in start.policies.items()}
     return [f"{name}: {then[name]} then, {now[name]} now" for name in now if name in then and then[name] != now[name]]
-
-
-def _read_document(path: Path) -> dict[str, Any]:
-    file = path / RUN_FILE
-    try:
-        document = parse_json(read_regular_file(file, MAX_BYTES))
-    except FileNotFoundError:
-        raise RunFolderError(f"{path} is no training run: it has no {RUN_FILE}") from None
-    except ValueError as error:
-        raise RunFolderError(f"{file}: expected JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise RunFolderError(f"{file}: expected an object, got {type(document).__name__}")
-    _check_kinds(document, str(file))
-    for number, resumed in enumerate(document.get("resumed", [])):
-        _check_kinds(resumed, f"{file}: resumed[{number}]")
-    return document
-
-
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
-
-
-def _is_text_or_null(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _has_weights(policies: Any) -> bool:
-    return isinstance(policies, dict) and all(
-        isinstance(facts, dict) and isinstance(facts.get("weights_sha256"), str) for facts in policies.values()
-    )
-
-
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "wandb": ("the name of a project or null", _is_text_or_null),
-    "ancestry": ("a list of objects", _is_list_of_objects),
-    "resumed": ("a list of objects", _is_list_of_objects),
-    "packages": ("an object", lambda value: isinstance(value, dict)),
-    "git_commit": ("a text or null", _is_text_or_null),
-    "policies": ("an object of objects with a text 'weights_sha256'", _has_weights),
-}
-"""What a run's document has for each key that is read, in words and as a check. Keys may be missing."""
-
-
-def _check_kinds(document: Mapping[str, Any], place: str) -> None:
-    """Raise RunFolderError for a value of the wrong kind in a run's document, or in a part of it about a resume."""
-    for key, (expected, is_valid) in _KINDS.items():
-        if key in document and not is_valid(document[key]):
-            raise RunFolderError(f"{place}: {key}: expected {expected}, got {shortened(document[key])}")
 
 
 def _provenance(path: Path) -> dict[str, Any]:

@@ -45,7 +45,9 @@ class SavedPolicy(NamedTuple):
     folder: Path
 
 
-NOT_WANDB = ("stdout", "log", "json", "csv", "tensorboard")
+NOT_TEXT = ("stdout", "log", "json", "csv")
+"""The outputs of texts, which leave out films and histograms."""
+NOT_WANDB = (*NOT_TEXT, "tensorboard")
 """The outputs that leave out a `SavedPolicy`."""
 
 
@@ -73,23 +75,10 @@ def check_wandb() -> None:
 def open_logger(run: Path, config: TrainConfig, *, resumed_at: int | None = None, wandb: str | None = None) -> Logger:
     """A logger for SB3's `set_logger` that writes a run's metrics into its folder. The caller closes it.
 
-    Parameters
-    ----------
-    run
-        The run's folder.
-    config
-        The run, for Weights & Biases.
-    resumed_at
-        Samples at which a run is resumed; later metrics are removed first. None for a new run.
-    wandb
-        Project of Weights & Biases to log to as well; None for none. ``WANDB_MODE=offline`` logs on this machine only.
+    `resumed_at` are the samples at which a run is resumed; later metrics are removed first. `wandb` is a project of
+    Weights & Biases to log to as well; ``WANDB_MODE=offline`` logs on this machine only.
 
-    Raises
-    ------
-    TrainError
-        If Weights & Biases is requested and missing, or refuses the run.
-    OSError
-        If the folder cannot be written.
+    Raises TrainError if Weights & Biases is missing or refuses the run, and OSError if the folder cannot be written.
     """
     outputs: list[KVWriter] = []
     if wandb is not None:
@@ -134,23 +123,10 @@ class _TensorBoard(TensorBoardOutputFormat):  # type: ignore[misc]
 
 
 class WandbOutput(KVWriter):  # type: ignore[misc]
-    """A run's metrics for Weights & Biases, under the name of the run's folder.
+    """A run's metrics for Weights & Biases, under the name of the run's folder; one that was logged before continues.
 
-    Numbers, texts, films, tensors as histograms, and the policies of checkpoints as artifacts.
-
-    Parameters
-    ----------
-    run
-        The run's folder. A run that was logged before continues there.
-    config
-        The run, shown beside its metrics.
-    project
-        The project.
-
-    Raises
-    ------
-    TrainError
-        If the package is missing, or refuses the run, such as without an account.
+    Numbers, texts, films, tensors as histograms, and the policies of checkpoints as artifacts. Raises TrainError if the
+    package is missing, or refuses the run, such as without an account.
     """
 
     def __init__(self, run: Path, config: TrainConfig, project: str) -> None:

@@ -29,11 +29,9 @@ def table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
     return np.array([row for row in rows if all(map(is_number, row))], np.float64).reshape(-1, len(names))
 
 
-def points(
-    metrics: Metrics, name: str, along: str | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
-    """(samples, values) of a metric, or values along another one."""
-    steps, values = table(metrics, along or (EVALUATION_STEPS if name.startswith("eval/") else STEPS), name).T
+def points(metrics: Metrics, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(samples, values) of a metric."""
+    steps, values = table(metrics, EVALUATION_STEPS if name.startswith("eval/") else STEPS, name).T
     return steps, values
 
 

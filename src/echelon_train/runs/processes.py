@@ -29,19 +29,7 @@ def processes(count: int, function: str, folder: str, **arguments: Any) -> Itera
 
     It does nothing for one process, or in one that trains with others already. The workers are in a session of their
     own, so Ctrl-C reaches this process only, which tells them after the iteration. They end when this process ends for
-    any reason.
-
-    Parameters
-    ----------
-    count
-        Processes, with this one.
-    function, folder, arguments
-        What the others do, see `echelon_train.runs.worker`.
-
-    Raises
-    ------
-    ProcessError
-        If one of them fails, with its message.
+    any reason. What they do is said in `echelon_train.runs.worker`. Raises ProcessError if one fails, with its message.
     """
     if count == 1 or distributed.world_size() > 1:
         yield

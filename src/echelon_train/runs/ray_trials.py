@@ -23,14 +23,13 @@ from rich.console import Console
 
 from echelon_env import __version__
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import new_folder
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.ray_cluster import connect
 from echelon_train.runs.evaluation import Evaluation
-from echelon_train.runs.study import Claim, Study
+from echelon_train.runs.study import Claim, Study, is_failure
 from echelon_train.runs.training import train
 from echelon_train.signals import stop_signals
 
@@ -46,24 +45,15 @@ _CONTINUE = "; the sweep's folder is intact, and the same command continues"
 
 
 class RayTrials:
-    """Trains the trials of a sweep on the workers of a Ray cluster; a context manager that connects to it.
+    """Trains the trials of a sweep on the workers of a Ray cluster; a context manager that connects to it (`connect`).
 
     The workers need the same version of this package, but not the sweep's folder. Paths in the run config, as of `init`
-    and of opponents, are those of the workers. A trial takes a CPU for each thread of its processes, and a GPU for
-    each process if its `device` is CUDA. If this process is already connected to a cluster, that cluster is used.
+    and of opponents, are those of the workers. A trial takes a CPU for each thread of its processes, and a GPU for each
+    process if its `device` is CUDA. There are `at_once` trials at a time, by default as many as the cluster has CPUs
+    for.
 
-    Parameters
-    ----------
-    address
-        Address of the cluster, as `ray.init` takes it. By default that of the environment variable ``RAY_ADDRESS``;
-        without the variable, Ray uses the cluster of this machine, and starts one if there is none.
-    at_once
-        Trials at a time; by default as many as the cluster has CPUs for.
-
-    Raises
-    ------
-    ConfigError
-        For an invalid number; TrainError on entering if Ray is not installed, or the cluster cannot be reached.
+    Raises ConfigError for an invalid number, and TrainError on entering if Ray is not installed, or the cluster cannot
+    be reached.
     """
 
     def __init__(self, address: str | None = None, *, at_once: int | None = None) -> None:
@@ -301,9 +291,9 @@ def _train(version: str, number: int, plain: Mapping[str, Any], desk: Any) -> _O
             config = TrainConfig.from_dict(plain)
             result = train(config, folder, console=Console(quiet=True), should_continue=should_continue)
             done, interrupted = result.done, result.interrupted
-        except CheckpointError:  # not the fault of the settings
-            raise
         except (ConfigError, NonFiniteError) as error:
+            if not is_failure(error):
+                raise
             failure = str(error)
         paths = [path for path in folder.rglob("*") if path.is_file()]
         files = {f"{path.relative_to(folder)}": path.read_bytes() for path in paths}

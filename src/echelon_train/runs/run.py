@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,14 +29,12 @@ from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.training_state import restore_training_state, training_state
 from echelon_train.runs.building import build_model, make_env, make_teacher
 from echelon_train.runs.callbacks import (
-    BattleStatistics,
+    BattleResults,
     BattleTotalsCallback,
-    CheckpointCallback,
     ClockCallback,
     CurriculumCallback,
-    CurvesCallback,
     EvaluationCallback,
-    FilmCallback,
+    EveryCallback,
     LeagueCallback,
     OpponentsCallback,
     ProgressCallback,
@@ -44,7 +43,7 @@ from echelon_train.runs.callbacks import (
 from echelon_train.runs.callbacks.battle_totals import TENSORS
 from echelon_train.runs.evaluation import SCENARIO, Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
-from echelon_train.runs.loggers import FILMS_FOLDER, NOT_WANDB, Film, SavedPolicy, write_film
+from echelon_train.runs.loggers import FILMS_FOLDER, NOT_TEXT, NOT_WANDB, SavedPolicy, write_film
 from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.runs.state import Pending, RunState, flat, pending_metrics
 from echelon_train.state_space import state_room
@@ -52,6 +51,8 @@ from echelon_train.tensor_files import weights_of
 
 LEAGUE = "league"
 """The opponent that a checkpoint names for a policy that trained in a league."""
+CURVES_SECONDS = 120.0
+"""Time between two pictures of the curves during training; one takes about a second."""
 
 
 @dataclass(frozen=True)
@@ -66,22 +67,9 @@ class TrainResult:
 
 
 class Run:
-    """A run that learns, is saved between two iterations, and can be restored.
+    """A run that learns in the folder `out`, is saved between two iterations, and can be restored.
 
-    Parameters
-    ----------
-    config
-        The run.
-    out
-        Its folder.
-    device
-        Name of the device to train on.
-    console
-        Where to print messages and draw progress.
-    should_continue
-        Called after every evaluation with the samples so far and the evaluation; false ends the run. None: always true.
-    initial
-        The policy whose weights it starts with, see `build_model`.
+    `should_continue` is that of `train`, and `initial` the policy whose weights it starts with, see `build_model`.
     """
 
     def __init__(
@@ -95,10 +83,8 @@ class Run:
     ) -> None:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
-        self._statistics = BattleStatistics()
-        self._clock = ClockCallback(
-            config.steps, config.max_minutes, config.max_cpu_minutes, config.max_battles, self._statistics
-        )
+        self._results = BattleResults()
+        self._clock = ClockCallback(config, self._results)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
@@ -118,17 +104,18 @@ class Run:
         self._curriculum = CurriculumCallback(config, console)
         self._totals = BattleTotalsCallback(out if distributed.rank() == 0 else None)
         self._stop = StopCallback(console, self._clock.is_up)
-        self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
+        self._saved = Path()  # the last checkpoint
+
+        def stopping() -> bool:
+            return self._stop.stopping
+
+        self._checkpoints = EveryCallback(config.checkpoint_every, self._save_now, stopping, saves=True)
         self._evaluations = EvaluationCallback(
-            config.eval_every,
-            self._evaluate,
-            self._keep_best,
-            lambda: self._curriculum.moves,
-            lambda: self._stop.stopping,
+            config.eval_every, self._evaluate, self._keep_best, lambda: self._curriculum.moves, stopping
         )
-        self._films = FilmCallback(config.film_every, self._film, lambda: self._stop.stopping)
-        self._progress = ProgressCallback(config.steps, self._statistics, self._clock, console)
-        self._curves = CurvesCallback(self.draw_curves)
+        self._films = EveryCallback(config.film_every, self._film, stopping)
+        self._progress = ProgressCallback(config.steps, self._results, self._clock, console)
+        self._drawn = time.monotonic()
 
     def learn(self, logger: Logger) -> TrainResult:
         """Train until the run's end, or until it is stopped, and save. Metrics go to the logger.
@@ -146,14 +133,13 @@ class Run:
         OSError
             If the run's folder cannot be written. Earlier checkpoints stay valid, and the run can be resumed from them.
         """
-        callbacks: list[BaseCallback] = [self._clock, self._statistics, self._totals, self._curriculum, self._stop]
+        callbacks: list[BaseCallback] = [self._clock, self._results, self._totals, self._curriculum, self._stop]
         callbacks.append(self._checkpoints)
         if self._config.eval_every:
             callbacks.append(self._evaluations)
         if self._config.film_every:
             callbacks.append(self._films)
         callbacks += [each for each in (self._league, self._opponents) if each is not None]
-        callbacks.append(self._curves)
         callbacks.append(self._progress)  # last, because it shows what the others have recorded
         model = self.model
         self._announce_warmup()
@@ -169,8 +155,8 @@ class Run:
             finally:
                 self._progress.close()
             if self._stop.stopping:  # and saved by the callback
-                return TrainResult(self._checkpoints.saved, model.num_timesteps, self._stop.interrupted, done=False)
-            checkpoint = self.save(model.num_timesteps)
+                return TrainResult(self._saved, model.num_timesteps, self._stop.interrupted, done=False)
+            checkpoint = self._save_now()
             if self._league is not None:
                 self._league.finish(checkpoint)
             self._clock.record()
@@ -191,7 +177,7 @@ class Run:
             model=model,
             clock=self._clock.state,
             curriculum=self._curriculum.state,
-            statistics=self._statistics.state,
+            results=self._results.state,
             totals=self._totals.state,
             checkpoints=self._checkpoints.every,
             evaluations=self._evaluations.every,
@@ -211,10 +197,13 @@ class Run:
             self._trained_maps(),
         )
         state = TrainingState(*gather_state(tensors, values.to_dict()))
-        folder = distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
+        folder = self._saved = distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
         self._totals.write(steps)
         self.model.logger.record("checkpoint/last", SavedPolicy(folder), exclude=NOT_WANDB)
         return folder
+
+    def _save_now(self) -> Path:
+        return self.save(self.model.num_timesteps)
 
     def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
         """Continue from a checkpoint of the same run, in a `Run` that has not trained yet.
@@ -231,7 +220,7 @@ class Run:
         self._clock.restore(values.clock)
         with _state_errors():
             self._curriculum.restore(values.curriculum)
-        self._statistics.state = values.statistics
+        self._results.state = values.results
         self._checkpoints.every, self._evaluations.every = values.checkpoints, values.evaluations
         self._films.every, self._evaluations.best = values.films, values.best
         self._earlier_maps, self._pending = frozenset(values.earlier_maps), values.pending
@@ -265,6 +254,7 @@ class Run:
 
     def draw_curves(self) -> None:
         """Draw the metrics written so far; a picture that cannot be drawn is reported, and does not stop the run."""
+        self._drawn = time.monotonic()
         if distributed.rank() > 0:
             return
         try:
@@ -298,7 +288,7 @@ class Run:
             self._opponents.refresh(self.model.policy)
 
     def _prepare_rollout(self) -> None:
-        """Enter the next stage if that is decided, and set the schedules to the present share of the run."""
+        """Enter the next stage if that is decided, set the schedules to the present share of the run, draw curves."""
         if self._config.curriculum is not None:  # the first process decides for all
             self._curriculum.restore(distributed.broadcast_object(lambda: self._curriculum.state))
         if self._curriculum.advance():
@@ -310,6 +300,8 @@ class Run:
         self.model.get_env().env_method("set_rewards", rewards)
         if self._opponents is not None:
             self._opponents.set_remaining(remaining)
+        if time.monotonic() - self._drawn >= CURVES_SECONDS:
+            self.draw_curves()
 
     def _change_env(self) -> None:
         config, moves = self._curriculum.config, self._curriculum.moves
@@ -348,28 +340,28 @@ class Run:
             self._stop.end()
         return found
 
-    def _film(self) -> Film | None:
-        """Play a battle of the policy, in a stage always on the same map, and write it into the run's folder.
+    def _film(self) -> None:
+        """Film a battle of the policy, in a stage always on the same map, into the run's folder, and log the film.
 
         A film that cannot be written is reported, and does not stop the run.
         """
         if distributed.rank() > 0:
-            return None
+            return
         config, seed = self._curriculum.config, validation_seed(self._config.seed)
         opponents, steps = config.evaluation_opponents, self.model.num_timesteps
         opponent = opponents.members[int(np.argmax(opponents.weights))]
         player = network_player(f"policy after {steps:,} decisions", self.model.policy)
         try:
             replay = record_battle(player, named_player(opponent, seed), config.battle, seed=config.evaluation_maps[0])
-            return write_film(self._out / FILMS_FOLDER, checkpoint_name(steps), replay)
+            film = write_film(self._out / FILMS_FOLDER, checkpoint_name(steps), replay)
         except (OSError, ReplayError) as error:
             self._console.print(f"the battle cannot be filmed: {error}", markup=False)
-            return None
+            return
+        self.model.logger.record("battle/film", film, exclude=NOT_TEXT)
 
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""
-        folder = self.save(self.model.num_timesteps)
-        self.model.logger.record("checkpoint/best", SavedPolicy(folder), exclude=NOT_WANDB)
+        self.model.logger.record("checkpoint/best", SavedPolicy(self._save_now()), exclude=NOT_WANDB)
         self._name_best()
 
     def _name_best(self) -> None:

@@ -20,7 +20,7 @@ from echelon_train.runs.callbacks.clock import ClockState
 from echelon_train.runs.callbacks.curriculum import CurriculumState
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
-from echelon_train.runs.callbacks.statistics import StatisticsState
+from echelon_train.runs.callbacks.results import ResultsState
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RunState:
     model: ModelState
     clock: ClockState
     curriculum: CurriculumState
-    statistics: StatisticsState
+    results: ResultsState
     totals: TotalsState | None
     """None in all processes but the first."""
     checkpoints: Every
@@ -95,7 +95,9 @@ def pending_metrics(logger: Logger) -> dict[str, Pending]:
 
 
 def flat(plain: Any, name: str = "") -> dict[str, Any]:
-    """The values of nested objects by dotted names."""
+    """The values of nested objects and of lists of objects by dotted names."""
+    if isinstance(plain, (list, tuple)) and plain and all(isinstance(each, Mapping) for each in plain):
+        plain = {str(each.get("name", number)): each for number, each in enumerate(plain)}
     if not isinstance(plain, Mapping) or not plain:
         return {name: list(plain) if isinstance(plain, tuple) else plain}
     parts = [flat(part, f"{name}.{key}" if name else str(key)) for key, part in plain.items()]

@@ -19,7 +19,8 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.errors import TrainError
+from echelon_env.networks.weights import CheckpointError
+from echelon_train.errors import NonFiniteError, TrainError
 
 if sys.platform != "win32":
     import fcntl
@@ -96,23 +97,10 @@ class Trial:
 
 
 class Study:
-    """The trials of a sweep, in its folder.
+    """The trials of a sweep, in its folder, which is new or continued. `setup` identifies the sweep, fit for JSON.
 
-    Parameters
-    ----------
-    out
-        The folder, new or to continue.
-    setup
-        What identifies the sweep, fit for JSON.
-    prune
-        Whether trials that do worse than most are stopped.
-
-    Raises
-    ------
-    TrainError
-        If the folder holds another sweep or anything else, and on Windows.
-    OSError
-        If it cannot be written.
+    Trials that do worse than most are stopped if `prune` is true. Raises TrainError if the folder holds another sweep
+    or anything else, and on Windows, and OSError if it cannot be written.
     """
 
     def __init__(self, out: Path, setup: Mapping[str, Any], prune: bool) -> None:
@@ -222,6 +210,11 @@ class Claim:
         """Queue it to run again, as a new trial, because it was not finished."""
         with self._held:
             _requeue(self._study, self._trial)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an error of a training is the fault of the settings, so that a trial is not run again."""
+    return isinstance(error, (ConfigError, NonFiniteError)) and not isinstance(error, CheckpointError)
 
 
 def _requeue(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:

@@ -19,13 +19,11 @@ import optuna
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.networks.weights import CheckpointError
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
-from echelon_train.errors import NonFiniteError
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.ray_trials import RayTrials
-from echelon_train.runs.study import Claim, Search, Study, Trial
+from echelon_train.runs.study import Claim, Search, Study, Trial, is_failure
 from echelon_train.runs.training import train
 
 __all__ = ["RayTrials", "Search", "Sweep", "Trial", "sweep"]
@@ -59,14 +57,8 @@ def sweep(
         same maps and battles.
     searches
         The search spaces, of other keys than the overrides.
-    out
-        Folder of the sweep, new or to continue.
-    trials
-        Total number of trials, finished or running, over all processes.
     prune
         Whether to stop a trial at an evaluation with a win rate below the median of the other trials at that point.
-    console
-        Where to draw the trials' progress.
     cluster
         Trains the trials, several at a time. By default this process does, one at a time.
 
@@ -78,10 +70,9 @@ def sweep(
     ------
     ConfigError
         For an invalid run config, or a search space that contains one.
-    TrainError
-        If the folder holds another sweep, or the cluster cannot be reached or is lost; the sweep can be continued.
-    OSError
-        If the folder cannot be written.
+    TrainError, OSError
+        If the folder holds another sweep, or cannot be written, or the cluster cannot be reached or is lost; the sweep
+        can be continued.
     """
     config = _checked(source, overrides, searches)
     setup = {"config": config.to_dict(), "searches": [dataclasses.asdict(each) for each in searches]}
@@ -132,15 +123,12 @@ def _run_trial(claim: Claim, make_config: Callable[[Claim], TrainConfig], consol
 
     try:
         result = train(make_config(claim), claim.run, console=console, should_continue=should_continue)
-    except CheckpointError:  # not the fault of the settings
-        claim.requeue()
-        raise
-    except (ConfigError, NonFiniteError) as error:
+    except BaseException as error:
+        if not is_failure(error):
+            claim.requeue()
+            raise
         claim.fail(str(error))
         return False
-    except BaseException:
-        claim.requeue()
-        raise
     if result.interrupted and not result.done:
         claim.requeue()
     else:

@@ -35,8 +35,8 @@ from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import (
     differences_from,
     locked,
+    read_record,
     read_run_config,
-    read_wandb,
     record_resume,
     run_folder,
 )
@@ -180,7 +180,7 @@ def resume(
                 f"{run}: the run had {config.processes} processes and has {count} now; it needs as many as before"
             )
         with processes(config.processes, "resume", str(run), changes=changes):
-            return _resume(run, config, console or PrintableConsole(), wandb or read_wandb(run))
+            return _resume(run, config, console or PrintableConsole(), wandb or read_record(run).wandb)
 
 
 @_memory_errors()

@@ -57,17 +57,14 @@ class LocalChild:
 
     def stop(self) -> None:
         """See `Child.stop`."""
-        self._signal(signal.SIGTERM)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """See `Child.kill`."""
         self.process.kill()
         self.process.wait()
         self.poll()
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(number)
 
 
 class LocalLauncher:
@@ -81,16 +78,18 @@ class LocalLauncher:
         command = task.command(str(self._league), task.folder)
         return LocalChild(command, task.log, task.nice)
 
-    def close(self) -> None:
-        """See `Launcher.close`."""
+
+def tail(path: Path, size: int) -> bytes:
+    """The last bytes of a file. Raises OSError, and ValueError if it is not regular."""
+    with open_regular_file(path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+        return file.read()
 
 
 def last_line(log: Path) -> str:
     """The last line of a log that is not empty, without the name of the command; empty if there is none."""
     try:
-        with open_regular_file(log) as file:
-            file.seek(max(0, log.stat().st_size - _TAIL))
-            lines = file.read().decode(errors="replace").split("\n")
+        lines = tail(log, _TAIL).decode(errors="replace").split("\n")
     except (OSError, ValueError):
         return ""
     line = next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from echelon_env.storage.reading import open_regular_file, parse_json
+from echelon_env.storage.reading import parse_json
 from echelon_train.runs.folder import METRICS_FILE
+from echelon_train.supervisor.children import tail
 
 _TAIL = 1 << 16  # bytes of the file that are read: several lines
 
@@ -24,10 +25,7 @@ class Progress:
 def read_progress(run: Path) -> Progress:
     """The progress of the run in a folder, which may not have begun."""
     try:
-        with open_regular_file(run / METRICS_FILE) as file:
-            file.seek(max(0, file.seek(0, 2) - _TAIL))
-            lines = file.read().split(b"\n")[:-1]  # the last line may be incomplete
-        line = parse_json(lines[-1])
+        line = parse_json(tail(run / METRICS_FILE, _TAIL).split(b"\n")[-2])  # the last line may be incomplete
     except (OSError, IndexError, ValueError):
         return Progress()
     if not isinstance(line, dict):

@@ -18,9 +18,7 @@ from echelon_train.config.files import load_run_config
 from echelon_train.config.league import Role
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
-
-RUNS_FOLDER = "runs"
-"""Folder of a league with the runs of its learners and probes, their logs, the plan and the lock."""
+from echelon_train.runs.folder import RUNS_FOLDER
 
 PLAN_FILE = "plan.json"
 MAX_BYTES = 1 << 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from echelon_train.config.train import TrainConfig
@@ -30,20 +29,8 @@ _IDLE = 5.0  # s between two looks at the members
 class Ratings:
     """Plays rating matches whenever a rating is uncertain; then promotes the best policy and retires the weakest.
 
-    An error is reported, and the work is tried again after a pause. It runs in a thread between `start` and `join`.
-
-    Parameters
-    ----------
-    league
-        The league.
-    plan
-        Its plan.
-    config
-        The run config of the learners: its battle is that of the matches.
-    executor
-        Plays the matches.
-    report
-        Takes a line about what has happened.
+    An error is reported, and the work is tried again after a pause. It runs in a thread between `start` and `join`. The
+    battle of the run config `config` is that of the matches. `report` takes a line about what has happened.
     """
 
     def __init__(
@@ -59,7 +46,6 @@ class Ratings:
         """What it does, for display."""
         self.matches = 0
         """Matches that it has recorded."""
-        self.began = time.monotonic()
 
     def start(self) -> None:
         """Begin."""

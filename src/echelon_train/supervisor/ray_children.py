@@ -132,11 +132,11 @@ class RayChild:
                 self._report = self._ray.get(self._pending)
             except self._ray.exceptions.RayTaskError as error:
                 self._reason = str(error.cause)
-                self._end()
+                self.kill()
                 return LOST
             except self._ray.exceptions.RayError as error:
                 self._reason = f"its node or its worker is lost ({last_text(error)})"
-                self._end()
+                self.kill()
                 return LOST
         self.placed = True
         report: Report = self._report
@@ -146,7 +146,7 @@ class RayChild:
             self._pending = self._actor.report.remote()
             return None
         self._ray.wait([self._actor.clean.remote()], timeout=CLEAN_SECONDS)
-        self._end()
+        self.kill()
         return report.code
 
     def reason(self) -> str:
@@ -166,24 +166,11 @@ class RayChild:
 
     def kill(self) -> None:
         """See `Child.kill`."""
-        self._end()
-
-    def _end(self) -> None:
         self._ray.kill(self._actor)
 
 
 class RayLauncher:
-    """Runs the tasks of a league on a cluster.
-
-    Parameters
-    ----------
-    ray
-        The module, connected to the cluster.
-    league
-        Address of the league's actor, see `echelon_train.league.store.remote`.
-    cores
-        Cores that each task reserves.
-    """
+    """Runs the tasks of a league on a cluster, each with so many `cores`; `league` is the address of its actor."""
 
     def __init__(self, ray: Any, league: str, cores: float) -> None:
         self._ray, self._league = ray, league
@@ -199,9 +186,6 @@ class RayLauncher:
             command = [CONFIG if each == task.plan.config else each for each in command]
         actor = self._runner.remote(self._address, read_files(task.folder), config, command, task.nice)
         return RayChild(self._ray, actor, task.folder)
-
-    def close(self) -> None:
-        """See `Launcher.close`."""
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:

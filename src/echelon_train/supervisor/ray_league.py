@@ -32,14 +32,14 @@ _THREADS = 16  # of the actor: the supervisor, and learners that ask for members
 class LeagueActor:
     """Keeps a league and supervises its run. It is an actor, and the only process that opens the database."""
 
-    def __init__(self, path: Path, plan: LeaguePlan, minutes: float | None, cores: float, name: str) -> None:
+    def __init__(self, path: Path, plan: LeaguePlan, max_minutes: float | None, cores: float, name: str) -> None:
         import ray
 
         self._league = League.open(path)
         launcher = RayLauncher(ray, f"{ADDRESS}{name}", cores)
         at_once = max(1, int(sum(cores_of_nodes(ray))) - len(plan.agents))
         executor = RayExecutor(cores=cores, at_once=at_once)
-        self._supervisor = Supervisor(self._league, plan, launcher, executor, minutes)
+        self._supervisor = Supervisor(self._league, plan, launcher, executor, max_minutes)
         self._status: Status | None = None
 
     def run(self) -> bool:
@@ -85,26 +85,15 @@ class LeagueActor:
 
 
 class RayLeagueRun:
-    """A league run on a cluster, controlled from this process.
+    """A league run on the cluster at an address (see `connect`), controlled from this process as a `Supervisor` is.
 
     The actor that keeps the league is on this process's node, which has the league's folder. It ends with this process.
 
-    Parameters
-    ----------
-    path
-        The league.
-    plan, minutes
-        See `Supervisor`.
-    address
-        Of the cluster, see `echelon_train.ray_cluster.connect`.
-
-    Raises
-    ------
-    LeagueError
-        If Ray is not installed, the cluster cannot be reached, or another process runs this league on it.
+    Raises LeagueError if Ray is not installed, the cluster cannot be reached, or another process runs this league on
+    it.
     """
 
-    def __init__(self, path: Path, plan: LeaguePlan, minutes: float | None, address: str | None) -> None:
+    def __init__(self, path: Path, plan: LeaguePlan, max_minutes: float | None, address: str | None) -> None:
         if (address or "").startswith("ray://"):
             raise LeagueError(f"--ray {address}: expected HOST:PORT of the cluster, on a machine that belongs to it")
         ray, self._connected = connect(address, NAMESPACE)
@@ -117,7 +106,7 @@ class RayLeagueRun:
         options = {"name": name, "max_concurrency": _THREADS, "num_cpus": 0, "scheduling_strategy": here}
         try:
             self._actor: Any = (
-                ray.remote(LeagueActor).options(**options).remote(path.resolve(), plan, minutes, cores, name)
+                ray.remote(LeagueActor).options(**options).remote(path.resolve(), plan, max_minutes, cores, name)
             )
         except ValueError as error:  # the name is taken
             raise LeagueError(f"{path}: another process runs this league on the cluster") from error

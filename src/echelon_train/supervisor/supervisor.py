@@ -65,30 +65,17 @@ class Status:
 
 
 class Supervisor:
-    """Keeps a league going until a time, until its learners are done, or until `stop`.
+    """Keeps a league going for `max_minutes` of wall-clock time, until its learners are done, or until `stop`.
 
-    Parameters
-    ----------
-    league
-        The league.
-    plan
-        What to run. It is written into the league.
-    launcher, executor
-        Where learners train and matches are played. The supervisor closes both.
-    minutes
-        Minutes of wall-clock time after which everything is stopped; None: no limit.
-
-    Raises
-    ------
-    ConfigError, OSError
-        For a run config that cannot be used.
+    The plan is written into the league. The launcher says where learners train, the executor where matches are played;
+    the supervisor closes it. Raises ConfigError and OSError for a run config that cannot be used.
     """
 
     def __init__(
-        self, league: League, plan: LeaguePlan, launcher: Launcher, executor: Executor, minutes: float | None = None
+        self, league: League, plan: LeaguePlan, launcher: Launcher, executor: Executor, max_minutes: float | None = None
     ) -> None:
         self._league, self._plan, self._launcher, self._executor = league, plan, launcher, executor
-        self._limit = None if minutes is None else 60.0 * minutes
+        self._limit = None if max_minutes is None else 60.0 * max_minutes
         self._folder = runs_folder(league.path)
         self._log: TextIO | None = None
         self._events: deque[tuple[int, str]] = deque(maxlen=EVENTS)
@@ -283,7 +270,6 @@ class Supervisor:
             for task in self._tasks:
                 task.kill()
             self._executor.close()
-            self._launcher.close()
         with contextlib.suppress(LeagueError, OSError):
             self._league.rate_matches()
             self._read_league()

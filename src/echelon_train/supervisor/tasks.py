@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from echelon_env.networks.checkpoint import LAST_FILE, MAX_NAME_BYTES
-from echelon_env.storage.reading import parse_json, read_regular_file
-from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
-from echelon_train.runs.folder import MAX_BYTES, RUN_FILE, is_locked
+from echelon_env.storage.reading import read_regular_file
+from echelon_train.errors import RunFolderError
+from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
+from echelon_train.runs.folder import RUN_FILE, is_locked
 from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
 
 ATTEMPTS: Final = 5
@@ -59,23 +60,13 @@ class Launcher(Protocol):
         """Start a task. Raises OSError."""
         ...
 
-    def close(self) -> None:
-        """Release what all tasks share."""
-        ...
-
 
 class Task(ABC):
     """A command that trains in a run folder, and that continues there when it is started again.
 
-    Attributes
-    ----------
-    name
-        Of the task, of its run folder and of its log.
-    state
-        What it does, for display: ``waiting``, ``running``, ``restarting``, ``stopping``, ``done``, ``failed``. A
-        learner that has failed is tried again from time to time, for the reason may pass: a full disk, a lost node.
-    note
-        Why it is in this state; may be empty.
+    Its `state` is ``waiting``, ``running``, ``restarting``, ``stopping``, ``done`` or ``failed``, with the reason in
+    `note`. A learner that has failed is tried again from time to time, for the reason may pass: a full disk, a lost
+    node.
     """
 
     nice = EXPLOITER_NICE
@@ -269,9 +260,9 @@ class ProbeTask(Task):
     def result(self) -> str:
         """See `Task.result`."""
         try:
-            score = parse_json(read_regular_file(self.folder / EXPLOITABILITY_FILE, MAX_BYTES))["score"]["estimate"]
+            score = read_exploitability(self.folder / EXPLOITABILITY_FILE).score.estimate
             return f": a best response scores {100 * score:.1f} % against {self.member}"
-        except (OSError, ValueError, KeyError, TypeError):
+        except (RunFolderError, OSError):
             return ""
 
     @property

@@ -16,14 +16,6 @@ def test_it_imitates_the_expert_and_says_how_to_start_from_the_result(runs, caps
     assert "Start from it: echelon train duel --init runs/imitate-duel\n" in capsys.readouterr().out
 
 
-def test_only_the_teacher_trains_the_policy(runs):  # noqa: F811
-    assert main(["imitate"]) == 0
-    (run,) = runs
-    ppo = run.config.ppo
-    assert (ppo.policy_coef, ppo.ent_coef.start, ppo.kickstart_coef.end) == (0.0, 0.0, 1.0)
-    assert (str(run.config.teacher), run.out.name) == ("expert", "imitate-skirmish")
-
-
 def test_settings_of_a_league_are_refused(runs, capsys):  # noqa: F811
     assert main(["imitate", "--league.self-play", "0.5"]) == 2
     assert "league.path: expected the folder of a league" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """The commands `echelon report` and `echelon league report`."""
 
 import argparse
-import json
 
 import pytest
 
@@ -32,19 +31,6 @@ def test_the_file_is_in_the_runs_folder_and_is_replaced(shown, capsys):
         file = shown / "report.html"
         assert capsys.readouterr().out == f"{file}: {file.stat().st_size / 1e6:.1f} MB\n"
     assert sorted(path.name for path in shown.iterdir()) == ["metrics.jsonl", "report.html", "run.json"]
-
-
-@pytest.mark.long
-def test_several_runs_are_compared_in_this_folder(shown, tmp_path, monkeypatch):
-    other = tmp_path / "other"
-    other.mkdir()
-    document = json.loads((shown / "run.json").read_text())
-    document["config"]["steps"] = 7
-    (other / "run.json").write_text(json.dumps(document))
-    (other / "metrics.jsonl").write_bytes((shown / "metrics.jsonl").read_bytes())
-    monkeypatch.chdir(tmp_path)
-    assert run(shown, other, "--replays", 0) == 0
-    assert "Settings that differ" in (tmp_path / "report.html").read_text()
 
 
 def test_other_files_are_not_replaced(shown, tmp_path):

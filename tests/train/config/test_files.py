@@ -116,13 +116,6 @@ def test_own_maps_and_a_number_of_battles_replace_each_other(write, tmp_path):
         load_run_config("quickstart", {"eval_seeds": str(file), "eval_battles": "8"})
 
 
-def test_overrides_do_not_change_later_loads(write):
-    path = write('scenario = "duel"\n[battle.rewards]\ndeath = -5\n')
-    before = load_run_config(path)
-    load_run_config(path, {"battle.rewards.death": "-9", "battle.rewards.kill": "3"})
-    assert load_run_config(path) == before
-
-
 INVALID = [
     ('scenario = "duel"\nstep = 3\n', 2, "unknown config key 'step'; did you mean 'steps'"),
     ('scenario = "dule"\n', 1, "scenario: unknown scenario 'dule'; did you mean 'duel'"),
@@ -139,22 +132,14 @@ INVALID = [
     ),
     ('scenario = "duel"\n[ppo]\nn_epoch = 1\n', 3, "unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
     ('scenario = "duel"\n[ppo]\nratio = "joint"\n', 3, "unknown config key 'ppo.ratio': it no longer exists"),
-    ('scenario = "duel"\n[ppo]\nlearning_rate = "linea:1:0"\n', 3, "did you mean 'linear'"),
-    ('scenario = "duel"\n[network]\nencoder = "set"\n', 3, "did you mean 'sets'"),
     ('scenario = "duel"\n[network]\n\nwidth = "wide"\n', 4, "'network.width': expected int, got 'wide'"),
-    ('scenario = "duel"\n[nework]\nwidth = 3\n', 2, "did you mean 'network'"),
     ('scenario = "duel"\n[battle.rewards]\nkill = 1\ndeth = 1\n', 4, "'rewards.deth'; did you mean 'death'"),
     ('scenario = "duel"\n[battle.terrain]\nsize = 9\n', 3, "battle: config key 'terrain.size': expected a number from"),
-    ('scenario = "duel"\nbattle = 9\n', 2, "'battle': expected a table, got 9"),
-    ('scenario = "duel"\neval_battles = 3\n', 2, "expected an even number, got 3"),
     ('scenario = "duel"\neval_battles = 4\neval_seeds = "x"\n', 2, "eval_battles, eval_seeds: expected one of them"),
     ('scenario = "duel"\ncurriculum = ["hunt"]\n', 1, "expected a scenario or a curriculum, got both"),
     ("steps = 3\n", 1, "expected a scenario or a curriculum, got neither"),
     ("steps = 3\n[curriculum]\npromote = 0.9\n", 3, "promote: a curriculum needs scenarios"),
-    ('[curriculum]\nscenarios = ["duel"]\npromot = 0.9\n', 3, "did you mean 'promote'"),
     ('\ncurriculum = ["duel", "hnt"]\n', 2, "unknown scenario 'hnt'; did you mean 'hunt'"),
-    ('curriculum = "duel"\n', 1, "expected a curriculum"),
-    ('curriculum = ["duel"]\n[battle]\nmax_steps = 0\n', 3, "battle: config key 'max_steps'"),
     ('scenario = "duel\n', 1, "Illegal character"),
 ]
 
@@ -177,13 +162,8 @@ def test_missing_files(tmp_path):
     ("overrides", "message"),
     [
         ({"steps": "0", "seed": "3"}, "with steps=0: config key 'steps': expected a number from 1"),
-        ({"steps": "many"}, "with steps=many: config key 'steps': expected int, got 'many'"),
-        ({"stepps": "1"}, "with stepps=1: unknown config key 'stepps'; did you mean 'steps'"),
-        ({"ppo.n_epoch": "1"}, "with ppo.n_epoch=1: unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
-        ({"battle.rewards.deth": "1"}, "with battle.rewards.deth=1: battle: unknown config key 'rewards.deth'"),
         ({"scenario": "dule", "seed": "1"}, "with scenario=dule: scenario: unknown scenario 'dule'"),
         ({"scenario.x": "1"}, "'scenario' is a value, not a table"),
-        ({"curriculum.promote": "0.9"}, "with curriculum.promote=0.9: promote: a curriculum needs scenarios"),
         ({"ppo.chunk": "7"}, "with ppo.chunk=7: ppo.chunk: expected a divisor"),
         ({"ppo.n_steps": "9", "seed": "1"}, "with ppo.n_steps=9, seed=1: ppo.chunk: expected a divisor"),
         ({"battle.dead_agents": "terminate"}, "persist"),
@@ -204,16 +184,3 @@ def test_every_setting_can_be_overridden_by_its_default():
             continue
         text = str(value).lower() if isinstance(value, bool) else str(value)
         assert load_run_config("quickstart", {setting.key: text}) == config, setting
-
-
-def test_settings_have_metavars_and_defaults():
-    by_key = {setting.key: setting for setting in settings()}
-    assert not {"battle", "curriculum", "network", "ppo"} & by_key.keys()
-    assert (by_key["steps"].metavar, by_key["steps"].default) == ("N", "1_000_000")
-    assert by_key["network.encoder"].metavar == "{sets,flat}"
-    assert by_key["ppo.learning_rate"].metavar == "SCHEDULE"
-    assert (by_key["ppo.normalize_returns"].metavar, by_key["ppo.normalize_returns"].default) == (
-        "{true,false}",
-        "true",
-    )
-    assert by_key["device"].metavar == "DEVICE"

@@ -1,6 +1,7 @@
 """The report of several runs."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from echelon_env.evaluate.statistics import interquartile_mean, probability_of_improvement, stratified_bootstrap
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_comparison
-from echelon_train.report.sources import flat, read_groups
+from echelon_train.report.sources import read_groups
 from train.report.parsed import Parsed
 
 RATES = {"fast": [0.2, 0.5, 0.35], "slow": [0.0, 0.1]}
@@ -27,7 +28,7 @@ def make_run(source, folder, rate, **config):
 
 
 def write_seeds(experiment, win_rates, failures):
-    document = {"seeds": [0, 1, 2, 3], "win_rates": win_rates, "failures": failures}
+    document = {"config": {}, "seeds": [0, 1, 2, 3], "win_rates": win_rates, "failures": failures}
     (experiment / "seeds.json").write_text(json.dumps(document))
 
 
@@ -77,38 +78,9 @@ def test_groups_have_intervals_over_their_seeds(folders, tmp_path):
     assert "median of 2" in " ".join(page.lines("return"))
 
 
-@pytest.mark.long
-def test_one_experiment_is_one_group(folders, tmp_path):
-    page = report(folders[:1], tmp_path)
-    assert "3 runs in 1 group: fast (seeds 0, 1, 2)." in page.text
-    assert "improvement" not in page.tables and "Settings that differ" not in page.text
-
-
-@pytest.mark.long
-def test_single_runs_have_the_intervals_of_their_evaluations(folders, tmp_path, finished_run):
-    other = make_run(finished_run, tmp_path / "other", 0.75, steps=99)
-    page = report([folders[1], other], tmp_path)
-    assert page.column("final", "median") == {"slow-0": "0.0 [0.0, 50.0]", "other": "75.0 [37.5, 87.5]"}
-    assert page.column("final", "interquartile mean")["other"] == "-"
-    assert set(page.lines("win rate of evaluations")) == {"slow-0", "other"}
-
-
 def test_runs_that_differ_in_the_seed_are_grouped_wherever_they_are(folders):
     groups = read_groups([folders[1], *folders[0].glob("seed-*"), folders[2]])
     assert [len(group.runs) for group in groups] == [2, 3]
-
-
-def test_equal_names_are_told_apart(finished_run, tmp_path):
-    folders = [
-        make_run(finished_run, tmp_path / name / "run", 0.5, steps=steps) for name, steps in (("a", 10), ("b", 20))
-    ]
-    labels = [group.label for group in read_groups(folders)]
-    assert len(set(labels)) == 2 and str(folders[1]) in labels[1]
-
-
-def seeds(folders, text):
-    (folders[0] / "seeds.json").write_text(text)
-    return folders
 
 
 def test_failed_seeds_are_no_part_of_the_statistics(folders, tmp_path):
@@ -140,21 +112,20 @@ def test_a_seed_that_has_not_begun_is_left_out(folders):
     assert [run.path.name for run in group.runs] == ["seed-0", "seed-1", "seed-2"]
 
 
+def unbegun(folders):
+    folders[0].mkdir()
+    write_seeds(folders[0], {}, {})
+    return folders
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         (lambda folders: folders + folders[:1], "is named twice"),
         (lambda folders: [folders[0], folders[0] / "seed-1"], "is named twice"),
         (lambda folders: [*folders, folders[0].parent], "is no training run: it has no run.json"),
-        (lambda folders: (folders[0] / "seeds.json").write_text("[]") and folders, "expected an object, got list"),
-        (lambda folders: (folders[0] / "seeds.json").write_text('{"seeds": 3}') and folders, "expected a list of int"),
-        (lambda folders: seeds(folders, '{"seeds": [9], "win_rates": {}, "failures": {}}'), "none of its runs has"),
-        (lambda folders: seeds(folders, '{"seeds": [0], "win_rates": {"1": 0}}'), "win_rates: expected those of its"),
-        (lambda folders: seeds(folders, '{"seeds": [0], "win_rates": {}, "failures": {"0": 3}}'), "expected reasons"),
-        (
-            lambda folders: seeds(folders, '{"seeds": [0], "win_rates": {"0": 1}, "failures": {"0": "x"}}'),
-            "seeds without a win rate",
-        ),
+        (lambda folders: write_seeds(folders[0], {9: 0.5}, {}) or folders, "expected those of its seeds"),
+        (lambda folders: shutil.rmtree(folders[0]) or unbegun(folders), "none of its runs has begun"),
         (lambda folders: (folders[0] / "seed-1" / "run.json").write_text("{") and folders, "expected JSON"),
     ],
 )
@@ -162,26 +133,3 @@ def test_damage_is_a_sentence_and_nothing_is_written(folders, tmp_path, change, 
     with pytest.raises(RunFolderError, match=expected):
         report(change(folders), tmp_path)
     assert not (tmp_path / "report.html").exists()
-
-
-def test_too_many_runs_are_refused(folders, monkeypatch):
-    monkeypatch.setattr("echelon_train.report.sources.MAX_RUNS", 2)
-    with pytest.raises(RunFolderError, match="at most 2 runs"):
-        read_groups(folders)
-
-
-@pytest.mark.long
-def test_runs_without_evaluations_have_dashes(folders, tmp_path):
-    for folder in folders[1:]:
-        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-        kept = [{name: value for name, value in line.items() if not name.startswith("eval/")} for line in lines]
-        (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
-    page = report(folders[1:], tmp_path)
-    assert page.tables["final"][1][3:] == ["-", "-", "-", "-"] and "The run has not been evaluated." in page.text
-
-
-def test_settings_by_dotted_names():
-    plain = {"a": {"b": 1.5, "c": [1, 2]}, "d": None, "e": [{"name": "x", "f": True}, {"g": "t"}], "h": []}
-    assert flat(plain) == {
-        "a.b": "1.5", "a.c": "[1, 2]", "d": "null", "e.x.name": "x", "e.x.f": "true", "e.1.g": "t", "h": "[]"
-    }  # fmt: skip

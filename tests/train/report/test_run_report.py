@@ -2,26 +2,17 @@
 
 import dataclasses
 import json
-import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from echelon_env.evaluate import evaluation_seed
-from echelon_env.evaluate.statistics import wilson
 from echelon_env.replays import read_replay, write_page
-from echelon_train.config.train import training_curriculum
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_run_report
-from echelon_train.report.run_report import evaluation_table, provenance
-from echelon_train.report.sources import RunSource, read_run
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.metrics import points
-from echelon_train.runs.training import train
-from train.report.parsed import Parsed, number
-from train.small import small_run
+from train.report.parsed import Parsed
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</script><script>document.title='broken'</script>$\\frac$"
 
@@ -78,48 +69,6 @@ def test_the_numbers_are_those_of_the_run(finished_run, tmp_path):
 
 
 @pytest.mark.long
-def test_several_opponents_have_intervals_of_their_own(tmp_path, quiet):
-    config = small_run(eval_every=32, eval_opponent={"trivial": 3, "novice": 1}, eval_battles=8, opponent="trivial")
-    train(config, tmp_path / "run", console=quiet)
-    page = report(tmp_path / "run", tmp_path)
-    last = read_metrics(tmp_path / "run")[-1]
-    battles = page.column("evaluation", "battles")
-    assert battles == {"all, weighted": "8", "trivial": "6", "novice": "2"}
-    for name in ("trivial", "novice"):
-        share = last[f"eval/win_rate/{name}"]
-        count = int(battles[name])
-        bounds = wilson(round(share * count), count)
-        shown = page.column("evaluation", "won, %")[name]
-        assert shown == f"{100 * share:.1f} [{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
-    assert set(page.lines("win rate of evaluations, by opponent")) == {"trivial", "novice"}
-
-
-def change_config(run, **changes):
-    document = json.loads((run / "run.json").read_text())
-    document["config"] |= changes
-    (run / "run.json").write_text(json.dumps(document))
-
-
-def test_battles_of_an_evaluation_follow_from_its_maps(run):
-    maps = [evaluation_seed(0, index) for index in range(5)]
-    change_config(run, eval_seeds=maps, eval_battles=100, eval_opponent={"trivial": 4, "novice": 1})
-    add_line(run, **{"eval/win_rate/trivial": 0.5, "eval/win_rate/novice": 0.5})
-    assert re.findall(r"<td>(\d+)</td></tr>", evaluation_table(read_run(run))) == ["10", "8", "2"]
-    change_config(run, new_setting=7)
-    assert evaluation_table(read_run(run)).count("<td>-</td></tr>") == 3
-
-
-def test_rows_left_out_are_counted(run):
-    document = json.loads((run / "run.json").read_text())
-    document["ancestry"] = [{"steps": each} for each in range(53)]
-    document["resumed"] = [{"steps": each} for each in range(54)]
-    document["policies"] = {f"policy-{each}": "x" for each in range(55)}
-    (run / "run.json").write_text(json.dumps(document))
-    page = "".join(provenance(read_run(run)))
-    assert re.findall(r"And (\d) more", page) == ["3", "5", "4"]
-
-
-@pytest.mark.long
 def test_a_run_without_films_has_a_battle_of_its_newest_checkpoint(finished_run, tmp_path):
     page = report(finished_run, tmp_path, replays=2)
     (frame,) = page.frames
@@ -166,15 +115,6 @@ def test_texts_of_files_are_escaped(run, tmp_path):
     assert len(shown) == 3 and shown["_b"][1] == [0.25, 0.5]
 
 
-@pytest.mark.long
-def test_odd_numbers_are_no_points(run, tmp_path):
-    before = report(run, tmp_path).lines("return")
-    add_line(run, **{"battle/return": 10**400, "time/fps": "fast", "train/value_loss": None, "eval/win_rate": [1]})
-    with (run / "metrics.jsonl").open("a") as file:
-        file.write('{"time/total_timesteps": 99, "battle/return": null, "battle/length": true}\n{"half a li')
-    assert report(run, tmp_path).lines("return") == before
-
-
 def test_a_run_without_metrics_or_checkpoints_says_so(run, tmp_path):
     for name in ("metrics.jsonl", "statistics.json"):
         (run / name).unlink()
@@ -204,23 +144,11 @@ def test_damaged_runs_are_refused_and_nothing_is_written(run, tmp_path, file, te
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".report")]
 
 
-@pytest.mark.parametrize("limit", ["report.sources.MAX_JSON_BYTES", "runs.folder.MAX_METRICS_BYTES"])
+@pytest.mark.parametrize("limit", ["runs.folder.MAX_BYTES", "runs.folder.MAX_METRICS_BYTES"])
 def test_large_files_are_refused(run, tmp_path, monkeypatch, limit):
     monkeypatch.setattr(f"echelon_train.{limit}", 10)
     with pytest.raises(RunFolderError, match="larger than 10 bytes"):
         report(run, tmp_path)
-
-
-@pytest.mark.long
-def test_a_run_of_another_version_is_shown(run, tmp_path):
-    document = json.loads((run / "run.json").read_text())
-    document["config"]["new_setting"] = 7
-    (run / "run.json").write_text(json.dumps(document))
-    page = report(run, tmp_path, replays=1)
-    assert "another version" in page.text
-    assert number(page.tables["evaluation"][1][1]) == pytest.approx(
-        100 * read_metrics(run)[-1]["eval/win_rate"], abs=0.1
-    )
 
 
 @pytest.mark.long
@@ -259,13 +187,3 @@ def test_odd_files_are_shown(run, tmp_path):
     assert page.tables["evaluation"][1][1].startswith("750.0")
     ((_, y),) = page.lines("return").values()
     assert -1e99 in y and max(y) < 1e99
-
-
-def test_the_last_evaluation_of_a_curriculum_is_that_of_its_last_stage():
-    curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", "veteran"])
-    config = small_run(curriculum=curriculum, battle=curriculum.scenarios[0].config)
-    line = {"time/total_timesteps": 2000, "eval/timesteps": 1000, "curriculum/stage": 1}
-    line |= {f"eval/{name}": 0.5 for name in ("win_rate", "win_rate_low", "win_rate_high", "draw_rate", "loss_rate")}
-    shown = str(evaluation_table(RunSource(Path("run"), {"config": config.to_dict()}, [line])))
-    assert "veteran" in shown and "trivial" not in shown
-    assert "After 1,000 decisions" in shown

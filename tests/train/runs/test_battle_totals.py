@@ -1,8 +1,7 @@
 """Battle statistics of a run: its metrics and its file."""
 
-import copy
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -17,18 +16,10 @@ from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, Rece
 from echelon_train.runs.callbacks import BattleTotalsCallback
 from echelon_train.runs.callbacks.battle_totals import MAX_NAMES
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.training import resume, train
+from echelon_train.runs.training import train
 from echelon_train.vec_env import BattleVecEnv
-from train.resuming import QUIET, at_step, resumable_run
+from train.resuming import QUIET, resumable_run
 from train.small import small_battle
-
-
-class Broken(Exception):  # noqa: N818
-    """Ends a process in the middle of anything."""
-
-
-def break_off():
-    raise Broken
 
 
 @pytest.fixture(scope="module")
@@ -106,32 +97,6 @@ def test_metrics_say_why_battles_are_won(trained):
     assert rewards == pytest.approx(sum(reward for _, _, reward, _ in trained[1]), rel=1e-4, abs=1e-2)
 
 
-@pytest.mark.long
-def test_a_resumed_run_continues_the_numbers(tmp_path, monkeypatch):
-    """Broken off in the middle of battles, and between two checkpoints."""
-    config = resumable_run(opponent={"trivial": 1.0, "self": 1.0}, eval_every=100)
-    train(config, tmp_path / "whole" / "run", console=QUIET)
-    stopped = tmp_path / "stopped" / "run"
-    with monkeypatch.context() as patch:
-        at_step(patch, 44, break_off)
-        with pytest.raises(Broken):
-            train(config, stopped, console=QUIET)
-    resume(stopped, console=QUIET)
-    files = [(tmp_path / name / "run" / "statistics.json").read_bytes() for name in ("whole", "stopped")]
-    assert files[0] == files[1]
-    lines = [
-        {
-            (line["time/total_timesteps"], name): value
-            for line in read_metrics(tmp_path / run / "run")
-            for name, value in line.items()
-            if name.startswith(("battle/", "eval/", "opponent/"))
-        }
-        for run in ("whole", "stopped")
-    ]
-    assert lines[0] == lines[1]
-    assert {"battle/damage_taken", "eval/damage_taken", "opponent/trivial/deaths"} <= {name for _, name in lines[0]}
-
-
 @pytest.fixture(scope="module")
 def record():
     """The record of a battle."""
@@ -166,57 +131,28 @@ def test_memory_and_file_are_bounded(record, tmp_path):
     assert len(callback.state_tensors()["totals.document"]) < 4_000_000
 
 
-def test_other_processes_keep_nothing():
-    callback = BattleTotalsCallback(None)
-    callback.write(3)
-    callback.restore(None, {}, None)
-    assert callback.state is None and callback.state_tensors() == {}
-
-
 def test_metrics_are_means_with_decaying_weights():
     recent, rng, battles = RecentBattles(), np.random.default_rng(1), []
     assert recent.metrics() == {}
     for number in range(60):
-        classes = {
-            name: {
-                "mechs": 2.0, "damage_dealt": rng.random(), "shots": 4.0, "hits": float(rng.integers(4)), "deaths": 1.0,
-                "death/own": 0.25, "death/hazard": 0.75, "reward/zone": -rng.random(), "weapon/laser/shots": 4.0,
-                "weapon/laser/hits": 1.0, "weapon/laser/damage": 3.0,
-            }
-            for name in ("scout", "heavy")
-        }  # fmt: skip
-        battles.append((f"opponent {number % 3}", classes))
-        recent.add(*battles[-1])
+        sums = {"mechs": 2.0, "damage_dealt": rng.random(), "shots": 4.0, "hits": float(rng.integers(4)), "deaths": 1.0}
+        sums |= {"death/own": 0.25, "reward/zone": -rng.random(), "weapon/laser/shots": 4.0, "weapon/laser/hits": 1.0}
+        battles.append((f"opponent {number % 3}", sums))
+        recent.add(battles[-1][0], {"scout": sums, "heavy": sums})
 
-    def decayed(parts):
-        sums = defaultdict(float)
-        for age, part in enumerate(reversed(parts)):
-            for name, value in part.items():
-                sums[name] += value * DECAY**age
-        return sums
+    def mean(sum_of, per, parts):
+        weights = DECAY ** np.arange(len(parts))[::-1]
+        return weights @ [part[sum_of] for part in parts] / (weights @ [part[per] for part in parts])
 
-    found = recent.metrics()
-    total = sum_of([decayed([classes[name] for _, classes in battles]) for name in ("scout", "heavy")])
-    assert found["battle/damage_dealt"] == pytest.approx(total["damage_dealt"] / total["mechs"])
-    assert found["battle/accuracy"] == pytest.approx(total["hits"] / total["shots"])
-    assert found["battle/reward/zone"] == pytest.approx(total["reward/zone"] / total["mechs"])
-    assert found["battle/weapon/laser/accuracy"] == pytest.approx(0.25)
-    assert found["battle/weapon/laser/damage"] == pytest.approx(1.5)
-    assert (found["battle/death/own"], found["battle/death/hazard"]) == pytest.approx((0.25, 0.75))
-    heavy = decayed([classes["heavy"] for _, classes in battles])
-    assert found["battle/class/heavy/damage_dealt"] == pytest.approx(heavy["damage_dealt"] / heavy["mechs"])
-    against = decayed([sum_of(classes.values()) for name, classes in battles if name == "opponent 1"])
-    assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(against["damage_dealt"] / against["mechs"])
+    found, every = recent.metrics(), [sums for _, sums in battles]
+    for name in ("battle/damage_dealt", "battle/class/heavy/damage_dealt"):
+        assert found[name] == pytest.approx(mean("damage_dealt", "mechs", every))
+    assert found["battle/accuracy"] == pytest.approx(mean("hits", "shots", every))
+    assert found["battle/reward/zone"] == pytest.approx(mean("reward/zone", "mechs", every))
+    assert (found["battle/weapon/laser/accuracy"], found["battle/death/own"]) == pytest.approx((0.25, 0.25))
+    against = [sums for name, sums in battles if name == "opponent 1"]
+    assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(mean("damage_dealt", "mechs", against))
     assert {f"battle/{name}" for name in OF_ALL if name.endswith("share")}.isdisjoint(found)  # nothing to divide by
-
-
-def test_recent_battles_are_restored_and_bounded():
-    recent = RecentBattles()
-    for number in range(50):
-        recent.add(f"opponent {number}", {"heavy": {"mechs": 1.0, "reward": -0.1 * number}})
-    names = {name.split("/")[1] for name in recent.metrics() if name.startswith("opponent/")}
-    assert names == {f"opponent {number}" for number in range(50 - MAX_OPPONENTS, 50)}
-    again = copy.deepcopy(recent)
-    for one in (recent, again):
-        one.add("opponent 3", {"heavy": {"mechs": 1.0, "deaths": 1.0}})
-    assert recent.metrics() == again.metrics()
+    for number in range(MAX_OPPONENTS):
+        recent.add(f"other {number}", {"heavy": {"mechs": 1.0}})
+    assert not any(name.startswith("opponent/opponent") for name in recent.metrics())

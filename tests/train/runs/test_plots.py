@@ -1,3 +1,5 @@
+"""Pictures of metrics."""
+
 import json
 import math
 
@@ -7,141 +9,90 @@ from PIL import Image
 
 from echelon_train.errors import RunFolderError
 from echelon_train.runs import metrics, plots
-from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.plots import save_comparison, save_learning_curve, save_run_curves
 from train.small import small_evaluation
 
 
-def write_run(path, count=60, **changes):
-    """A run's metrics: every line has `count` of them, in steps of 1,000 samples."""
-    path.mkdir()
+def lines_of(count=60, **changes):
+    """A run's metrics: lines in steps of 1,000 samples."""
     lines = []
     for number in range(count):
         share = number / count
         line = {
-            "time/total_timesteps": 1000 * (number + 1),
-            "time/fps": 5000,
-            "battle/win_rate": share,
-            "battle/return": 10 * share,
-            "train/entropy_loss": share - 9,
-            "train/approx_kl": 0.01,
-            "train/explained_variance": math.nan if number < 3 else share,
-            "train/value_loss": math.exp(-share),
-            "train/learning_rate": 1e-3 * (1 - share),
-            "curriculum/scenario": "duel-open" if number < 30 else "duel",
-        }
+            "time/total_timesteps": 1000 * (number + 1), "time/fps": 5000, "battle/win_rate": share,
+            "battle/return": 10 * share, "train/entropy_loss": share - 9, "train/approx_kl": 0.01,
+            "train/explained_variance": None if number < 3 else share, "train/value_loss": math.exp(-share),
+            "train/learning_rate": 1e-3 * (1 - share), "curriculum/scenario": "duel-open" if number < 30 else "duel",
+        }  # fmt: skip
         if number % 20 == 0:
             line |= {"eval/win_rate": share, "eval/win_rate_low": share / 2, "eval/win_rate_high": (1 + share) / 2}
             line["eval/timesteps"] = number * 1000
-        line |= changes
-        lines.append({name: value for name, value in line.items() if value is not None})
-    (path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines).replace("NaN", "null"))
+        lines.append({name: value for name, value in (line | changes).items() if value is not None})
+    return lines
+
+
+def write_run(path, lines):
+    path.mkdir()
+    (path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return path
 
 
 @pytest.fixture
-def figures(monkeypatch):
-    """The figures that are made."""
-    made = []
-    make = plots._figure
+def drawn(monkeypatch):
+    """The charts of the pictures that are written, by title."""
+    found, stock = {}, plots.save_picture
 
-    def keep(size):
-        made.append(make(size))
-        return made[-1]
+    def save_picture(path, title, charts, label):
+        found.update({chart.title: chart for chart in charts})
+        stock(path, title, charts, label)
 
-    monkeypatch.setattr(plots, "_figure", keep)
-    return made
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
+    monkeypatch.setattr(plots, "save_picture", save_picture)
+    return found
 
 
-def test_a_runs_curves_are_one_picture(tmp_path, figures):
-    path = save_run_curves(write_run(tmp_path / "run"))
-    assert path == tmp_path / "run" / "curves.png"
-    with Image.open(path) as picture:
-        assert picture.width > picture.height > 500
-    (figure,) = figures
-    assert titles(figure) == ["win rate", *(curve.title for curve in plots._CURVES)]
-    rates, _, entropy, *_ = figure.axes
-    (errors,) = rates.containers
-    np.testing.assert_allclose(errors.lines[0].get_ydata(), [0, 1 / 3, 2 / 3])
-    np.testing.assert_allclose(errors.lines[0].get_xdata(), [0, 20_000, 40_000])  # not those of the lines
-    assert entropy.lines[0].get_ydata()[0] == 9.0
-    assert [text.get_text().strip() for text in rates.texts] == ["duel"]
-    variance = figure.axes[4].lines[0]
-    assert variance.get_xdata()[0] == 4000
-    assert np.isfinite(variance.get_ydata()).all()
-
-
-def test_metrics_that_are_absent_are_left_out(tmp_path, figures):
-    run = write_run(tmp_path / "run", **{"train/approx_kl": None, "battle/win_rate": None, "eval/win_rate": None})
+def test_a_runs_curves_are_one_picture(tmp_path, drawn):
+    opponents = {"opponent/$\\frac$/win_rate": 0.25, "opponent/novice/win_rate": 0.75}
+    run = write_run(tmp_path / "run", lines_of(**opponents, **{"train/approx_kl": None}))
     save_run_curves(run)
-    assert len(titles(figures[0])) == len(plots._CURVES)
-    assert not any("KL" in title for title in titles(figures[0]))
+    with Image.open(run / "curves.png") as picture:
+        assert picture.width > picture.height > 500
+    assert {*drawn} == {
+        "win rate", "return", "win rate in training, by opponent", "entropy", "explained variance", "value loss",
+        "learning rate", "samples per second",
+    }  # fmt: skip
+    training, evaluation = drawn["win rate"].lines
+    assert evaluation.x.tolist() == [0, 20_000, 40_000], "not those of the lines"
+    np.testing.assert_allclose(evaluation.interval, [[0, 1 / 6, 1 / 3], [1 / 2, 2 / 3, 5 / 6]])
+    assert len(training.x) == 60 and drawn["win rate"].marks == [(31_000.0, "duel")]
+    assert drawn["entropy"].lines[0].y[0] == 9.0 and drawn["explained variance"].lines[0].x[0] == 4000
+    assert {line.label: line.y[0] for line in drawn["win rate in training, by opponent"].lines} == {
+        "$\\frac$": 0.25, "novice": 0.75,
+    }  # fmt: skip
 
 
-def test_opponents_and_blocks_of_labels_are_drawn_together_if_there_are_several(tmp_path, figures):
-    opponents = {"opponent/expert/win_rate": 0.25, "opponent/novice/win_rate": 0.75, "opponent/novice/battles": 9}
-    save_run_curves(write_run(tmp_path / "run", **opponents, **{"train/kickstart_loss_motion": 1.5}))
-    (figure,) = figures
-    assert titles(figure)[-1] == "win rate by opponent"
-    assert len(titles(figure)) == 2 + len(plots._CURVES)
-    found = {line.get_label(): line.get_ydata()[0] for line in figure.axes[len(titles(figure)) - 1].lines[:2]}
-    assert found == {"expert": 0.25, "novice": 0.75}
-
-
-def test_a_run_that_has_logged_nothing_has_a_picture_of_that(tmp_path, figures):
-    save_run_curves(write_run(tmp_path / "run", count=0))
-    assert titles(figures[0]) == ["win rate"]
-
-
-def test_a_long_run_is_smoothed_without_a_shift(tmp_path, figures):
-    save_run_curves(write_run(tmp_path / "run", count=500))
-    pale, bold = figures[0].axes[1].lines[:2]
-    inner = slice(20, -20)
-    np.testing.assert_allclose(bold.get_ydata()[inner], pale.get_ydata()[inner], atol=0.02)
-
-
-def test_groups_are_compared_by_the_median_of_their_seeds(tmp_path, figures):
-    runs = [read_metrics(write_run(tmp_path / str(seed), 40 + 10 * seed, **{"train/x": seed})) for seed in range(4)]
-    save_comparison(tmp_path / "c.png", {"ours": runs[:3], "stock": runs[3:]}, "train/x")
-    assert (tmp_path / "c.png").stat().st_size > 0
-    (axes,) = figures[0].axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ours, median of 3 seeds", "stock"]
-    median = axes.lines[3]
-    assert set(median.get_ydata()) == {1.0}
-    assert (min(median.get_xdata()), max(median.get_xdata())) == (1000, 40_000)
-    assert len(axes.lines) == 3 + 1 + 1 + 1
-
-
-def test_a_comparison_of_what_was_not_logged_is_refused(tmp_path):
-    run = read_metrics(write_run(tmp_path / "run"))
-    with pytest.raises(ValueError, match="a run of 'ours' has logged no 'train/kl'"):
-        save_comparison(tmp_path / "c.png", {"ours": [run]}, "train/kl")
-    assert not (tmp_path / "c.png").exists()
-
-
-def test_metrics_that_cannot_be_read_are_refused(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text("no\n")
+def test_pictures_of_nothing_and_of_many_points(tmp_path, drawn):
+    save_run_curves(write_run(tmp_path / "empty", []))
+    assert drawn == {} and (tmp_path / "empty" / "curves.png").exists()
+    save_run_curves(write_run(tmp_path / "long", lines_of(500)))
+    (tmp_path / "long" / "metrics.jsonl").write_text("no\n")
     with pytest.raises(RunFolderError):
-        save_run_curves(tmp_path)
+        save_run_curves(tmp_path / "long")
 
 
-def test_a_learning_curve_has_the_evaluations_with_their_intervals(tmp_path, figures):
+def test_seeds_are_compared_by_their_interquartile_mean(tmp_path, drawn):
+    save_comparison(tmp_path / "c.png", "ours", {"ours": [lines_of(40 + 20 * seed) for seed in range(3)]})
+    *pale, mean = drawn["win rate of evaluations"].lines
+    assert [line.pale for line in pale] == [True] * 3 and mean.label == "ours, IQM of 3"
+    assert (tmp_path / "c.png").stat().st_size > 0
+
+
+def test_a_learning_curve_has_the_evaluations_with_their_intervals(tmp_path, drawn):
     evaluation = small_evaluation("trained", (1, 1, -1, -1))
-    metrics = [{"time/total_timesteps": 10 * k, "battle/win_rate": k / 10} for k in range(5)]
-    save_learning_curve(tmp_path / "curve.png", metrics, [(0, evaluation), (40, evaluation)], "short")
-    (errors,) = figures[0].axes[0].containers
-    np.testing.assert_allclose(errors.lines[0].get_ydata(), [0.5, 0.5])
-    (bars,) = errors.lines[2]
-    np.testing.assert_allclose(bars.get_segments()[1][:, 1], [evaluation.wins.low, evaluation.wins.high])
-
-
-def test_a_learning_curve_needs_no_battles(tmp_path):
-    save_learning_curve(tmp_path / "curve.png", [{"time/total_timesteps": 10}], [], "short")
-    assert (tmp_path / "curve.png").stat().st_size > 0
+    training = [{"time/total_timesteps": 10 * k, "battle/win_rate": k / 10} for k in range(5)]
+    save_learning_curve(tmp_path / "curve.png", training, [(0, evaluation), (40, evaluation)], "short")
+    line = drawn["win rate"].lines[1]
+    assert (line.x.tolist(), line.y.tolist()) == ([0, 40], [0.5, 0.5])
+    assert line.interval[:, 0].tolist() == [evaluation.wins.low, evaluation.wins.high]
 
 
 def test_evaluations_lie_where_they_were_made_and_those_of_old_runs_at_their_lines():

@@ -1,6 +1,5 @@
 """Runs in several processes that the first one starts."""
 
-import json
 import os
 import re
 import signal
@@ -8,8 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-import safetensors.torch
-import torch
 
 from echelon_env import ConfigError
 from echelon_env.networks.weights import CheckpointError
@@ -50,17 +47,6 @@ def test_two_processes_train_on_one_gpu(tmp_path, monkeypatch):
     finish(start(arguments, tmp_path))
     finish(start(["--resume", "run", "--steps", "768"], tmp_path, processes=None))
     assert load_checkpoint(tmp_path / "run").steps >= 768
-
-
-@pytest.mark.slow
-def test_a_budget_of_games_counts_those_of_all_processes(tmp_path):
-    arguments = [*RUN, "--steps", "100_000", "--eval-every", "0", "--games", "40", "--out", "run"]
-    finish(start(arguments, tmp_path))
-    counts = [line["battle/count"] for line in read_metrics(tmp_path / "run") if "battle/count" in line]
-    assert 10 < counts[-1] < 30, "about half of them are the first one's"
-    finish(start(["--resume", "run", "--games", "80"], tmp_path, processes=None))
-    counts = [line["battle/count"] for line in read_metrics(tmp_path / "run") if "battle/count" in line]
-    assert 30 < counts[-1] < 60
 
 
 @pytest.mark.slow
@@ -131,39 +117,6 @@ def test_torchrun_must_start_as_many_processes_as_the_run_has(tmp_path, monkeypa
 
 
 @pytest.mark.slow
-def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
-    arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
-    stdout = finish(start(arguments, tmp_path))
-    [run] = (tmp_path / "runs").iterdir()
-    assert stdout.count("Trained on") == 1, "one process prints for both"
-    checkpoint = load_checkpoint(run)
-    # two processes with two battles of a mech each, 16 steps at a time; dead rows do not count
-    assert 256 <= checkpoint.steps <= 256 + 64
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    steps = [line["time/total_timesteps"] for line in lines]
-    assert steps == sorted(steps)
-    assert steps[0] > 32
-    assert "eval/win_rate" in lines[0]
-    assert {"best.json", "last.json", "run.json", "curves.png"} < {file.name for file in run.iterdir()}
-    assert checkpoint.trained_maps
-
-
-@pytest.mark.slow
-def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
-    arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
-    finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
-    finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
-    finish(start(["--resume", "parts", "--steps", "512"], tmp_path, processes=None))
-    whole, parts = load_checkpoint(tmp_path / "whole"), load_checkpoint(tmp_path / "parts")
-    assert whole.steps == parts.steps >= 512
-    for (name, one), two in zip(whole.policy.state_dict().items(), parts.policy.state_dict().values(), strict=True):
-        assert torch.equal(one, two), name
-    states = (tmp_path / "parts" / "checkpoints").glob("*/training.safetensors")
-    names = safetensors.torch.load_file(max(states)).keys()
-    assert {"random.torch", "rank1.random.torch"} < set(names)
-
-
-@pytest.mark.slow
 def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tmp_path):
     """With a central critic, scheduled rewards, and a lock on the folder while it runs."""
     arguments = [
@@ -190,21 +143,6 @@ def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tm
     assert differences(tmp_path / "whole", tmp_path / "killed") == []
     stages = [line["curriculum/scenario"] for line in read_metrics(tmp_path / "whole") if "curriculum/scenario" in line]
     assert list(dict.fromkeys(stages)) == ["duel", "skirmish"]
-
-
-@pytest.mark.slow
-def test_a_signal_to_torchrun_saves_in_all_processes(tmp_path):
-    process = torchrun([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
-    try:
-        wait_for_metrics(process, tmp_path / "run", lines=1)
-        process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert "Interrupted after" in stdout, stderr
-    assert load_checkpoint(tmp_path / "run").steps > 0
-    assert "SIGKILL" not in stderr, "all ended by themselves"
-    finish(start(["--resume", "run", "--steps", "1"], tmp_path, processes=None))
 
 
 @pytest.mark.slow

@@ -11,19 +11,14 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import optuna
 import pytest
 from rich.console import Console
 
-from echelon_env import __version__
 from echelon_env.cli import main
 from echelon_env.config.schema import ConfigError
-from echelon_env.networks.weights import CheckpointError
-from echelon_train.config.files import load_run_config
-from echelon_train.errors import NonFiniteError, TrainError
-from echelon_train.runs import ray_trials as module
+from echelon_train.errors import TrainError
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.sweep import RayTrials, sweep
 from echelon_train.runs.training import train
@@ -107,21 +102,7 @@ def test_trials_are_the_runs_that_this_process_would_make(cluster, config, tmp_p
 
 
 @pytest.mark.slow
-def test_what_is_not_the_fault_of_the_settings_ends_the_sweep_and_its_trials_run_again(cluster, config, tmp_path):
-    out, start = tmp_path / "sweep", tmp_path / "start"
-    with pytest.raises(CheckpointError, match="start: no such file"):
-        sweep(
-            config, {"init": f"{start}"}, SEARCHES[:1], out, trials=1, console=QUIET, cluster=RayTrials(cluster.address)
-        )
-    assert not list(out.glob("trial-*"))
-    train(load_run_config(config), start, console=QUIET)
-    found = sweep(config, {"init": f"{start}"}, SEARCHES[:1], out, trials=1, console=QUIET)
-    assert [(trial.number, trial.state) for trial in found.trials] == [(1, "complete")]
-
-
-@pytest.mark.slow
 def test_a_killed_node_loses_its_trial_which_runs_again_on_another(config, tmp_path):
-    """At last the workers of a trial die one after the other: then it has failed."""
     lines, overrides = io.StringIO(), {"steps": "2_000", "eval_every": "64"}
     with started(0, 1, 1) as cluster:
 
@@ -139,23 +120,6 @@ def test_a_killed_node_loses_its_trial_which_runs_again_on_another(config, tmp_p
         text = lines.getvalue().splitlines()
         assert sum("trial 0: its worker died, so it runs again: " in line for line in text) == 1
         assert text[0].replace("trial 0: ", "trial 1: ") in text, "with the settings of before"
-
-        ended = threading.Event()
-
-        def kill_workers():
-            while not ended.wait(0.05):
-                for process in training_processes(cluster.worker_nodes):
-                    os.kill(process, signal.SIGKILL)
-
-        killer = threading.Thread(target=kill_workers)
-        killer.start()
-        try:
-            found = sweep(config, overrides, SEARCHES, out, trials=2, prune=False, console=QUIET, cluster=place)
-        finally:
-            ended.set()
-            killer.join()
-    (failed,) = (trial for trial in found.trials if trial.state == "failed")
-    assert len(found.trials) == 2 and "its worker died 3 times: " in failed.failure
 
 
 def command(config, out, address):
@@ -204,26 +168,6 @@ def test_ctrl_c_ends_the_trials_which_run_again_next(cluster, config, tmp_path):
     assert len(queued) == 2 and queued == proposed(lines)
 
 
-@pytest.mark.slow
-def test_a_dead_head_is_a_sentence_and_the_sweep_continues(config, tmp_path):
-    out, lines = tmp_path / "sweep", []
-    with started(1, 1) as cluster:
-        process = command(config, out, cluster.address)
-        read_until(process, "won in evaluation 1", lines)
-        cluster.head_node.kill_gcs_server()
-        stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode == 2 and stdout == "" and "Traceback" not in stderr
-    assert "Ray: the head of the cluster has not answered for 20 s; the sweep's folder is intact" in stderr
-    process = command(config, out, "127.0.0.1:1")
-    assert "no cluster answers at 127.0.0.1:1" in process.communicate(timeout=120)[1] and process.returncode == 2
-    with started(1) as cluster:
-        process, again = command(config, out, cluster.address), []
-        read_until(process, "won in evaluation 1", again)
-        os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=120)
-    assert process.returncode == 130 and proposed(again)[0] in proposed(lines)
-
-
 def test_a_cluster_that_cannot_be_reached_is_refused_before_anything_is_written(config, tmp_path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -247,19 +191,3 @@ def test_without_ray(config, tmp_path, monkeypatch, capsys):
     with pytest.raises(ConfigError, match="at_once: expected an integer of at least 1, got 0"):
         RayTrials(at_once=0)
     assert not (tmp_path / "sweep").exists()
-
-
-def test_a_worker_returns_why_settings_cannot_be_trained_with(config, monkeypatch):
-    def fail(config, folder, **options):
-        folder.mkdir()
-        (folder / "metrics.jsonl").write_bytes(b"{}\n")
-        raise NonFiniteError("the gradients were not finite")
-
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
-    monkeypatch.setattr(module, "train", fail)
-    with pytest.raises(TrainError, match=r"a worker has Echelon .*, this process 0\.0\.1"):
-        module._train("0.0.1", 3, load_run_config(config).to_dict(), None)
-    outcome = module._train(__version__, 3, load_run_config(config).to_dict(), None)
-    assert (outcome.done, outcome.interrupted) == (False, False)
-    assert outcome.failure == "the gradients were not finite"
-    assert outcome.files == {"metrics.jsonl": b"{}\n"}

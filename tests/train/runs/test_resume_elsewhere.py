@@ -1,6 +1,5 @@
 """Runs that are resumed elsewhere or with other settings, and what they report."""
 
-import json
 import shutil
 
 import pytest
@@ -10,11 +9,8 @@ from echelon_env.cli import main
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.terrain import generate
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.errors import TrainError
 from echelon_train.runs import folder as run_folder_module
-from echelon_train.runs import training
-from echelon_train.runs.folder import read_run_config, read_wandb
-from echelon_train.runs.loggers import open_logger
+from echelon_train.runs.folder import read_run_config
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, differences, resumable_run
 from train.small import small_battle
@@ -89,37 +85,3 @@ def test_a_run_resumed_on_another_machine_reports_the_differences(tmp_path, monk
     assert (config.device, config.threads, config.torch_threads, config.steps) == ("auto", 2, 2, 96)
     assert main(["train", "--resume", str(run)]) == 0
     assert capsys.readouterr().err == "", "nothing has changed since"
-
-
-def test_a_resumed_run_logs_to_its_first_project(tmp_path, monkeypatch):
-    """Weights & Biases is requested once."""
-    projects = []
-
-    def watch(*args, wandb, **kwargs):
-        projects.append(wandb)
-        return open_logger(*args, **kwargs)
-
-    monkeypatch.setattr(training, "open_logger", watch)
-    monkeypatch.setattr(training, "check_wandb", lambda: None)
-    run = tmp_path / "run"
-    train(resumable_run(steps=32), run, console=QUIET, wandb="mechs")
-    resume(run, steps=64, console=QUIET)
-    resume(run, steps=96, console=QUIET, wandb="others")
-    resume(run, steps=128, console=QUIET)
-    assert projects == ["mechs", "mechs", "others", "others"]
-    assert read_wandb(run) == "others"
-
-
-def test_a_missing_package_of_the_project_changes_nothing(tmp_path, monkeypatch):
-    def refuse():
-        raise TrainError("--wandb needs wandb")
-
-    run = tmp_path / "run"
-    train(resumable_run(steps=32), run, console=QUIET)
-    document = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({**document, "wandb": "mechs"}))
-    before = (run / "run.json").read_bytes()
-    monkeypatch.setattr(training, "check_wandb", refuse)
-    with pytest.raises(TrainError, match="needs wandb"):
-        resume(run, steps=64, console=QUIET)
-    assert (run / "run.json").read_bytes() == before

@@ -11,7 +11,6 @@ import torch
 from echelon_env.cli import main
 from echelon_env.networks.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.errors import RunFolderError, TrainError
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
@@ -65,10 +64,6 @@ def flip_value(run):
     edit(last(run) / JSON_FILE, lambda document: document["training"]["values"]["model"].update(updates=17))
 
 
-def flip_setting(run):
-    edit(last(run) / JSON_FILE, lambda document: document["training"]["values"]["config"].update(seed=17))
-
-
 def edit_config(change):
     return lambda run: edit(run / "run.json", lambda document: change(document["config"]))
 
@@ -96,73 +91,41 @@ def truncate(run):
     file.write_bytes(file.read_bytes()[:-100])
 
 
-def flip(run):
-    file = last(run) / TRAINING_FILE
-    data = bytearray(file.read_bytes())
-    data[-1] ^= 1
-    file.write_bytes(data)
-
-
-def put_nan(name):
-    return edit_tensors(lambda tensors: tensors[name].fill_(torch.nan))
-
-
 MOMENT = "optimizer.value_net.bias.exp_avg"
 REFUSED = {
     "truncated": (truncate, "truncated or replaced"),
-    "flipped": (flip, "SHA-256 differs"),
     "flipped value": (flip_value, "SHA-256 of the values differs"),
-    "setting": (flip_setting, "SHA-256 of the values differs"),
     "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "has only a policy"),
-    "a pickle": (lambda run: put_training(run, b"PK\x03\x04"), "not a valid safetensors file"),
-    "no pins": (lambda run: edit(last(run) / JSON_FILE, lambda d: d.update(training={"bytes": 3})), "key 'training'"),
     "no checkpoint": (lambda run: shutil.rmtree(last(run)), "no such file or folder"),
-    "nan moment": (put_nan(MOMENT), "value_net.bias.exp_avg': expected finite"),
-    "nan state": (put_nan("lstm.0"), "'lstm.0' holds values that are not finite"),
-    "moment missing": (edit_tensors(lambda t: t.pop(MOMENT)), "missing or unknown: value_net.bias.exp_avg"),
+    "nan moment": (edit_tensors(lambda t: t[MOMENT].fill_(torch.nan)), "value_net.bias.exp_avg': expected finite"),
     "moment of nothing": (edit_tensors(lambda t: t.update({"optimizer.x.step": t["lstm.0"] + 0})), "unknown: x.step"),
     "other shape": (edit_tensors(lambda t: t.update({"lstm.0": t["lstm.0"][:, :1].clone()})), r"'lstm.0': expected \("),
-    "tensor missing": (edit_tensors(lambda t: t.pop("random.torch")), "unknown tensors: random.torch"),
     "no such stream": (
         edit_tensors(lambda t: t["random.torch"].fill_(255)),
         "random number generators",
     ),
     "env": (edit_tensors(lambda t: t.pop("env.lengths")), r"cannot restore its state: .*missing: \['lengths'\]"),
-    "totals missing": (
-        edit_tensors(lambda t: t.pop("totals.document")),
-        "battle totals: expected the bytes of totals.document",
-    ),
     "totals": (edit_tensors(lambda t: t["totals.document"].fill_(32)), "training state: .*Expecting value"),
-    "battles": (
-        edit_tensors(lambda t: t.pop("totals.battles.cells")),
-        r"statistics of battles: .*missing: \['cells'\]",
-    ),
     "counters disagree": (edit_values(lambda v: v["model"].update(num_timesteps=5)), "steps: expected 5, got 96"),
     "value": (
-        edit_values(lambda v: v["statistics"].update(num_battles=-1)),
-        r"/checkpoints/0000000096: training state .*key 'statistics.num_battles': expected a number from 0.0 .*got -1",
+        edit_values(lambda v: v["results"].update(num_battles=-1)),
+        r"/checkpoints/0000000096: training state .*key 'results.num_battles': expected a number from 0.0 .*got -1",
     ),
     "league": (edit_values(lambda v: v.update(opponents=None)), "expected opponents of a league, or without one"),
     "processes": (edit_values(lambda v: v.update(ranks=[{}])), "the run had 2 processes and has 1 now"),
-    "network": (edit_config(lambda c: c["network"].update(width=16)), "network.width was 8 .* and is 16 in run.json"),
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
-    "scenario": (edit_config(lambda c: c["battle"].update(blue=["light"], red=["light"])), "battle.blue was"),
     "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
     "old setting": (edit_config(lambda c: c["network"].update(auxiliary=False)), "auxiliary': it no longer exists"),
-    "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
-    "resumes": (lambda run: edit(run / "run.json", lambda d: d.update(resumed=3)), "resumed: expected a list of objec"),
-    "resume": (lambda run: edit(run / "run.json", lambda d: d.update(resumed=[3])), "resumed: expected a list of obj"),
+    "no config": (lambda run: (run / "run.json").write_text("{}"), "keys are missing: started, "),
     "packages of a resume": (
         lambda run: edit(run / "run.json", lambda d: d.update(resumed=[{"packages": [3]}])),
-        r"resumed\[0\]: packages: expected an object, got \[3\]",
+        r"'resumed\[0\].packages': expected a mapping, got \[3\]",
     ),
-    "packages": (
-        lambda run: edit(run / "run.json", lambda d: d.update(packages="x" * 999)),
-        "packages: expected an ob",
+    "project": (
+        lambda run: edit(run / "run.json", lambda d: d.update(wandb={})),
+        "'wandb': expected str",
     ),
-    "policies": (lambda run: edit(run / "run.json", lambda d: d.update(policies={"x": {}})), "policies: expected an o"),
-    "commit": (lambda run: edit(run / "run.json", lambda d: d.update(git_commit=3)), "git_commit: expected a text or"),
-    "project": (lambda run: edit(run / "run.json", lambda d: d.update(wandb={})), "wandb: expected the name of a proj"),
+    "setting": (edit_config(lambda c: c.update(stepps=3)), "did you mean 'steps'"),
 }
 
 
@@ -180,7 +143,7 @@ def test_a_run_that_cannot_be_resumed_is_refused_and_not_changed(run, case):
     assert contents(run) == before
 
 
-OF_A_CHECKPOINT = ["truncated", "flipped", "flipped value", "setting", "removed", "no checkpoint", "nan moment"]
+OF_A_CHECKPOINT = ["truncated", "flipped value", "removed", "no checkpoint"]
 
 
 @pytest.mark.parametrize("case", OF_A_CHECKPOINT)
@@ -211,7 +174,7 @@ def test_a_damaged_run_file_names_the_policy_too(run):
         resume(run, console=QUIET)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\0" * 40, b"[]", b'{"checkpoint": 3}'])
+@pytest.mark.parametrize("content", [None, b"\0" * 40, b'{"checkpoint": 3}'])
 def test_the_name_of_the_last_checkpoint_is_found_again(whole, finished, content, capsys):
     (whole / LAST_FILE).unlink() if content is None else (whole / LAST_FILE).write_bytes(content)
     result = resume(whole, console=QUIET)
@@ -235,18 +198,12 @@ def test_bad_lines_of_metrics_are_set_aside(whole, finished, capsys):
     assert differences(finished, whole) == []
 
 
-@pytest.mark.parametrize("case", ["truncated", "network", "no checkpoint"])
-def test_the_command_says_so_in_one_line(run, case, capsys):
-    REFUSED[case][0](run)
+def test_the_command_says_so_in_one_line(run, capsys):
+    REFUSED["truncated"][0](run)
     assert main(["train", "--resume", str(run)]) == 2
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
     assert captured.err.startswith("echelon: ")
-
-
-def test_the_policy_of_a_run_whose_training_state_is_gone_still_plays(run):
-    (last(run) / TRAINING_FILE).unlink()
-    assert load_checkpoint(run).steps == 96
 
 
 def test_numbers_that_are_not_finite_do_not_keep_a_run_from_being_saved(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import json
 import pytest
 from stable_baselines3.common.logger import Logger
 
-from echelon_env.config.curriculum import Move
+from echelon_env.config.curriculum import Move, ProgressState
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.league.self_play.learner import LearnerState, Score
 from echelon_train.opponents.auto_handicap import AutoHandicap
@@ -20,7 +20,7 @@ from echelon_train.runs.callbacks.clock import ClockState
 from echelon_train.runs.callbacks.curriculum import CurriculumState
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
-from echelon_train.runs.callbacks.statistics import StatisticsState
+from echelon_train.runs.callbacks.results import ResultsState
 from echelon_train.runs.state import RunState, pending_metrics
 
 LOGGER = Logger(None, [])
@@ -32,8 +32,8 @@ STATE = RunState(
     config={"seed": 1, "battle": {"max_steps": 12}},
     model=ModelState(96, 4, 2, 0, 0, ({"r": -1.5, "l": 3, "t": 0.1},), (True, 0.5), 624, 1, -0.3, None),
     clock=ClockState(1.5, 2.5),
-    curriculum=CurriculumState(1, 1, Move(2, 0.75, 4), {"stage": 2, "battles": 0, "won": []}),
-    statistics=StatisticsState(3, (1, 0, -1), (1,), (0.1, -0.1, 2.0), (3, 4, 5)),
+    curriculum=CurriculumState(1, 1, Move(2, 0.75, 4), ProgressState(2)),
+    results=ResultsState(3, {"battles": 3.0, "return": -0.5}, {"battles": 1.0}),
     totals=TotalsState(("novice",), RecentBattles({"heavy": {"reward": -1.0}}, {"novice": {"mechs": 2.0}}), 1, 2),
     checkpoints=Every(32, 128),
     evaluations=Every(0),
@@ -51,9 +51,7 @@ def places(values, *path):
     """The paths of all values, without what is checked elsewhere."""
     if path:
         yield path
-    for name, value in (
-        values.items() if isinstance(values, dict) and path[-1:] not in (("config",), ("progress",)) else ()
-    ):
+    for name, value in values.items() if isinstance(values, dict) and path[-1:] != ("config",) else ():
         yield from places(value, *path, name)
 
 
@@ -95,7 +93,14 @@ def test_a_value_of_another_type_is_refused_with_its_key(path):
     assert ".".join(path) in str(error.value) and "\n" not in str(error.value)
 
 
-BY_NAME = ["totals.recent.classes", "totals.recent.opponents", "league.scores", "league.handicaps"]
+BY_NAME = [
+    "results.sums",
+    "results.own_sums",
+    "totals.recent.classes",
+    "totals.recent.opponents",
+    "league.scores",
+    "league.handicaps",
+]
 BY_NAME += ["opponents.results", "opponents.handicaps", "pending"]
 FIXED = [path for path in PLACES if not any(".".join(path).startswith(f"{each}.") for each in BY_NAME)]
 
@@ -110,7 +115,7 @@ def test_a_missing_key_is_refused(path):
     ("path", "value", "expected"),
     [
         ("more", 1, "unknown key 'more'"),
-        ("statistics.more", 1, "unknown key 'statistics.more'"),
+        ("results.more", 1, "unknown key 'results.more'"),
         ("model.num_timesteps", -1, "from 0.0 to inf"),
         ("model.num_timesteps", True, "expected int"),
         ("model.num_timesteps", 1.0, "expected int"),
@@ -118,9 +123,8 @@ def test_a_missing_key_is_refused(path):
         ("model.last_episodes", [{"r": "x"}], "expected int | float"),
         ("clock.seconds", -0.5, "from 0.0"),
         ("curriculum.move", {"stage": 1}, "keys are missing: win_rate, battles"),
-        ("statistics.outcomes", [1, 2], "from -1 to 1"),
-        ("statistics.own_outcomes", [0.5], "expected int"),
-        ("statistics.returns", ["x"], "expected float"),
+        ("results.sums", {"wins": "x"}, "expected float"),
+        ("curriculum.progress", {"stage": 0, "battles": 1, "won": [1]}, "expected bool"),
         ("totals.rollouts_each", 0, "from 1"),
         ("totals.recent.classes", {"heavy": {"mechs": "x"}}, "expected float"),
         ("best.win_rate", 1.5, "from -1 to 1"),

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import os
 import signal
@@ -18,7 +17,6 @@ from echelon_train.runs import sweep as module
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.study import Study
 from echelon_train.runs.sweep import Search, sweep
-from echelon_train.runs.training import train
 from train.resuming import QUIET, at_step
 
 RUN = """
@@ -58,8 +56,6 @@ def swept(config, out, **changes):
         ("ppo.gamma=0.9:0.999", Search("ppo.gamma", 0.9, 0.999)),
         ("ppo.learning_rate=log:1e-4:1e-2", Search("ppo.learning_rate", 1e-4, 1e-2, log=True)),
         ("ppo.n_epochs=2:6", Search("ppo.n_epochs", 2, 6, integer=True)),
-        ("battles=log:1_0:1_000", Search("battles", 10, 1000, log=True, integer=True)),
-        ("ppo.ent_coef=-1:1.0", Search("ppo.ent_coef", -1, 1)),
         ("network.encoder=sets,flat", Search("network.encoder", choices=("sets", "flat"))),
         ("ppo.learning_rate=linear:1e-3:0,1e-3", Search("ppo.learning_rate", choices=("linear:1e-3:0", "1e-3"))),
     ],
@@ -72,13 +68,9 @@ def test_a_search_is_read(text, expected):
     ("text", "problem"),
     [
         ("ppo.gamma", "expected KEY=LOW:HIGH"),
-        ("=0:1", "expected KEY=LOW:HIGH"),
         ("ppo.gamma=0.9", "expected KEY=LOW:HIGH"),
-        ("ppo.gamma=a:b", "expected KEY=LOW:HIGH"),
         ("ppo.gamma=lin:0:1", "expected KEY=LOW:HIGH"),
-        ("ppo.gamma=,", "expected KEY=LOW:HIGH"),
         ("ppo.gamma=1:0", "expected LOW < HIGH, got 1 and 0"),
-        ("ppo.gamma=0:nan", "expected LOW < HIGH"),
         ("ppo.gamma=log:0:1", "expected LOW < HIGH above 0"),
     ],
 )
@@ -216,23 +208,6 @@ def test_the_command(config, tmp_path, capsys):
     assert "did you mean" in capsys.readouterr().err
 
 
-def test_without_optuna_it_says_what_to_install(config, tmp_path, capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "echelon_train.runs.sweep")
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    assert main(["sweep", str(config), "--out", str(tmp_path / "sweep"), "--search", "ppo.n_epochs=1:3"]) == 2
-    assert 'pip install "echelon-env[train,tune]"' in capsys.readouterr().err
-
-
-def test_a_trial_that_is_done_when_it_is_interrupted_keeps_its_result(config, tmp_path, monkeypatch):
-    def train_to_the_end(*args, **options):
-        return dataclasses.replace(train(*args, **options), interrupted=True)
-
-    monkeypatch.setattr(module, "train", train_to_the_end)
-    found = swept(config, tmp_path / "sweep", trials=2)
-    assert found.interrupted
-    assert [(trial.number, trial.state) for trial in found.trials] == [(0, "complete")]
-
-
 def test_initial_weights_stop_no_trial(tmp_path):
     study = Study(tmp_path / "study", {}, prune=True)
     for _ in range(6):
@@ -243,10 +218,3 @@ def test_initial_weights_stop_no_trial(tmp_path):
     assert claim.report(0.0), "before training"
     assert not claim.report(0.0)
     claim.finish(False)
-
-
-def test_claims_draw_from_different_seeds(tmp_path):
-    studies = [Study(tmp_path / "study", {}, prune=False) for _ in range(3)]  # as of three processes
-    claims = [each.claim(10) for each in studies]
-    drawn = [each.suggest([Search.parse("ppo.gamma=0.9:0.99")]) for each in claims]
-    assert len({str(each) for each in drawn}) == 3

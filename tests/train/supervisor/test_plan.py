@@ -1,7 +1,5 @@
 """The plan of a league run."""
 
-import json
-
 import pytest
 
 from echelon_env.config.schema import ConfigError
@@ -15,13 +13,6 @@ def test_learners_have_names_by_role():
         "main", "main-b", "main-exploiter", "league-exploiter", "league-exploiter-b", "league-exploiter-c",
     ]  # fmt: skip
     assert [agent.number for agent in plan.agents] == [0, 1, 26, 52, 53, 54]
-
-
-def test_more_learners_of_a_role_do_not_rename_the_first():
-    """Nor change their seeds."""
-    few, many = LeaguePlan(main=1), LeaguePlan(main=26)
-    assert set(few.agents) < set(many.agents)
-    assert len({agent.number for agent in many.agents}) == len(many.agents)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +67,3 @@ def test_settings_reach_the_run_config():
         LeaguePlan(settings=('curriculum=["duel-open", "duel"]',)).run_config()
     with pytest.raises(ConfigError, match="batles"):
         LeaguePlan(settings=("batles=8",)).run_config()
-
-
-def test_the_file_is_plain_json(tmp_path):
-    runs_folder(tmp_path).mkdir()
-    write_plan(tmp_path, LeaguePlan())
-    assert json.loads((runs_folder(tmp_path) / "plan.json").read_text())["main"] == 1

@@ -64,16 +64,6 @@ def test_the_champion_is_never_offered_for_retirement(policies, monkeypatch):
     assert names(policies) == {"novice", "main-1", "main-3", "league-exploiter-2"}
 
 
-def test_policies_without_a_known_rating_do_not_retire(policies, tmp_path):
-    policies.add_checkpoint(saved(tmp_path / "new", 10), "main", "main-9")
-    policies.add_checkpoint(saved(tmp_path / "newer", 11), "main", "main-10")
-    retire_weakest(policies, LeaguePlan(active=7, until_rd=300.0), lambda line: None)
-    assert "main-9" in names(policies) and "main-1" in names(policies) and "start" not in names(policies)
-    stricter = SimpleNamespace(active=6, until_rd=1.0, start="")  # than a plan can be
-    retire_weakest(policies, stricter, lambda line: None, ("main-9",))
-    assert "main-9" not in names(policies) and "main-1" in names(policies)
-
-
 def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_path):
     assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
     stricter = SimpleNamespace(until_rd=1.0, k=1.0)  # than a plan can be
@@ -165,9 +155,3 @@ def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeyp
     monkeypatch.setattr(League, "ratings", ratings)
     assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
     retire_weakest(policies, LeaguePlan(active=6, until_rd=300.0), lambda line: None)
-
-
-def test_a_league_of_one_member_waits(tmp_path):
-    league = League.create(tmp_path / "league")
-    thread, lines = run(league, 10.0, lambda thread: thread.status == "all ratings are known")
-    assert not lines and thread.matches == 0

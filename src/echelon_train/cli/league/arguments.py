@@ -85,7 +85,12 @@ def _add_run(commands: _Commands) -> None:
             help=f"{field.metadata['help']} (default: {default})",
         )
     add("--set", action="append", metavar="KEY=VALUE", help="any setting of the learners, as in echelon train")
-    add("--minutes", type=positive_number, metavar="X", help="time after which all is saved and ended (default: none)")
+    add(
+        "--max-minutes",
+        type=positive_number,
+        metavar="X",
+        help="time after which all is saved and ended (default: none)",
+    )
     where = run.add_mutually_exclusive_group()
     where.add_argument(
         "--processes", type=positive, metavar="N", help="matches at a time (default: cores less learners, at least 1)"

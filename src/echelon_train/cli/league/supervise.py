@@ -72,9 +72,9 @@ def _ray_option(args: argparse.Namespace) -> list[str]:
 
 def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> Supervisor | RayLeagueRun:
     if args.ray is not None:
-        return RayLeagueRun(league.path, plan, args.minutes, args.ray or None)
+        return RayLeagueRun(league.path, plan, args.max_minutes, args.ray or None)
     matches = args.processes or max(1, machine_cores() - len(plan.agents))
-    return Supervisor(league, plan, LocalLauncher(league.path), LocalExecutor(matches), args.minutes)
+    return Supervisor(league, plan, LocalLauncher(league.path), LocalExecutor(matches), args.max_minutes)
 
 
 def _plan(args: argparse.Namespace) -> LeaguePlan:

@@ -30,6 +30,7 @@ from echelon_env.evaluate.statistics_file import (
 from echelon_env.storage.arrays import named, part_of
 from echelon_env.storage.reading import parse_json
 from echelon_train.runs.battle_metrics import RecentBattles
+from echelon_train.runs.loggers import NOT_TEXT
 from echelon_train.tensor_files import part_of as tensors_of
 from echelon_train.vec_env import BattleVecEnv
 
@@ -43,7 +44,6 @@ TENSORS = "totals."
 """Prefix of the names of the state's tensors."""
 
 _DOCUMENT = "document"
-_NOT_TEXT = ("stdout", "log", "json", "csv")
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,8 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
     """Measures the training battles of this process, logs metrics of them, and keeps their totals for the run's file.
 
     The totals are those of periods of training. A period covers some rollouts; when there would be more than
-    `MAX_PERIODS`, neighbours are joined and the periods are twice as long. So memory and file are bounded.
-
-    Parameters
-    ----------
-    run
-        The run's folder; None does nothing, as in all processes of a run but the first.
+    `MAX_PERIODS`, neighbours are joined and the periods are twice as long. So memory and file are bounded. Without the
+    run's folder it does nothing, as in all processes of a run but the first.
     """
 
     def __init__(self, run: Path | None) -> None:
@@ -154,7 +150,7 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
             self.logger.record(name, value)
         for name, values in self._values.items():
             if values:
-                self.logger.record(f"battle/histogram/{name}", torch.tensor(values), exclude=_NOT_TEXT)
+                self.logger.record(f"battle/histogram/{name}", torch.tensor(values), exclude=NOT_TEXT)
                 values.clear()
 
     def _file(self, player: str, steps: int) -> StatisticsFile:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.curriculum import Move, Progress
+from echelon_env.config.curriculum import Move, Progress, ProgressState
 from echelon_env.config.opponent import SELF
 from echelon_env.config.schema import ConfigError, quantity
 from echelon_train.config.train import TrainConfig
-from echelon_train.runs.callbacks.statistics import finished_battles
+from echelon_train.runs.callbacks.results import finished_battles
 
 
 @dataclass(frozen=True)
@@ -23,22 +22,14 @@ class CurriculumState:
     moves: int = quantity(0, "changes of the stage")
     move: Move | None = None
     """A change that is decided."""
-    progress: dict[str, Any] | None = None
-    """Of `Progress`."""
+    progress: ProgressState | None = None
 
 
 class CurriculumCallback(BaseCallback):  # type: ignore[misc]
     """Counts the battles of the current stage, decides on changes, and logs them; without a curriculum it does nothing.
 
     `advance` carries out a decided change between two rollouts. Battles that end between the decision and the change do
-    not count.
-
-    Parameters
-    ----------
-    config
-        The run.
-    console
-        Where to report a change.
+    not count. `console` gets a line about every change.
     """
 
     def __init__(self, config: TrainConfig, console: Console) -> None:
@@ -73,16 +64,14 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
     @property
     def state(self) -> CurriculumState:
         """The stage and its progress, with a decided change."""
-        progress = None if self._progress is None else self._progress.state_dict()
+        progress = None if self._progress is None else self._progress.state
         return CurriculumState(self._stage, self.moves, self._move, progress)
 
     def restore(self, state: CurriculumState) -> None:
         """Continue from a state of the same run. Raises `ConfigError`, with nothing changed, for another one."""
         curriculum = self._run.curriculum
-        progress, last = None, 0
-        if curriculum is not None:
-            progress, last = Progress(curriculum), len(curriculum.scenarios) - 1
-            progress.load_state_dict(state.progress or {})
+        progress = None if curriculum is None else Progress(curriculum, state.progress)
+        last = 0 if curriculum is None else len(curriculum.scenarios) - 1
         goal = state.stage if state.move is None else state.move.stage
         if state.stage > last or goal != (0 if progress is None else progress.stage):
             raise ConfigError(

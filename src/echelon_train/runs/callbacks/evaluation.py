@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stable_baselines3.common.callbacks import BaseCallback
-
 from echelon_env.config.schema import quantity
 from echelon_train.runs.battle_metrics import MAIN, chosen_measures
-from echelon_train.runs.callbacks.every import Every
+from echelon_train.runs.callbacks.every import EveryCallback
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.metrics import EVALUATION_STEPS
 
@@ -26,21 +24,11 @@ class BestEvaluation:
     """Samples of the policy."""
 
 
-class EvaluationCallback(BaseCallback):  # type: ignore[misc]
-    """Evaluates at the start, between two iterations every `every` samples, and at the end; logs the result.
+class EvaluationCallback(EveryCallback):
+    """Evaluates the policy every so many decisions and at the end, and logs the result.
 
-    Parameters
-    ----------
-    every
-        Samples between two evaluations.
-    evaluate
-        Evaluates the current policy.
-    keep
-        Called after an evaluation with the highest win rate so far in the current stage of a curriculum, or the same.
-    moves
-        Changes of the stage so far.
-    stopping
-        Whether the run is stopping; then the evaluation is left to the resumed run.
+    `keep` is called after an evaluation with the highest win rate so far in the current stage of a curriculum, or the
+    same. `moves` returns the changes of the stage so far. The other arguments are those of `EveryCallback`.
     """
 
     def __init__(
@@ -51,21 +39,9 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         moves: Callable[[], int],
         stopping: Callable[[], bool],
     ) -> None:
-        super().__init__()
-        self.every, self._stopping = Every(every), stopping
+        super().__init__(every, self._record, stopping)
         self._evaluate, self._keep, self._moves = evaluate, keep, moves
         self.best = BestEvaluation()
-
-    def _on_rollout_start(self) -> None:
-        if not self.model.stopping and self.every.is_due(self.model.num_timesteps):
-            self._record()
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_training_end(self) -> None:
-        if not self._stopping():
-            self._record()
 
     def _record(self) -> None:
         result = self._evaluate()

@@ -19,32 +19,15 @@ from echelon_train.league.store.remote import open_league
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.ppo import distributed
-from echelon_train.runs.callbacks.statistics import finished_battles
+from echelon_train.runs.callbacks.results import finished_battles
 from echelon_train.tensor_files import weights_of
 
 
 class LeagueCallback(BaseCallback):  # type: ignore[misc]
     """Updates a run's `LeagueLearner`, and adds its snapshots to the league.
 
-    Before every rollout it reads the league's members again.
-
-    Parameters
-    ----------
-    config
-        The run.
-    device
-        Device that opponents run on.
-    save
-        Saves the run, given the samples that it has trained on, and returns the checkpoint's folder.
-    out
-        The run's folder.
-    console
-        Where to report snapshots.
-
-    Raises
-    ------
-    LeagueError
-        If the run's path holds no league, with the reason.
+    Before every rollout it reads the league's members again. `save` saves the run, given the samples that it has
+    trained on, and returns the checkpoint's folder. Raises LeagueError if the run's path holds no league.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from echelon_train.opponents.pool import OpponentPool, frozen_copy
 from echelon_train.opponents.weighted import WeightedOpponents
 from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import distributed
-from echelon_train.runs.callbacks.statistics import finished_battles
+from echelon_train.runs.callbacks.results import finished_battles
 
 
 class OpponentsCallback(BaseCallback):  # type: ignore[misc]

@@ -19,7 +19,7 @@ from rich.text import Text
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_train.runs.callbacks.clock import ClockCallback
-from echelon_train.runs.callbacks.statistics import BattleStatistics
+from echelon_train.runs.callbacks.results import BattleResults
 
 _TREND = 12  # characters of a trend, which covers all remembered updates
 _REMEMBERED = 16 * _TREND
@@ -63,24 +63,13 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
     """Shows a run's progress, speed, time left and learning metrics.
 
     On a terminal it is a live panel, elsewhere a periodic line. Values come from the model's logger and the battles;
-    metrics that an algorithm does not log are left out.
-
-    Parameters
-    ----------
-    total
-        Samples of the whole run.
-    statistics
-        Source of the win rate and the return.
-    clock
-        The run's time.
-    console
-        Where to draw.
+    metrics that an algorithm does not log are left out. `total` are the samples of the whole run.
     """
 
-    def __init__(self, total: int, statistics: BattleStatistics, clock: ClockCallback, console: Console) -> None:
+    def __init__(self, total: int, results: BattleResults, clock: ClockCallback, console: Console) -> None:
         super().__init__()
         self._total = total
-        self._statistics, self._clock = statistics, clock
+        self._results, self._clock = results, clock
         self._console = console
         self._values: dict[str, deque[float]] = {shown.metric: deque(maxlen=_REMEMBERED) for shown in SHOWN}
         self._stage = ""
@@ -118,7 +107,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_end(self) -> None:
         self._collect("eval/")  # recorded since the last rollout, possibly by a callback after this one
-        for name, value in (("win_rate", self._statistics.win_rate), ("return", self._statistics.mean_return)):
+        for name, value in (("win_rate", self._results.win_rate), ("return", self._results.mean_return)):
             if value is not None:
                 self._values[f"battle/{name}"].append(value)
         recorded = self.logger.name_to_value
@@ -196,8 +185,8 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             values = self._values[shown.metric]
             if shown.short and values:
                 parts.append(f"{shown.short} {shown.text(values[-1])}")
-        if self._statistics.learner_win_rate is not None:
-            parts.append(f"win without teacher {_percent(self._statistics.learner_win_rate)}")
+        if self._results.learner_win_rate is not None:
+            parts.append(f"win without teacher {_percent(self._results.learner_win_rate)}")
         if len(self._opponents) > 1:
             parts.append(self._by_opponent())
         return "  ".join(parts)
@@ -225,8 +214,8 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         parts: list[RenderableType] = [facts, Text(), self._table()]
         if len(self._opponents) > 1:
             parts.append(Text(f"win rate {self._by_opponent()}", "dim"))
-        if self._statistics.learner_win_rate is not None:
-            rate_alone = _percent(self._statistics.learner_win_rate)
+        if self._results.learner_win_rate is not None:
+            rate_alone = _percent(self._results.learner_win_rate)
             parts.append(Text(f"win rate without the teacher's battles {rate_alone}", "dim"))
         games = self._games() or None
         return Panel(

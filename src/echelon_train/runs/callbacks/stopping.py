@@ -15,14 +15,8 @@ from echelon_train.signals import stop_signals
 class StopCallback(BaseCallback):  # type: ignore[misc]
     """Ends training between two iterations after a signal, on request, or when a budget is used up.
 
-    In a distributed run all processes stop when one does.
-
-    Parameters
-    ----------
-    console
-        Where to acknowledge a signal.
-    is_up
-        Whether the run's time or its battles are used up; all processes call it at the same time.
+    In a distributed run all processes stop when one does. `is_up` says whether the run's time or its battles are used
+    up; all processes call it at the same time. `console` acknowledges a signal.
     """
 
     def __init__(self, console: Console, is_up: Callable[[], bool]) -> None:

@@ -19,7 +19,7 @@ from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.runs.callbacks import LeagueCallback, OpponentsCallback
-from echelon_train.runs.folder import read_ancestry, read_run_config
+from echelon_train.runs.folder import read_record, read_run_config
 from echelon_train.runs.run import Run
 from echelon_train.runs.training import resume, train
 from train.league.leagues import watch_opponents
@@ -161,7 +161,7 @@ def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that
         at_step(patched, 30, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train(dataclasses.replace(config, init=str(start)), run, console=QUIET)
-    ancestry = read_ancestry(run)
+    ancestry = [*read_record(run).ancestry]
     shutil.rmtree(start)
     restarts, stock = [], EchelonRecurrentPPO.reinitialize
 
@@ -176,7 +176,7 @@ def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that
         assert [name for name in initial if not weights[name].equal(initial[name])] in ([], ["action_limits"])
         assert weights.keys() == initial.keys() > {"return_normalizer.mean"}
     assert {name for name in left(league) if "exploiter" in name} == {"main-exploiter-1", "main-exploiter-2"}
-    assert read_ancestry(run) == ancestry != []
+    assert [*read_record(run).ancestry] == ancestry != []
 
 
 def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):

@@ -1,8 +1,4 @@
-import copy
 import dataclasses
-import io
-import json
-import signal
 from pathlib import Path
 
 import pytest
@@ -12,15 +8,12 @@ from rich.console import Console
 from echelon_env import ConfigError
 from echelon_env.config import Opponents
 from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curriculum
-from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
-from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
-from echelon_train.ppo import EchelonRecurrentPPO
+from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.runs import run as run_module
 from echelon_train.runs.building import build_model, make_env
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
-from train.resuming import at_step
-from train.small import small_battle, small_evaluation, small_run
+from train.small import small_battle, small_run
 
 SCENARIOS = ("duel", "skirmish", "duel-open")
 LENGTHS = (12, 7, 5)
@@ -42,21 +35,6 @@ def staged_run(curriculum: Curriculum | None = None, **overrides: object) -> Tra
     return small_run(curriculum=curriculum, battle=curriculum.scenarios[0].config, **({"steps": 200} | overrides))
 
 
-def copied_state(model: EchelonRecurrentPPO) -> tuple[dict, dict, int]:
-    weights = {name: tensor.clone() for name, tensor in weights_of(model.policy).items()}
-    return weights, copy.deepcopy(model.policy.optimizer.state_dict()), model.num_timesteps
-
-
-def assert_same_state(first: tuple[dict, dict, int], second: tuple[dict, dict, int]) -> None:
-    assert first[0].keys() == second[0].keys()
-    assert all(torch.equal(first[0][name], second[0][name]) for name in first[0])
-    assert first[1]["param_groups"] == second[1]["param_groups"]
-    assert first[1]["state"].keys() == second[1]["state"].keys()
-    for key, moments in first[1]["state"].items():
-        assert all(torch.equal(moments[name], second[1]["state"][key][name]) for name in moments)
-    assert first[2] == second[2]
-
-
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory) -> Path:
     """The folder of a run through all stages; only read it."""
@@ -73,46 +51,8 @@ def test_a_run_goes_through_teams_of_all_sizes(staged):
     assert [line["curriculum/battles"] for line in lines[:2]] == [1, 1]
     assert all(line["curriculum/win_rate"] in (0.0, 1.0) for line in lines)
     assert [line["time/total_timesteps"] for line in lines[:4]] == [32, 32 + 80, 32 + 80 + 32, 32 + 80 + 64]
-    assert [line["battle/length"] for line in lines[:4]] == [12, 7, 5, 5]
+    assert [line["battle/length"] for line in lines[:4]] == pytest.approx([12, 7, 5, 5])
     assert [line["battle/count"] for line in lines[:4]] == [2, 2 + 2, 4 + 2 * 3, 10 + 2 * 3]
-
-
-def test_checkpoints_hold_the_battle_of_their_stage(staged):
-    folders = sorted((staged / "checkpoints").iterdir())
-    checkpoints = [load_checkpoint(folder) for folder in folders]
-    stages = [scenario.config for scenario in small_curriculum().scenarios]
-    assert [checkpoint.steps for checkpoint in checkpoints] == [0, 32, 112, 144, 176, 208]
-    expected = [stages[0], stages[1], *[stages[2]] * 4]
-    assert [checkpoint.battle for checkpoint in checkpoints] == expected
-
-
-def test_the_runs_file_holds_the_curriculum(staged):
-    document = json.loads((staged / "run.json").read_text())
-    assert TrainConfig.from_dict(document["config"]) == staged_run(eval_every=32)
-
-
-def test_the_learning_rate_falls_as_in_a_plain_run(staged):
-    lines = [line for line in read_metrics(staged) if "train/learning_rate" in line]
-    trained = [32, 112, 144, 176, 208]
-    expected = [7e-4 * (0.1 + 0.9 * max(1 - steps / 200, 0.0)) for steps in trained]
-    assert [line["train/learning_rate"] for line in lines] == pytest.approx(expected)
-
-
-def test_the_policy_its_optimizer_and_the_counters_are_kept(tmp_path, quiet, monkeypatch):
-    changes = []
-    stock = EchelonRecurrentPPO.replace_env
-
-    def watch(self, env):
-        before, policy, updates = copied_state(self), self.policy, self._n_updates
-        stock(self, env)
-        assert_same_state(before, copied_state(self))
-        assert self.policy is policy
-        assert self._n_updates == updates
-        changes.append((env.num_envs, self.rollout_buffer.num_rows, self._last_lstm_states.pi[0].shape[1]))
-
-    monkeypatch.setattr(EchelonRecurrentPPO, "replace_env", watch)
-    train(staged_run(), tmp_path / "run", console=quiet)
-    assert changes == [(5, 5, 5), (2, 2, 2)]
 
 
 def test_a_new_environment_starts_with_new_battles():
@@ -134,40 +74,6 @@ def test_a_new_environment_starts_with_new_battles():
     assert model.num_timesteps == 112
 
 
-def test_a_curriculum_of_one_stage_is_a_plain_run(tmp_path, quiet):
-    train(small_run(), tmp_path / "plain", console=quiet)
-    train(staged_run(small_curriculum("duel"), steps=64), tmp_path / "one-stage", console=quiet)
-    plain, staged = (weights_of(load_checkpoint(tmp_path / name).policy) for name in ("plain", "one-stage"))
-    assert all(torch.equal(plain[name], staged[name]) for name in plain)
-
-
-def test_the_same_seed_takes_the_same_course(tmp_path, quiet, staged):
-    train(staged_run(), tmp_path / "again", console=quiet)
-    ours, theirs = (weights_of(load_checkpoint(run).policy) for run in (staged, tmp_path / "again"))
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-
-def test_evaluations_play_the_current_stage(tmp_path, quiet, monkeypatch):
-    played = []
-
-    def evaluate(player, opponent, config, **kwargs):
-        played.append(len(config.blue))
-        return small_evaluation()
-
-    monkeypatch.setattr(run_module, "evaluate", evaluate)
-    train(staged_run(eval_every=1, steps=112), tmp_path / "run", console=quiet)
-    assert played == [1, 5, 5]  # the last one at the end: the move after it is not made
-
-
-def test_a_change_is_printed_with_its_reason(tmp_path):
-    console = Console(file=io.StringIO(), width=200)
-    train(staged_run(small_curriculum(window=2)), tmp_path / "run", console=console)
-    text = console.file.getvalue()
-    assert "Curriculum: duel -> skirmish at 32 decisions, after 2 battles, " in text
-    assert "% of the last 2 won" in text
-    assert "Curriculum: skirmish -> duel-open at 112 decisions, after 2 battles, " in text
-
-
 def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypatch):
     def to_and_fro(self, won):
         self._stage = 1 - self._stage
@@ -187,53 +93,6 @@ def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypa
     assert [size for size, _ in seeds] == [1, 5, 1, 5]
     drawn = [seed for _, each in seeds for seed in each]
     assert len(drawn) == len(set(drawn))
-
-
-def test_ctrl_c_after_a_change_saves_the_stage_it_is_in(tmp_path, quiet, monkeypatch):
-    at_step(monkeypatch, 8, lambda: signal.raise_signal(signal.SIGINT))
-    result = train(staged_run(checkpoint_every=0), tmp_path / "run", console=quiet)
-    assert (result.steps, result.interrupted) == (32, True)
-    assert len(load_checkpoint(tmp_path / "run").battle.blue) == 5
-
-
-def test_environments_are_closed(tmp_path, quiet, monkeypatch):
-    made, closed = [], set()
-
-    def watch(config, *arguments, **keywords):
-        env = make_env(config, *arguments, **keywords)
-        made.append(env)
-        stock = env.close
-        env.close = lambda: (closed.add(env), stock())
-        return env
-
-    monkeypatch.setattr(run_module, "make_env", watch)
-    train(staged_run(threads=2), tmp_path / "run", console=quiet)
-    assert len(made) == 3
-    assert closed == set(made)
-
-
-def test_a_run_with_a_curriculum_survives_json():
-    config = staged_run()
-    assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-    plain = small_run().to_dict()
-    assert plain["curriculum"] is None
-    assert TrainConfig.from_dict({key: value for key, value in plain.items() if key != "curriculum"}) == small_run()
-
-
-def test_training_curricula_keep_the_dead_and_the_clock():
-    curriculum = training_curriculum(["duel", "skirmish"], window=7)
-    assert [scenario.config for scenario in curriculum.scenarios] == [battle_config("duel"), battle_config("skirmish")]
-    assert (curriculum.window, [s.name for s in curriculum.scenarios]) == (7, ["duel", "skirmish"])
-
-
-@pytest.mark.parametrize(("battles", "expected"), [(64, [64, 13, 64]), (1, [1, 1, 1]), (10, [10, 2, 10])])
-def test_rows_stay_about_the_same(battles, expected):
-    config = staged_run(battles=battles)
-    stages = [config.stage(index) for index in range(3)]
-    assert [stage.battles for stage in stages] == expected
-    assert [stage.curriculum for stage in stages] == [None] * 3
-    assert stages[0] == dataclasses.replace(config, curriculum=None)
-    assert small_run().stage(0) == small_run()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from stable_baselines3.common.logger import Logger
 from echelon_train.runs.callbacks import clock as clocks
 from echelon_train.runs.callbacks import progress as module
 from echelon_train.runs.callbacks.clock import ClockCallback, ClockState
-from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback, can_redraw
+from echelon_train.runs.callbacks.progress import ProgressCallback
 
 TOTAL = 1_000_000
 UPDATE = {
@@ -28,10 +28,11 @@ class Run:
         time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
         monkeypatch.setattr(module, "time", time)
         monkeypatch.setattr(clocks, "time", time)
-        self.statistics = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None)
-        self.statistics.state = SimpleNamespace(num_battles=battles)
-        self.clock = ClockCallback(TOTAL, max_minutes, max_cpu_minutes, max_battles, self.statistics)
-        self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
+        self.results = SimpleNamespace(win_rate=None, learner_win_rate=None, mean_return=None)
+        self.results.state = SimpleNamespace(num_battles=battles)
+        limits = {"max_minutes": max_minutes, "max_cpu_minutes": max_cpu_minutes, "max_battles": max_battles}
+        self.clock = ClockCallback(SimpleNamespace(steps=TOTAL, **limits), self.results)
+        self.callback = ProgressCallback(TOTAL, self.results, self.clock, console)
         self.logger = Logger(None, [])
         self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
         for callback in (self.clock, self.callback):
@@ -46,7 +47,7 @@ class Run:
         for _ in range(10):
             self.now += 1.0
             self.model.num_timesteps += 1000
-            self.statistics.state.num_battles += 3
+            self.results.state.num_battles += 3
             assert self.callback._on_step()
         self.logger.name_to_value.update(after)
         self.clock.on_rollout_end()
@@ -74,7 +75,7 @@ def watched(monkeypatch):
 
 def test_the_panel_shows_the_run_and_its_learning_metrics(watched):
     watched.rollout()
-    watched.statistics.win_rate, watched.statistics.mean_return = 0.43, 2.1
+    watched.results.win_rate, watched.results.mean_return = 0.43, 2.1
     for kl in (0.005, 0.02, 0.0112):
         watched.rollout({**UPDATE, "train/approx_kl": kl}, {"eval/win_rate": 0.38})
     lines = panel(watched)
@@ -106,39 +107,9 @@ def test_several_opponents_have_a_win_rate_each(watched):
     assert watched.callback._line().endswith(shown)
 
 
-def test_with_a_teacher_the_learners_own_win_rate_stands_beside_that_of_both(watched):
-    watched.statistics.win_rate, watched.statistics.learner_win_rate = 0.85, 0.12
-    watched.rollout()
-    assert "win rate without the teacher's battles 12 %" in "\n".join(panel(watched))
-    line = watched.callback._line()
-    assert "win 85 %" in line and "win without teacher 12 %" in line
-
-
-def test_before_there_is_anything_to_show(watched):
-    lines = panel(watched)
-    assert {len(line) for line in lines} == {80}
-    assert "0 %  0/1M  " in lines[1]
-    assert sum(line.count(" - ") for line in lines) == len(SHOWN)
-
-
-def test_an_evaluation_counts_once_whichever_callback_comes_first(watched):
-    watched.rollout({"eval/win_rate": 0.25})
-    watched.rollout({}, {"eval/win_rate": 0.75})
-    assert list(watched.callback._values["eval/win_rate"]) == [0.25, 0.75]
-
-
 def test_the_stage_of_a_curriculum_is_the_title_whatever_its_name(watched):
     watched.rollout({}, {"curriculum/scenario": "duel[/]open"})
     assert "─ duel[/]open ─" in panel(watched)[0]
-
-
-def test_the_rate_is_recent_and_the_time_left_follows_the_whole_run(watched):
-    for _ in range(3):
-        watched.rollout()
-    watched.now += 300.0  # an evaluation
-    for _ in range(5):
-        watched.rollout()
-    assert "8 %  80k/1M  1,000/s  6:20, 38 CPU min, 1:12:50 left" in panel(watched)[1]
 
 
 def test_the_panel_is_drawn_and_its_last_state_stays(monkeypatch):
@@ -156,7 +127,7 @@ def test_the_panel_is_drawn_and_its_last_state_stays(monkeypatch):
 def test_elsewhere_it_is_a_line_for_every_hundredth_but_no_more_than_two_a_minute(monkeypatch):
     console = make_console(False)
     run = Run(console, monkeypatch)
-    run.statistics.win_rate, run.statistics.mean_return = 0.43, 2.1
+    run.results.win_rate, run.results.mean_return = 0.43, 2.1
     for _ in range(12):
         run.rollout(UPDATE, {"eval/win_rate": 0.38})
     run.callback.on_training_end()
@@ -167,41 +138,12 @@ def test_elsewhere_it_is_a_line_for_every_hundredth_but_no_more_than_two_a_minut
     assert lines[-1].startswith(" 12 %  120k/1M")
 
 
-def test_a_slow_run_still_has_a_line_every_ten_minutes(monkeypatch):
-    console = make_console(False)
-    run = Run(console, monkeypatch)
-    for _ in range(20):
-        run.now += 60.0
-        run.callback._on_step()
-    assert len(console.file.getvalue().splitlines()) == 2
-
-
-def test_a_resumed_run_counts_its_time_from_there(monkeypatch):
-    run = Run(make_console(False), monkeypatch, start=900_000)
-    for _ in range(5):
-        run.rollout()
-    assert run.callback._line() == " 95 %  950k/1M  1,000/s  left 0:50  5 CPU min"
-
-
 def test_with_a_time_limit_the_share_and_the_time_left_follow_it(monkeypatch):
     run = Run(make_console(False), monkeypatch, max_minutes=2.0)
     run.clock.restore(ClockState(seconds=30.0, cpu_seconds=60.0))
     for _ in range(3):
         run.rollout()
     assert run.callback._line() == " 50 %  30k/1M  1,000/s  left 1:00  4 CPU min"
-
-
-def test_with_a_budget_of_games_the_share_and_the_time_left_follow_it(monkeypatch):
-    run = Run(make_console(False), monkeypatch, start=50_000, max_battles=12_000, battles=9_000)
-    assert run.callback._line() == " 75 %  50k/1M  9k/12k games  0 CPU min"
-    for _ in range(10):
-        run.rollout()
-    assert run.callback._line() == " 78 %  150k/1M  9.3k/12k games  1,000/s  left 14:10  10 CPU min", "steps come first"
-    run = Run(make_console(False), monkeypatch, max_battles=120)
-    for _ in range(3):
-        run.rollout()
-    assert run.callback._line() == " 75 %  30k/1M  90/120 games  1,000/s  left 0:10  3 CPU min"
-    assert "90/120 games" in panel(run)[-1] and {len(line) for line in panel(run)} == {80}
 
 
 def test_with_a_budget_of_processor_time_the_share_and_the_time_left_follow_it(monkeypatch):
@@ -214,52 +156,6 @@ def test_with_a_budget_of_processor_time_the_share_and_the_time_left_follow_it(m
     run.rollout()
     assert run.clock.is_up()
     assert run.clock.remaining() == 0.0
-
-
-def test_the_last_rollout_goes_beyond_the_end(monkeypatch):
-    run = Run(make_console(False), monkeypatch, start=990_000)
-    run.rollout()
-    run.rollout()
-    assert run.callback._line() == "100 %  1.01M/1M  1,000/s  left 0:00  2 CPU min"
-
-
-def test_a_terminal_without_unicode_gets_no_trends(monkeypatch):
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    console = Console(file=file, width=80, force_terminal=True, color_system=None)
-    run = Run(console, monkeypatch)
-    run.rollout(UPDATE)
-    run.rollout(UPDATE)
-    run.callback.on_training_end()
-    file.flush()
-    assert "0.0112" in file.buffer.getvalue().decode("ascii")
-
-
-@pytest.mark.parametrize("count", [1, 11, 12, 13, 100, 192])
-def test_a_trend_goes_from_the_lowest_to_the_highest(count):
-    trend = module._sparkline([float(number) for number in range(count)])
-    assert 1 <= len(trend) <= 12
-    assert list(trend) == sorted(trend)
-    assert count == 1 or (trend[0], trend[-1]) == ("▁", "█")
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(950, "950"), (43_210, "43.2k"), (1_250_000, "1.25M"), (20_000_000, "20M"), (10**9, "1G")]
-)
-def test_numbers_are_short(number, text):
-    assert module.format_count(number) == text
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(7.4, "0:07"), (750, "12:30"), (3723, "1:02:03"), (3599.7, "1:00:00")])
-def test_durations_read_as_on_a_clock(seconds, text):
-    assert module.format_clock(seconds) == text
-
-
-def test_a_display_is_redrawn_on_terminals_only(monkeypatch):
-    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert can_redraw(make_console(True)) and not can_redraw(make_console(False))
-    monkeypatch.setenv("TERM", "dumb")
-    assert not can_redraw(make_console(True))
 
 
 def test_a_process_of_a_notebook_prints_lines(monkeypatch):

@@ -3,19 +3,18 @@
 import dataclasses
 import io
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from echelon_env import ConfigError
-from echelon_env.config.curriculum import Move, make_curriculum
+from echelon_env.config.curriculum import Move, ProgressState, make_curriculum
 from echelon_env.config.schema import build, to_plain
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.ppo.teacher import BY_TEACHER
-from echelon_train.runs.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
+from echelon_train.runs.callbacks import BattleResults, CurriculumCallback, EvaluationCallback, EveryCallback
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
 
@@ -67,34 +66,31 @@ def through_json(state):
     return build(type(state), json.loads(json.dumps(to_plain(state), sort_keys=True)), "")
 
 
-def test_statistics_are_restored():
-    """Also by the start of a rollout, which clears the statistics of another environment."""
-    first, again = BattleStatistics(), BattleStatistics()
-    Model(first).play([1, -1, 0] * 40)
-    again.state = through_json(first.state)
-    assert again.state == first.state
-    model, other = Model(first), Model(again)
-    other.env = model.env
-    first._env = model.env
-    assert other.play([1, 1]) == model.play([1, 1])
-    assert again.state.num_battles == 122
-    assert 0.0 < again.win_rate < 1.0
-    other.env = Env()
-    other.play([1])
-    assert again.win_rate == 1.0
+def test_another_environment_begins_other_results():
+    """But not another count, nor results that were restored before the first rollout."""
+    results = BattleResults()
+    Model(results).play([1, -1, 0] * 40)
+    again = BattleResults()
+    again.state = through_json(results.state)
+    model = Model(again)
+    model.play([1, 1])
+    assert again.state.num_battles == 122 and 0.3 < again.win_rate < 0.4
+    model.env = Env()
+    model.play([1])
+    assert again.state.num_battles == 123 and again.win_rate == 1.0
 
 
 def test_the_teachers_battles_are_not_the_learners():
     """Neither in its own win rate nor for the stages of a curriculum."""
-    statistics, curriculum = BattleStatistics(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
-    model = Model(statistics, curriculum)
+    results, curriculum = BattleResults(), CurriculumCallback(STAGED, Console(file=io.StringIO()))
+    model = Model(results, curriculum)
     assert "battle/learner_win_rate" not in model.play([1])
-    assert statistics.state.own_outcomes == ()
+    assert results.state.own_sums == {}
     model.teacher = object()
     records = model.play([1, 1, 1, -1], by_teacher=(1, 2, 3))
-    assert records["battle/win_rate"] == 0.8 and records["battle/learner_win_rate"] == 0.0
-    assert records["curriculum/battles"] == 2 and statistics.state.num_battles == 5
-    assert through_json(statistics.state) == statistics.state
+    assert records["battle/win_rate"] == pytest.approx(0.8, abs=0.01) and records["battle/learner_win_rate"] == 0.0
+    assert records["curriculum/battles"] == 2 and results.state.num_battles == 5
+    assert through_json(results.state) == results.state
 
 
 def followed(config=STAGED):
@@ -132,8 +128,8 @@ def test_a_curriculum_is_restored(outcomes):
         (STAGED, {"stage": 3}),
         (STAGED, {"stage": 2}),
         (STAGED, {"move": Move(2, 1.0, 3)}),
-        (STAGED, {"progress": {"stage": 2, "battles": 0, "won": []}}),
-        (STAGED, {"progress": {"stage": 9, "battles": 0, "won": []}}),
+        (STAGED, {"progress": ProgressState(2)}),
+        (STAGED, {"progress": ProgressState(9)}),
         (STAGED, {"progress": None}),
     ],
 )
@@ -148,7 +144,7 @@ def test_a_state_of_another_curriculum_changes_nothing(config, change):
 
 def test_the_best_policy_is_the_best_of_its_stage():
     """A policy that won duels is not the best one of a later stage with larger battles."""
-    kept, moves, rates = [], [0], iter([0.5, 0.9, 0.2, 0.1, 0.3])
+    kept, moves, rates = [], [0], iter([0.5, 0.9, 0.2, 0.1, 0.2])
     shares = SimpleNamespace(estimate=0.0, low=0.0, high=1.0)
 
     def judge():
@@ -163,18 +159,36 @@ def test_the_best_policy_is_the_best_of_its_stage():
         moves[0] = int(steps >= 2)
         callback.on_rollout_start()
     assert kept == [0, 1, 2, 4]
-    assert (callback.every.next, callback.best) == (5, BestEvaluation(0.3, moves=1, steps=4))
+    assert (callback.every.next, callback.best) == (5, BestEvaluation(0.2, moves=1, steps=4)), (
+        "of equal ones the newest"
+    )
 
 
 def test_checkpoints_are_counted_in_the_samples_of_all_processes():
     """The model learns of the other ones' at a rollout's end, after a callback's last step."""
     saved = []
-    callback = CheckpointCallback(20, lambda steps: saved.append(steps) or Path(str(steps)), lambda: False)
+    callback = EveryCallback(20, lambda: saved.append(model.num_timesteps), lambda: False, saves=True)
     model = Model(callback)
-    for steps in (10, 20, 30):
+    for steps in (10, 20, 70, 75, 89):
         model.play([1])
         model.num_timesteps = steps
     model.play([])
-    assert saved == [0, 20]
-    assert callback.saved == Path("20")
-    assert callback.every == Every(20, next=40)
+    callback.on_training_end()
+    assert saved == [0, 20, 70], "counted from the last time"
+    assert callback.every == Every(20, next=90)
+
+
+@pytest.mark.parametrize("saves", [False, True])
+def test_before_a_stop_only_checkpoints_are_made(saves):
+    done, stopping = [], [False]
+    callback = EveryCallback(20, lambda: done.append(model.num_timesteps), lambda: stopping[0], saves=saves)
+    model = Model(callback)
+    model.play([1])
+    stopping[0] = model.stopping = True
+    model.num_timesteps = 5
+    model.play([])
+    callback.on_training_end()
+    assert done == ([0, 5] if saves else [0])
+    stopping[0] = False
+    callback.on_training_end()
+    assert done == [0, 5]

@@ -9,29 +9,58 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from echelon_env.config.schema import ConfigError, check_integer
+from echelon_env.config.schema import ConfigError, build, check_fields, check_integer, to_plain
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, interquartile_mean, stratified_bootstrap
 from echelon_env.storage.atomic import write_json
-from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_metrics, read_wandb
+from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics, read_record
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
 
 FORMAT, VERSION = "echelon-seeds", 1
 METRIC = "eval/win_rate"
 MAX_SEEDS = 1_000
-MAX_BYTES = 1 << 22
+
+
+@dataclass
+class Experiment:
+    """What the file ``seeds.json`` holds. Raises `ConfigError` for a result of another seed, and for two of one."""
+
+    config: dict[str, Any]  # of `TrainConfig`
+    seeds: tuple[int, ...]
+    win_rates: dict[str, float] = field(default_factory=dict, metadata={"low": 0.0, "high": 1.0})
+    """Of the finished runs in their last evaluations, by seed."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Why training diverged, by seed. The statistics do not have these runs."""
+    summary: dict[str, Any] | None = None
+    format: str = FORMAT
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        if (self.format, self.version) != (FORMAT, VERSION):
+            raise ConfigError(f"expected an experiment of several seeds, version {VERSION}")
+        if not 1 <= len(self.seeds) <= MAX_SEEDS:
+            raise ConfigError(f"seeds: expected 1 to {MAX_SEEDS:,} integers")
+        if not set(map(str, self.seeds)).issuperset(results := [*self.win_rates, *self.failures]):
+            raise ConfigError("win_rates, failures: expected those of its seeds")
+        if len({*results}) < len(results):
+            raise ConfigError("failures: expected reasons of seeds without a win rate")
+
+    @property
+    def missing(self) -> list[int]:
+        """The seeds without a result."""
+        return [each for each in self.seeds if str(each) not in self.win_rates | self.failures]
 
 
 @dataclass(frozen=True)
@@ -79,16 +108,7 @@ def train_seeds(
 ) -> SeedsResult:
     """Train a configuration with `count` seeds, one after the other: its own seed and those that follow.
 
-    Parameters
-    ----------
-    config
-        The configuration; it needs evaluations.
-    out
-        Folder of the experiment; it must not exist, or be empty.
-    count
-        Number of seeds.
-    console, wandb
-        As for `train`.
+    The configuration needs evaluations. The folder `out` must not exist, or be empty.
 
     Raises
     ------
@@ -109,8 +129,9 @@ def train_seeds(
         raise ConfigError("seeds: a run in a league cannot be repeated: the league is another one afterwards")
     seeds = [dataclasses.replace(config, seed=config.seed + number).seed for number in range(count)]
     with claimed(out, lambda: any((out / f"seed-{seed}").exists() for seed in seeds)):
-        _write(out, config, seeds, SeedsResult(out, {}, {}, seeds))
-        return _train_missing(out, config, seeds, {}, {}, console, wandb)
+        experiment = Experiment(config.to_dict(), tuple(seeds))
+        _write(out, experiment)
+        return _train_missing(out, experiment, console, wandb)
 
 
 def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> SeedsResult:
@@ -119,27 +140,32 @@ def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None
     Raises RunFolderError if the folder holds no experiment, or another process trains in it; further errors are those
     of `train` and `resume`.
     """
-    _read(out)  # before a lock is written into a folder that holds no experiment
+    read_experiment(out)  # before a lock is written into a folder that holds no experiment
     with locked(out):
-        return _train_missing(out, *_read(out), console, wandb)
+        return _train_missing(out, read_experiment(out), console, wandb)
 
 
-def _train_missing(
-    out: Path,
-    config: TrainConfig,
-    seeds: Sequence[int],
-    finished: dict[int, float],
-    failures: dict[int, str],
-    console: Console | None,
-    wandb: str | None,
-) -> SeedsResult:
-    begun = [out / f"seed-{seed}" for seed in seeds if (out / f"seed-{seed}" / RUN_FILE).exists()]
-    wandb = wandb or next(filter(None, map(read_wandb, begun)), None)
-    for number, seed in enumerate(seeds, start=1):
-        if seed in finished or seed in failures:
-            continue
-        (console or PrintableConsole()).print(f"Seed {seed}, {number} of {len(seeds)}", highlight=False)
-        folder = out / f"seed-{seed}"
+def read_experiment(out: Path) -> Experiment:
+    """What the folder of an experiment holds. Raises RunFolderError, with the reason, and OSError."""
+    document = read_json(out / SEEDS_FILE, f"{out} is no experiment of several seeds: it has no {SEEDS_FILE}")
+    try:
+        experiment: Experiment = build(Experiment, document, "")
+    except ConfigError as error:
+        raise RunFolderError(f"{out / SEEDS_FILE}: {error}") from None
+    return experiment
+
+
+def _train_missing(out: Path, experiment: Experiment, console: Console | None, wandb: str | None) -> SeedsResult:
+    try:
+        config = TrainConfig.from_dict(experiment.config)
+    except ConfigError as error:
+        raise RunFolderError(f"{out / SEEDS_FILE}: config: {error}") from None
+    begun = [out / f"seed-{seed}" for seed in experiment.seeds if (out / f"seed-{seed}" / RUN_FILE).exists()]
+    wandb = wandb or next(filter(None, (read_record(run).wandb for run in begun)), None)
+    for seed in experiment.missing:
+        number = f"{experiment.seeds.index(seed) + 1} of {len(experiment.seeds)}"
+        (console or PrintableConsole()).print(f"Seed {seed}, {number}", highlight=False)
+        folder, interrupted = out / f"seed-{seed}", False
         try:
             if (folder / RUN_FILE).exists():
                 result = resume(folder, console=console, wandb=wandb)
@@ -148,64 +174,26 @@ def _train_missing(
             if not result.done:
                 break
             rates = (line[METRIC] for line in reversed(read_metrics(folder)) if line.get(METRIC) is not None)
-            finished[seed] = next(rates)
+            experiment.win_rates[str(seed)] = next(rates)
             interrupted = result.interrupted  # in its last iteration
         except NonFiniteError as error:
-            failures[seed], interrupted = str(error), False
-        _write(out, config, seeds, _result(out, seeds, finished, failures))
-        if seed in finished:
-            runs = [read_metrics(out / f"seed-{each}") for each in finished]
-            save_comparison(out / CURVES_FILE, {out.resolve().name: runs}, METRIC)
+            experiment.failures[str(seed)] = str(error)
+        _write(out, experiment)
+        if str(seed) in experiment.win_rates:
+            runs = [read_metrics(out / f"seed-{each}") for each in experiment.win_rates]
+            name = out.resolve().name
+            save_comparison(out / CURVES_FILE, name, {name: runs})
         if interrupted:
             break
-    return _result(out, seeds, finished, failures)
+    return _result(out, experiment)
 
 
-def _result(out: Path, seeds: Sequence[int], finished: Mapping[int, float], failures: Mapping[int, str]) -> SeedsResult:
-    missing = [seed for seed in seeds if seed not in finished and seed not in failures]
-    return SeedsResult(out, dict(finished), dict(failures), missing)
+def _result(out: Path, experiment: Experiment) -> SeedsResult:
+    win_rates = {int(seed): win_rate for seed, win_rate in experiment.win_rates.items()}
+    failures = {int(seed): reason for seed, reason in experiment.failures.items()}
+    return SeedsResult(out, win_rates, failures, experiment.missing)
 
 
-def _write(out: Path, config: TrainConfig, seeds: Sequence[int], result: SeedsResult) -> None:
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "config": config.to_dict(),
-        "seeds": list(seeds),
-        "win_rates": {str(seed): win_rate for seed, win_rate in result.win_rates.items()},
-        "summary": result.summary(),
-        "failures": {str(seed): reason for seed, reason in result.failures.items()},
-    }
-    write_json(out / SEEDS_FILE, document)
-
-
-def _read(out: Path) -> tuple[TrainConfig, list[int], dict[int, float], dict[int, str]]:
-    """Configuration, seeds, win rates and failures of an experiment. Raises RunFolderError."""
-    path = out / SEEDS_FILE
-    try:
-        document = parse_json(read_regular_file(path, MAX_BYTES))
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunFolderError(f"{out} is no experiment of several seeds: it has no {SEEDS_FILE}") from None
-    except ValueError as error:
-        raise RunFolderError(f"{path}: expected JSON: {error}") from None
-    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
-        raise RunFolderError(f"{path}: expected an experiment of several seeds, version {VERSION}")
-    seeds, win_rates = document.get("seeds"), document.get("win_rates")
-    if not isinstance(seeds, list) or not 1 <= len(seeds) <= MAX_SEEDS or any(type(seed) is not int for seed in seeds):
-        raise RunFolderError(f"{path}: seeds: expected 1 to {MAX_SEEDS:,} integers")
-    names = {str(seed): seed for seed in seeds}
-    if not isinstance(win_rates, dict) or not all(
-        name in names and type(share) in (int, float) and 0 <= share <= 1 for name, share in win_rates.items()
-    ):
-        raise RunFolderError(f"{path}: win_rates: expected shares from 0 to 1 of these seeds")
-    failures = document.get("failures")
-    if not isinstance(failures, dict) or not all(
-        name in names and name not in win_rates and isinstance(reason, str) for name, reason in failures.items()
-    ):
-        raise RunFolderError(f"{path}: failures: expected reasons of other seeds than those with a win rate")
-    try:
-        config = TrainConfig.from_dict(document.get("config", {}))
-    except ConfigError as error:
-        raise RunFolderError(f"{path}: config: {error}") from None
-    finished = {names[name]: float(share) for name, share in win_rates.items()}
-    return config, seeds, finished, {names[name]: reason for name, reason in failures.items()}
+def _write(out: Path, experiment: Experiment) -> None:
+    experiment.summary = _result(out, experiment).summary()
+    write_json(out / SEEDS_FILE, to_plain(experiment))

@@ -1,8 +1,6 @@
 """Experiments of several seeds."""
 
-import dataclasses
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -14,10 +12,9 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.cli.train import _report_seeds
 from echelon_train.errors import DeviceError, NonFiniteError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.runs import seeds
+from echelon_train.runs import experiment as module
+from echelon_train.runs.experiment import resume_seeds, train_seeds
 from echelon_train.runs.folder import read_metrics, read_run_config
-from echelon_train.runs.run import TrainResult
-from echelon_train.runs.seeds import SeedsResult, resume_seeds, train_seeds
 from echelon_train.runs.training import train
 from echelon_train.tensor_files import weights_of
 from train.small import small_run
@@ -47,22 +44,6 @@ def test_each_seed_is_a_run_of_its_own(experiment, tmp_path, quiet):
         assert picture.format == "PNG"
 
 
-def test_the_summary():
-    result = SeedsResult(None, {seed: 0.1 * seed for seed in range(1, 10)}, {}, [])
-    assert result.median == pytest.approx(0.5)
-    mean = result.interquartile_mean
-    assert mean.estimate == pytest.approx(0.5)
-    assert 0.2 < mean.low < 0.45 and 0.55 < mean.high < 0.8
-    assert result.summary() == {
-        "runs": 9,
-        "median": result.median,
-        "interquartile_mean": mean.estimate,
-        "interval": [mean.low, mean.high],
-        "confidence": 0.95,
-    }
-    assert np.isnan(SeedsResult(None, {}, {}, [1]).median) and SeedsResult(None, {}, {}, [1]).summary() is None
-
-
 def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, experiment):
     done = []
 
@@ -72,7 +53,7 @@ def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, exper
             return train(config, folder, should_continue=lambda steps, found: False, **options)
         return train(config, folder, **options)
 
-    monkeypatch.setattr(seeds, "train", interrupted)
+    monkeypatch.setattr(module, "train", interrupted)
     first = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert (done, [*first.win_rates], first.missing) == ([5, 6], [5], [6])
     monkeypatch.undo()
@@ -81,39 +62,13 @@ def test_an_interrupted_experiment_continues(tmp_path, quiet, monkeypatch, exper
     assert resume_seeds(tmp_path / "run", console=quiet).win_rates == experiment.win_rates  # nothing is left to do
 
 
-def test_ctrl_c_in_the_last_iteration_of_a_seed_keeps_its_result_and_starts_no_other(tmp_path, quiet, monkeypatch):
-    def interrupted(config, folder, **options):
-        return dataclasses.replace(train(config, folder, **options), interrupted=True)
-
-    monkeypatch.setattr(seeds, "train", interrupted)
-    result = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
-    assert ([*result.win_rates], result.missing) == ([5], [6])
-
-
-def test_the_seeds_that_are_left_are_logged_to_the_same_project(tmp_path, quiet, monkeypatch, experiment):
-    shutil.copytree(experiment.folder, tmp_path / "run")
-    shutil.rmtree(tmp_path / "run" / "seed-6")
-    for file, change in (("seeds.json", {"win_rates": {"5": 0.5}}), ("seed-5/run.json", {"wandb": "mechs"})):
-        path = tmp_path / "run" / file
-        path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    logged = []
-
-    def keep(config, folder, console, wandb):
-        logged.append(wandb)
-        return TrainResult(folder, 0, interrupted=True, done=False)
-
-    monkeypatch.setattr(seeds, "train", keep)
-    resume_seeds(tmp_path / "run", console=quiet)
-    assert logged == ["mechs"]
-
-
 def test_a_seed_that_diverges_is_reported_and_the_others_go_on(tmp_path, quiet, monkeypatch, experiment):
     def diverge(config, folder, **options):
         if config.seed == 5:
             raise NonFiniteError("the gradients were not finite")
         return train(config, folder, **options)
 
-    monkeypatch.setattr(seeds, "train", diverge)
+    monkeypatch.setattr(module, "train", diverge)
     result = train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert (result.win_rates, result.missing) == ({6: experiment.win_rates[6]}, [])
     assert result.failures == {5: "the gradients were not finite"}
@@ -128,7 +83,7 @@ def test_an_experiment_that_cannot_start_leaves_no_folder(tmp_path, quiet, monke
         raise DeviceError("no such device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(seeds, "train", fail)
+        patch.setattr(module, "train", fail)
         with pytest.raises(DeviceError):
             train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
     assert not (tmp_path / "run").exists()
@@ -158,12 +113,12 @@ def test_bad_requests(tmp_path, quiet):
     [
         (None, "seeds.json: expected JSON"),
         ({"format": "x"}, "expected an experiment of several seeds"),
+        ({"more": 1}, "unknown config key 'more'"),
         ({"seeds": []}, "seeds: expected 1 to 1,000 integers"),
-        ({"seeds": [1.5]}, "seeds: expected"),
-        ({"win_rates": {"9": 0.5}}, "win_rates: expected shares"),
-        ({"win_rates": {"5": 1.5}}, "win_rates: expected shares"),
-        ({"failures": {"5": "x"}}, "failures: expected reasons of other seeds"),
-        ({"failures": {"9": "x"}}, "failures: expected reasons"),
+        ({"seeds": [1.5]}, "seeds.*: expected"),
+        ({"win_rates": {"9": 0.5}}, "win_rates, failures: expected those of its seeds"),
+        ({"win_rates": {"5": 1.5}}, "win_rates.5': expected a number from 0.0 to 1.0"),
+        ({"failures": {"5": "x"}}, "expected reasons of seeds without a win rate"),
         ({"config": {"steps": -1}}, "config: "),
     ],
 )

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from echelon_env.config.schema import quantity
+from echelon_env.evaluate.battle_totals import Sums, ratio
 from echelon_train.ppo.teacher import BY_TEACHER
+from echelon_train.runs.battle_metrics import added
 
-WINDOW = 100
-"""Battles that the running statistics cover."""
+OUTCOMES = {1: "wins", 0: "draws", -1: "losses"}
+"""Outcome -> the sum that counts it."""
+_METRICS = {"win_rate": "wins", "draw_rate": "draws", "loss_rate": "losses", "return": "return", "length": "length"}
 
 
 @dataclass
-class StatisticsState:
-    """The last battles, at most `WINDOW` of each kind, and the number of all."""
+class ResultsState:
+    """Sums over the last battles, whose weights decay as in `RecentBattles`, and the number of all battles."""
 
     num_battles: int = 0
-    outcomes: tuple[int, ...] = quantity((), "", -1, 1)
-    own_outcomes: tuple[int, ...] = quantity((), "", -1, 1)
+    sums: Sums = field(default_factory=dict, metadata={"low": -math.inf})  # returns may be negative
+    own_sums: Sums = field(default_factory=dict, metadata={"low": -math.inf})
     """Of those that the learner has played itself; empty without a teacher."""
-    returns: tuple[float, ...] = quantity((), "", -math.inf, math.inf)
-    lengths: tuple[int, ...] = ()
 
     def add(self, outcome: int, mean_return: float, length: int, by_learner: bool) -> None:
         """Add a battle; `by_learner` says whether the learner has played it in a run with a teacher."""
         self.num_battles += 1
-        self.outcomes = (*self.outcomes, outcome)[-WINDOW:]
-        self.own_outcomes = (*self.own_outcomes, *[outcome] * by_learner)[-WINDOW:]
-        self.returns = (*self.returns, mean_return)[-WINDOW:]
-        self.lengths = (*self.lengths, length)[-WINDOW:]
+        battle = {"battles": 1.0, OUTCOMES[outcome]: 1.0, "return": mean_return, "length": float(length)}
+        self.sums = added(self.sums, battle)
+        if by_learner:
+            self.own_sums = added(self.own_sums, battle)
 
 
 def finished_battles(
@@ -51,8 +51,8 @@ def finished_battles(
             yield infos[row : row + team_size]
 
 
-class BattleStatistics(BaseCallback):  # type: ignore[misc]
-    """Outcomes, returns and lengths of the last `WINDOW` battles of the environment, logged once per rollout.
+class BattleResults(BaseCallback):  # type: ignore[misc]
+    """Outcomes, returns and lengths of the last battles of the environment, logged once per rollout.
 
     In runs with a teacher they include its battles; the win rate of the learner alone is logged beside them.
     """
@@ -60,26 +60,26 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self._env: VecEnv | None = None
-        self.state = StatisticsState()
+        self.state = ResultsState()
 
     @property
     def win_rate(self) -> float | None:
         """Share of the last battles that were won; None before the first."""
-        return _share(self.state.outcomes, 1)
+        return ratio(self.state.sums, "wins", "battles")
 
     @property
     def learner_win_rate(self) -> float | None:
         """That of battles which the learner has played itself; None without a teacher, and before the first."""
-        return _share(self.state.own_outcomes, 1)
+        return ratio(self.state.own_sums, "wins", "battles")
 
     @property
     def mean_return(self) -> float | None:
         """Mean return of a mech over the last battles; None before the first."""
-        return float(np.mean(self.state.returns)) if self.state.returns else None
+        return ratio(self.state.sums, "return", "battles")
 
     def _on_rollout_start(self) -> None:
         if self._env is not None and self._env is not self.training_env:
-            self.state = StatisticsState(self.state.num_battles)
+            self.state = ResultsState(self.state.num_battles)
         self._env = self.training_env
 
     def _on_step(self) -> bool:
@@ -91,14 +91,8 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_end(self) -> None:
         self.logger.record("battle/count", self.state.num_battles)
-        if self.state.outcomes:
-            for name, outcome in (("win", 1), ("draw", 0), ("loss", -1)):
-                self.logger.record(f"battle/{name}_rate", _share(self.state.outcomes, outcome))
-            self.logger.record("battle/return", self.mean_return)
-            self.logger.record("battle/length", float(np.mean(self.state.lengths)))
+        if self.state.sums:
+            for name, of_sum in _METRICS.items():
+                self.logger.record(f"battle/{name}", ratio(self.state.sums, of_sum, "battles"))
         if self.learner_win_rate is not None:
             self.logger.record("battle/learner_win_rate", self.learner_win_rate)
-
-
-def _share(outcomes: Sequence[int], outcome: int) -> float | None:
-    return outcomes.count(outcome) / len(outcomes) if outcomes else None

@@ -1,19 +1,18 @@
-"""The curves of a report: which metrics are drawn, of one run and of several."""
+"""Which metrics are drawn, of one run and of several."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from echelon_env.evaluate.statistics import interquartile_mean, stratified_bootstrap
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.measures import MEASURES, Measure
-from echelon_train.report.charts import Array, Line, chart
-from echelon_train.report.markup import Html
-from echelon_train.report.sources import Group, RunSource
-from echelon_train.runs.callbacks.statistics import WINDOW
+from echelon_train.runs.battle_metrics import RECENT
+from echelon_train.runs.charts import Array, Chart, Line
 from echelon_train.runs.metrics import (
     EVALUATION_STEPS,
     SAMPLES_LABEL,
@@ -28,6 +27,8 @@ from echelon_train.runs.metrics import (
 
 EVALUATION = "eval/win_rate"
 AXES = f"Horizontal axes: {SAMPLES_LABEL}."
+CAUSES = {"friendly": "team-mates", "own": "its own weapon", "hazard": "lava, debris"}
+"""Causes of damage and deaths besides the enemy's weapons."""
 _PER_MECH = "per mech and battle"
 _MOST_NAMES = 100  # of a pattern
 _MOST_GRID = 60  # places at which an interval over seeds is computed
@@ -44,12 +45,20 @@ class Curve:
     log: bool = False
     sign: float = 1.0
     several: bool = False  # whether one line alone says nothing that another chart does not
+    main: bool = False  # whether it is in the picture of a run's folder
 
 
 def _one(
-    title: str, metric: str, remark: str = "", *, share: bool = False, log: bool = False, sign: float = 1
+    title: str,
+    metric: str,
+    remark: str = "",
+    *,
+    share: bool = False,
+    log: bool = False,
+    sign: float = 1,
+    main: bool = False,
 ) -> Curve:
-    return Curve(title, ((metric, title),), remark, share, log, sign)
+    return Curve(title, ((metric, title),), remark, share, log, sign, main=main)
 
 
 RESULTS = (
@@ -57,9 +66,10 @@ RESULTS = (
     Curve(
         "win rate in training, by opponent",
         (("opponent/*/win_rate", ""),),
-        f"last {WINDOW} battles",
+        RECENT,
         True,
         several=True,
+        main=True,
     ),
     Curve("score in the league, by level", (("league/*/score", ""),), share=True),
     Curve(
@@ -72,7 +82,7 @@ RESULTS = (
         "handicap: reaction delay, s",
         (("opponent/*/handicap/reaction_delay", ""), ("league/*/handicap/reaction_delay", "")),
     ),
-    _one("return", "battle/return", "mean of a mech per battle"),
+    _one("return", "battle/return", "mean of a mech per battle", main=True),
     _one("length of a battle", "battle/length", "decisions"),
 )
 LEAGUE = (
@@ -102,9 +112,7 @@ BATTLES = (
         "deaths by cause",
         (
             ("battle/death/weapon/*", ""),
-            ("battle/death/friendly", "team-mates"),
-            ("battle/death/own", "its own weapon"),
-            ("battle/death/hazard", "lava, debris"),
+            *((f"battle/death/{cause}", label) for cause, label in CAUSES.items()),
             ("battle/death/while_shut_down", "while shut down"),
             ("battle/death/while_fallen", "while knocked down"),
         ),
@@ -118,81 +126,85 @@ BATTLES = (
 COMPARED_BATTLES = tuple(_measured(each.label, [each]) for each in MEASURES if each.chart)
 """Single metrics, for several runs."""
 LEARNING = (
-    _one("entropy", "train/entropy_loss", "nats", sign=-1.0),
+    _one("entropy", "train/entropy_loss", "nats", sign=-1.0, main=True),
     Curve(
         "entropy by block of the action",
-        tuple(
-            (f"train/entropy_{each}", each)
-            for each in ("motion", "triggers", "target", "electronics", "display", "comm")
-        ),
+        tuple((f"train/entropy_{each.name}", each.name) for each in BLOCKS),
         "nats",
     ),
-    _one("KL divergence of an update", "train/approx_kl", "nats"),
+    _one("KL divergence of an update", "train/approx_kl", "nats", main=True),
     _one("clip fraction", "train/clip_fraction", share=True),
-    _one("explained variance", "train/explained_variance"),
-    _one("value loss", "train/value_loss", log=True),
+    _one("explained variance", "train/explained_variance", main=True),
+    _one("value loss", "train/value_loss", log=True, main=True),
     _one("policy loss", "train/policy_gradient_loss"),
     _one("gradient norm", "train/grad_norm", "before clipping", log=True),
-    _one("learning rate", "train/learning_rate"),
-    Curve("loss of the teacher's labels", (("train/kickstart_loss_*", ""),), "nats"),
+    _one("learning rate", "train/learning_rate", main=True),
+    Curve("loss of the teacher's labels", (("train/kickstart_loss_*", ""),), "nats", main=True),
 )
 SPEED = (
-    _one("samples per second", "time/fps", "mean so far"),
+    _one("samples per second", "time/fps", "mean so far", main=True),
     _one("processor time", "time/cpu_minutes", "minutes of all processes"),
     _one("battles", "battle/count"),
 )
 
 
-def run_charts(run: RunSource, curves: Sequence[Curve]) -> Iterator[Html]:
+PICTURE = tuple(each for each in (*RESULTS, *LEARNING, *SPEED) if each.main)
+"""Of the picture in a run's folder, besides the win rate."""
+
+Groups = Mapping[str, Sequence[Metrics]]
+"""The metrics of runs that differ in their seeds only, by the group's label."""
+
+
+def run_charts(metrics: Metrics, curves: Sequence[Curve]) -> Iterator[Chart]:
     """The charts of one run that have at least two values other than one constant 0."""
     for curve in curves:
         lines = [
-            Line(label, *_signed(run.metrics, metric, curve.sign))
-            for metric, label in _metrics(run.metrics, curve)
-            if len(points(run.metrics, metric)[0])
+            Line(label, *_signed(metrics, metric, curve.sign))
+            for metric, label in _metrics(metrics, curve)
+            if len(points(metrics, metric)[0])
         ]
         if len(lines) > curve.several and _worth_drawing(curve, lines):
-            log = curve.log and all((line.y > 0).all() for line in lines)
-            yield chart(curve.title, lines, remark=curve.remark, share=curve.share, log=log, marks=stages(run.metrics))
+            yield _chart(curve, lines, marks=stages(metrics))
 
 
-def win_rate_chart(run: RunSource) -> Html | None:
+def win_rate_chart(metrics: Metrics) -> Chart | None:
     """The win rates in training and in evaluations, with the latter's intervals; None without any."""
     lines = []
-    steps, values = points(run.metrics, "battle/win_rate")
+    steps, values = points(metrics, "battle/win_rate")
     if len(steps):
-        lines.append(Line(f"training, last {WINDOW} battles", steps, values))
-    found = table(run.metrics, EVALUATION_STEPS, EVALUATION, f"{EVALUATION}_low", f"{EVALUATION}_high")
+        lines.append(Line(f"training, {RECENT}", steps, values))
+    found = table(metrics, EVALUATION_STEPS, EVALUATION, f"{EVALUATION}_low", f"{EVALUATION}_high")
     if len(found):
         x, y, low, high = found.T
         lines.append(Line("evaluation, 95 % interval", x, y, np.array([low, high]), colour=3, points=True))
-    return chart("win rate", lines, share=True, marks=stages(run.metrics)) if lines else None
+    return Chart("win rate", lines, share=True, marks=stages(metrics)) if lines else None
 
 
-def comparison_charts(groups: Sequence[Group], curves: Sequence[Curve]) -> Iterator[Html]:
+def comparison_charts(groups: Groups, curves: Sequence[Curve]) -> Iterator[Chart]:
     """The charts of single metrics that at least one group has: the runs pale, and the median of each group."""
     for curve in curves:
         if len(curve.metrics) > 1 or "*" in curve.metrics[0][0]:
             continue
-        lines = [line for number, group in enumerate(groups) for line in _group_lines(group, number, curve)]
+        lines = [line for number, group in enumerate(groups.items()) for line in _group_lines(*group, number, curve)]
         if _worth_drawing(curve, lines):
-            log = curve.log and all((line.y > 0).all() for line in lines)
-            yield chart(curve.title, lines, remark=curve.remark, share=curve.share, log=log, legend=True)
+            yield _chart(curve, lines, legend=True)
 
 
 def win_rate_comparison(
-    groups: Sequence[Group], metric: str = EVALUATION, title: str = "win rate of evaluations"
-) -> Html | None:
+    groups: Groups, metric: str = EVALUATION, title: str = "win rate of evaluations"
+) -> Chart | None:  # fmt: skip
     """The interquartile means of groups over their seeds, with bootstrap intervals; of one run, its own curve."""
     lines: list[Line] = []
-    for number, group in enumerate(groups):
-        found = [curve for run in group.runs if len((curve := points(run.metrics, metric))[0])]
+    for number, (label, runs) in enumerate(groups.items()):
+        found = [curve for metrics in runs if len((curve := points(metrics, metric))[0])]
         if len(found) == 1:
-            lines.append(Line(group.label, *found[0], colour=number, points=len(found[0][0]) < 40))
+            lines.append(Line(label, *found[0], colour=number, points=len(found[0][0]) < 40))
         elif found:
             lines += [Line("", x, y, colour=number, pale=True) for x, y in found]
-            lines += _interval_over_seeds(group.label, found, number)
-    return chart(title, lines, remark=_over_seeds(groups), share=True, legend=True) if lines else None
+            lines += _interval_over_seeds(label, found, number)
+    several = any(len(runs) > 1 for runs in groups.values())
+    remark = "95 % bootstrap interval over the seeds" if several else ""
+    return Chart(title, lines, remark, share=True, legend=True) if lines else None
 
 
 def stages(metrics: Metrics) -> list[tuple[float, str]]:
@@ -210,6 +222,11 @@ def _worth_drawing(curve: Curve, lines: Sequence[Line]) -> bool:
     return any(len(line.x) > 1 for line in lines) and (curve.share or any(line.y.any() for line in lines))
 
 
+def _chart(curve: Curve, lines: Sequence[Line], marks: Sequence[tuple[float, str]] = (), legend: bool = False) -> Chart:
+    log = curve.log and all((line.y > 0).all() for line in lines)
+    return Chart(curve.title, lines, curve.remark, curve.share, log, marks, legend)
+
+
 def _metrics(metrics: Metrics, curve: Curve) -> Iterator[tuple[str, str]]:
     for name, label in curve.metrics:
         if "*" in name:
@@ -224,15 +241,15 @@ def _signed(metrics: Metrics, metric: str, sign: float) -> tuple[Array, Array]:
     return steps, sign * values
 
 
-def _group_lines(group: Group, number: int, curve: Curve) -> Iterator[Line]:
+def _group_lines(label: str, runs: Sequence[Metrics], number: int, curve: Curve) -> Iterator[Line]:
     ((metric, _),) = curve.metrics
-    found = [each for run in group.runs if len((each := _signed(run.metrics, metric, curve.sign))[0])]
+    found = [each for metrics in runs if len((each := _signed(metrics, metric, curve.sign))[0])]
     if len(found) == 1:
-        yield Line(group.label, *found[0], colour=number)
+        yield Line(label, *found[0], colour=number)
         return
     yield from (Line("", x, y, colour=number, pale=True) for x, y in found)
     if found and (grid := common_curves(found))[0].size:
-        yield Line(f"{group.label}, median of {len(found)}", grid[0], np.median(grid[1], axis=0), colour=number)
+        yield Line(f"{label}, median of {len(found)}", grid[0], np.median(grid[1], axis=0), colour=number)
 
 
 def _interval_over_seeds(label: str, curves: Sequence[tuple[Array, Array]], number: int) -> list[Line]:
@@ -246,7 +263,3 @@ def _interval_over_seeds(label: str, curves: Sequence[tuple[Array, Array]], numb
     interval = np.array([[each.low for each in found], [each.high for each in found]])
     y = np.array([each.estimate for each in found])
     return [Line(f"{label}, IQM of {len(curves)}", grid, y, interval, colour=number)]
-
-
-def _over_seeds(groups: Sequence[Group]) -> str:
-    return "95 % bootstrap interval over the seeds" if any(len(group.runs) > 1 for group in groups) else ""
