@@ -12,6 +12,7 @@ import pytest
 
 from echelon_env.cli import main
 from echelon_env.config.curriculum import make_curriculum
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.config.schedules import RewardSchedules, Schedule
@@ -299,3 +300,56 @@ def test_a_process_is_stopped_and_another_resumes(tmp_path, by_command, number, 
     assert main(["train", "--resume", str(out)]) == 0
     assert "Trained on 160 decisions" in capsys.readouterr().out
     assert differences(by_command, out) == []
+
+
+@pytest.mark.long
+def test_a_continued_run_with_a_policy_as_teacher_equals_one_that_never_stopped(finished, tmp_path, monkeypatch):
+    ppo = {"policy_coef": 0.0, "kickstart_coef": course("1"), "learner_share": course("linear:0:1")}
+    config = resumable_run(teacher=f"policy:{finished}", ppo=ppo)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    steps = train(config, whole, console=QUIET).steps
+    with monkeypatch.context() as patch:
+        at_step(patch, 20, interrupt)
+        assert train(config, stopped, console=QUIET).steps < steps
+    assert resume(stopped, console=QUIET).steps == steps
+    assert differences(whole, stopped) == []
+    with pytest.raises(CheckpointError, match=r"teacher: .*no such file or folder"):
+        train(resumable_run(teacher=f"policy:{tmp_path / 'absent'}", ppo=ppo), tmp_path / "other", console=QUIET)
+
+
+@pytest.mark.long
+def test_a_budget_of_games_covers_all_parts_of_a_run_which_resumes_exactly(tmp_path):
+    rate = {"learning_rate": Schedule(1e-3, 0.0, "linear")}
+    config = resumable_run(ppo=rate, steps=100_000, max_battles=9)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    result = train(config, whole, console=QUIET)
+    lines = read_metrics(whole)
+    counts = [line["battle/count"] for line in lines if "battle/count" in line]
+    assert (result.interrupted, result.done) == (False, True)
+    assert counts[-1] >= 9 > counts[-2] > 0, "it ends with the rollout in which its games are done"
+    rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
+    assert rates == pytest.approx([1e-3 * max(0.0, 1 - count / 9) for count in counts])
+    with pytest.MonkeyPatch.context() as patch:
+        at_step(patch, 40, interrupt)
+        assert not train(config, parts, console=QUIET).done
+    assert resume(parts, console=QUIET).steps == result.steps
+    assert differences(whole, parts) == []
+    assert resume(parts, console=QUIET).nothing == f"{counts[-1]:g} of 9 games are used"
+    longer = resume(parts, console=QUIET, max_battles=20)
+    assert longer.done and longer.steps > result.steps
+    document = json.loads((parts / "run.json").read_text())
+    assert document["config"]["max_battles"] == 20
+    assert resume(parts, console=QUIET, max_battles=0, steps=longer.steps + 32).steps == longer.steps + 32
+
+
+@pytest.mark.slow
+def test_a_second_signal_stops_at_once(tmp_path):
+    """Without saving, and with nothing half-written."""
+    out = tmp_path / "run"
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    twice = SCRIPT.replace("== 0", "in (0, -1)")
+    command = [sys.executable, "-c", twice, "40", str(int(signal.SIGINT)), "train", *options, "--out", str(out)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "echelon: interrupted\n")
+    assert load_checkpoint(out).steps == 64
+    assert [each.name for each in out.rglob(".*")] == []
