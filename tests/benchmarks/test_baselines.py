@@ -1,15 +1,12 @@
 """The table of baselines: its runs, its rows and its page."""
 
-import json
-
 import numpy as np
 import pytest
 from benchmarks.baselines import __main__ as command
-from benchmarks.baselines import cross, judge, ladder, ours, page, plan, results, runs
+from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
 from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
-from echelon_env.cli import main as echelon
 from echelon_env.evaluate import baseline, freeze_suite
 
 SCENARIO = "duel-open"
@@ -181,21 +178,6 @@ def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
     assert rows["mappo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
 
 
-def test_the_ladder_of_a_scenario_without_suite_is_what_evaluate_plays(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(ladder, "PLAYERS", ("novice", "trivial"))
-    monkeypatch.setattr(ladder, "without_suite", lambda: [SCENARIO])
-    file = tmp_path / "ladders.json"
-    assert ladder.missing(file) == [SCENARIO]
-    assert ladder.main(["--battles", "4", "--rows", str(file)]) == 0
-    assert ladder.missing(file) == []
-    rows = {row["method"]: row["outcomes"][SCENARIO] for row in judge.current(results.read(file))}
-    assert echelon(["evaluate", *ladder.PLAYERS, "--scenario", SCENARIO, "--battles", "4", "--json"]) == 0
-    (match,) = json.loads(capsys.readouterr().out.split("\n", 1)[1])["matches"]
-    played = match["battles"]["outcome"]
-    letters = {sign: "".join(judge.LETTERS[sign * outcome] for outcome in played) for sign in (1, -1)}
-    assert rows == {"novice": {"trivial": letters[1]}, "trivial": {"novice": letters[-1]}}
-
-
 def test_rows_of_other_rules_are_not_shown():
     row = {**judge.conditions(plan.SUITE), "scenario": "duel", "method": "ppo", "seed": 1}
     others = [{**row, name: "0" * 64} for name in ("suite_hash", "engine_hash", "opponents_hash")]
@@ -215,15 +197,3 @@ def test_a_policy_that_was_trained_elsewhere_gets_a_row(small, monkeypatch, caps
     assert results.read(rows) == [row]
     assert command.main([*arguments, "--replace"]) == 0
     assert "decisions" not in results.read(rows)[0]
-
-
-def test_errors(capsys):
-    for arguments, message in (
-        ("--player idle --title ppo", "expected a title of its own"),
-        ("--player idle --title mine --scenario skirmish-seen", "a scenario of duel, skirmish, battle"),
-        ("--player idle --title mine --decisions 5", "expected both --decisions and --minutes"),
-        ("--method ppo --scenario battle", "ppo is not planned in battle"),
-    ):
-        with pytest.raises(SystemExit):
-            command.main(arguments.split())
-        assert message in capsys.readouterr().err

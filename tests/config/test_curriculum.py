@@ -1,7 +1,5 @@
 import json
-import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,15 +71,10 @@ GOOD_STATE = {"stage": 1, "battles": 2, "won": [True, False]}
     ("state", "message"),
     [
         (None, "expected a mapping with the keys"),
-        ({}, "expected a mapping with the keys"),
         (GOOD_STATE | {"wins": 1}, "expected a mapping with the keys"),
         (GOOD_STATE | {"stage": 3}, "stage: expected an integer from 0 to 2, got 3"),
-        (GOOD_STATE | {"stage": -1}, "stage: expected an integer from 0 to 2"),
-        (GOOD_STATE | {"stage": True}, "stage: expected an integer"),
         (GOOD_STATE | {"won": [1, 0]}, "won: expected a list of booleans"),
-        (GOOD_STATE | {"won": "TF"}, "won: expected a list of booleans"),
         (GOOD_STATE | {"battles": 3}, "2 outcomes cannot be what a window of 100 keeps of 3 battles"),
-        (GOOD_STATE | {"battles": -2}, "cannot be"),
         (GOOD_STATE | {"battles": 101, "won": [True] * 101}, "101 outcomes cannot be what a window of 100"),
     ],
 )
@@ -102,12 +95,6 @@ def test_an_outcome_is_not_accepted_as_a_win(won):
         Progress(DUELS).record(won)
 
 
-def test_numpy_booleans_are_booleans():
-    progress = Progress(DUELS)
-    progress.record(np.True_)
-    json.dumps(progress.state_dict())
-
-
 def test_accepted_formats_of_a_curriculum(tmp_path):
     file = tmp_path / "lesson.toml"
     file.write_text('description = "mine"\nblue = ["light"]\nred = ["light"]\n')
@@ -126,16 +113,10 @@ def test_accepted_formats_of_a_curriculum(tmp_path):
     [
         (lambda: make_curriculum([]), "at least one scenario"),
         (lambda: make_curriculum("duel"), "a sequence of scenarios, got 'duel'"),
-        (lambda: make_curriculum(3), "a sequence of scenarios, got 3"),
         (lambda: make_curriculum(["duel", "skirmsh"]), "did you mean 'skirmish'"),
-        (lambda: make_curriculum(["duel", 3]), "expected a scenario's name or file"),
         (lambda: make_curriculum(DUELS, promot=1), "did you mean 'promote'"),
         (lambda: make_curriculum(DUELS, window=0), "window"),
-        (lambda: make_curriculum(DUELS, window=2.5), "window"),
-        (lambda: make_curriculum(DUELS, promote=1.1), "promote"),
-        (lambda: make_curriculum(DUELS, promote=math.nan), "promote"),
         (lambda: make_curriculum(DUELS, promote=0.3), "demote: expected a win rate below promote"),
-        (lambda: make_curriculum(DUELS, demote=0.9), r"below promote \(0.7\), got 0.9"),
         (lambda: Curriculum(scenarios=("duel",)), r"scenarios\[0\]"),
         (lambda: Curriculum.from_dict({"scenarios": [{"name": "x"}]}), r"scenarios\[0\]"),
     ],

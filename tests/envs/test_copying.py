@@ -47,8 +47,6 @@ def walk_gymnasium(env, noise, steps):
 
 ENVS = {
     "aec": (lambda: echelon_env.env(**SCENARIO), walk_aec),
-    "pilot": (lambda: gymnasium.make("echelon/Skirmish-v0", control="pilot", max_steps=40), walk_gymnasium),
-    "team": (lambda: echelon_env.BattleEnv(**SCENARIO, control="team", opponent="trivial"), walk_gymnasium),
     "team, choices": (
         lambda: echelon_env.BattleEnv(**SCENARIO, control="team", action="multi_discrete"),
         walk_gymnasium,

@@ -61,11 +61,6 @@ def test_ppo(observation, policy, action):
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
-def test_recurrent_ppo(control):
-    learn(RecurrentPPO, "MlpLstmPolicy", gymnasium.make("echelon/Skirmish-v0", control=control, max_steps=10), seed=0)
-
-
-@pytest.mark.parametrize("control", ["pilot", "team"])
 def test_maskable_ppo_acts_within_the_masks(control):
     options = {"action": "multi_discrete", "control": control, "max_steps": 10}
     envs = make_vec_env("echelon/Skirmish-v0", 2, env_kwargs=options, seed=0)
@@ -109,10 +104,6 @@ def test_supersuit_rows_train(stack, options):
     learn(PPO, "MlpPolicy", envs, steps=2 * MECHS * 16)
 
 
-def test_supersuit_rows_of_streams_train():
-    learn(PPO, "MultiInputPolicy", sb3_rows(battle(observation="dict")), steps=2 * MECHS * 16)
-
-
 def test_supersuit_gives_the_last_observation_of_a_battle():
     envs = sb3_rows(supersuit.frame_stack_v2(battle(), 2))
     envs.reset()
@@ -144,19 +135,6 @@ def test_black_death_works_with_supersuit(deadly):
 # SuperSuit's and the conversion's known faults
 
 
-def test_fault_deaths_break_the_conversion(deadly):
-    envs = supersuit.pettingzoo_env_to_vec_env_v1(echelon_env.parallel_env(deadly))
-    envs.reset(seed=0)
-    rng = np.random.default_rng(0)
-
-    def play():
-        for _ in range(200):
-            envs.step(rng.uniform(-1, 1, (MECHS, ACTION_DIM)).astype(np.float32))
-
-    with pytest.raises(AssertionError, match="agent"):
-        play()
-
-
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 def test_fault_black_death_never_ends(dead_agents):
     env = supersuit.black_death_v3(battle(dead_agents=dead_agents))
@@ -178,13 +156,6 @@ def test_fault_a_seed_of_the_algorithm_is_not_passed_on():
     again, _ = envs.venv.reset(seed=3)
     assert np.array_equal(first, again)
     assert not np.array_equal(first[:MECHS], first[MECHS:])
-
-
-def test_fault_copies_of_a_seeded_environment_play_the_same_battles():
-    env = battle()
-    env.reset(seed=3)
-    observations, _ = rows(env).reset()
-    assert np.array_equal(observations[:MECHS], observations[MECHS:])
 
 
 def test_fault_processes_repeat_each_others_seeds():
@@ -226,14 +197,6 @@ def test_fault_stacked_observations_change_later(stack):
     later, *_ = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
     assert later["blue_0"] is observations["blue_0"]
     assert not np.array_equal(kept, observations["blue_0"])
-
-
-def test_stack_observations_returns_new_arrays():
-    env = wrappers.StackObservations(battle(), 2)
-    observations, _ = env.reset(seed=1)
-    kept = observations["blue_0"].copy()
-    env.step({agent: env.action_space(agent).sample() for agent in env.agents})
-    assert np.array_equal(kept, observations["blue_0"])
 
 
 def test_fault_frame_stack_refuses_streams():

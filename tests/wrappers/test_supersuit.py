@@ -108,20 +108,6 @@ def test_a_parallel_battle_with_deaths_through(name, dead_agents):
         assert rounds[0] == rounds[1]
 
 
-@pytest.mark.parametrize("name", WRAPPERS)
-def test_a_battle_in_turns_with_deaths_through(name):
-    env = WRAPPERS[name](battle(echelon_env.env))
-    env.reset(seed=SEED)
-    turns = 0
-    for agent in env.agent_iter(100):
-        observation, _, terminated, truncated, _ = env.last()
-        check(name, env.observation_space(agent), observation)
-        env.step(None if terminated or truncated else FORWARD)
-        turns += not (terminated or truncated)
-    assert not env.agents
-    assert 6 < turns < 6 * STEPS
-
-
 @pytest.mark.filterwarnings("ignore:agent_selector is deprecated:DeprecationWarning")  # PettingZoo's, of SuperSuit
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_a_conversion(name):
