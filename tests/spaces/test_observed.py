@@ -5,6 +5,7 @@ import pytest
 
 from echelon_env import BattleEngine, ConfigError, make_config, opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.networks.possible import CONDITIONS, action_limits, find_conditions
 from echelon_env.spaces import MASK_SIZE, MASK_SLICES, NEUTRAL_CHOICES, PARTS, ObservedMasks, action_masks
 from echelon_env.spaces.actions import DISCRETE_CHOICES
 
@@ -36,6 +37,16 @@ def test_they_allow_what_the_engine_allows_and_little_else(scenario, action_form
         more, total, forbidden = more + int((got & ~exact).sum()), total + got.size, forbidden + int((~got).sum())
     assert more <= 0.03 * total
     assert forbidden > 0.1 * total
+
+
+def test_the_conditions_are_those_of_the_kernel():
+    config = make_config("skirmish")
+    masks, limits = ObservedMasks(config), action_limits(config)
+    for rows, _ in observed("skirmish", every=100):
+        expected = np.zeros((len(rows), CONDITIONS), np.bool_)
+        for seen, conditions in zip(rows, expected, strict=True):
+            find_conditions(limits, seen, conditions)
+        np.testing.assert_array_equal(masks._conditions(rows), expected)
 
 
 def test_dead_mechs_have_the_neutral_choices():

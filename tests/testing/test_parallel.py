@@ -33,10 +33,10 @@ def test_the_report_names_check_place_and_values():
         check_parallel_env(environment)
     error = pickle.loads(pickle.dumps(caught.value))
     assert str(error).startswith(
-        "observations: episode 0, step 3, agent 'walker_2', observation['place'][1]: expected a finite number, got nan"
-        " (1 of 2 entries are wrong)"
+        "observations: episode 0, step 3, agent 'walker_2', observation['place'][1]: expected a finite number from "
+        "-10.0 to 10.0, got nan (1 of 2 entries are wrong)"
     )
-    assert (error.check, error.expected) == ("observations", "a finite number")
+    assert (error.check, error.expected) == ("observations", "a finite number from -10.0 to 10.0")
     assert isinstance(error, AssertionError)
 
 
