@@ -7,7 +7,7 @@ from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
 from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
-from echelon_env.evaluate import baseline, freeze_suite
+from echelon_env.evaluate import freeze_suite
 
 SCENARIO = "duel-open"
 KEPT = ("decisions", "cpu_minutes", "outcomes", "suite_hash", "engine_hash", "opponents_hash")
@@ -147,35 +147,6 @@ def test_the_published_page_is_that_of_the_published_rows():
         assert page.filled_page(text, rows, pairs) == text
     with pytest.raises(ValueError, match="expected a mark of missing"):
         page.filled_page("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
-
-
-def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
-    monkeypatch.setattr(cross, "load_suite", judge.load_suite)
-    monkeypatch.setattr(cross, "SUITE", "tiny")
-    monkeypatch.setattr(cross, "BUDGETS", plan.BUDGETS)
-    monkeypatch.setattr(cross, "TABLE", (SCENARIO,))
-    monkeypatch.setattr(cross, "REFERENCES", ("idle", "trivial"))
-    monkeypatch.setattr(runs, "player", lambda run, out: baseline("novice"))
-    with pytest.raises(SystemExit):  # rows of the references alone would replace the published ones
-        cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")])
-    assert not (small / "pairs.json").exists()
-    done = small / f"{SCENARIO}-ppo-1"
-    done.mkdir()
-    (done / runs.FACTS).write_text("{}")
-    assert cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")]) == 0
-    rows = {row["method"]: row for row in results.read(small / "pairs.json")}
-    assert {name: row["seed"] for name, row in rows.items()} == {"idle": None, "trivial": None, "ppo": 1}
-    assert rows["ppo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
-    assert rows["idle"]["outcomes"][SCENARIO] == {"trivial": "LLLL", "ppo": "LLLL"}
-    lines = page.cross_table(page.entries(rows.values(), SCENARIO, "tiny")).splitlines()
-    assert lines[0] == "|  | `ppo` | `trivial` | `idle` | mean score |"
-    assert lines[2].startswith("| `ppo` |  | 100 | 100 | 100.0")
-    assert page.cross_table([]) == "Not measured yet."
-    done.rename(small / f"{SCENARIO}-mappo-1")  # another policy: the first one is there no more
-    assert cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")]) == 0
-    rows = {row["method"]: row for row in results.read(small / "pairs.json")}
-    assert rows["idle"]["outcomes"][SCENARIO] == {"trivial": "LLLL", "ppo": "LLLL", "mappo": "LLLL"}
-    assert rows["mappo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
 
 
 def test_rows_of_other_rules_are_not_shown():

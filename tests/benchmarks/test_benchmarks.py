@@ -11,19 +11,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
-from benchmarks.recording import config_for, play, record  # noqa: E402
+from benchmarks.recording import config_for, record  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import read_results  # noqa: E402
 from benchmarks.scaling import scaling  # noqa: E402
 from benchmarks.startup import startup  # noqa: E402
-from benchmarks.tables import WIDTH, Table, as_markdown, as_text, by_pairs, number  # noqa: E402
-from benchmarks.timing import Effort, interleaved, spread  # noqa: E402
+from benchmarks.tables import WIDTH, Table, as_markdown, as_text, number  # noqa: E402
+from benchmarks.timing import Effort, interleaved  # noqa: E402
 from benchmarks.training import training  # noqa: E402
 
 from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import apis, regression  # noqa: E402
 from benchmarks import training as trainers  # noqa: E402
-from echelon_env import BattleEngine, MapPool, make_config  # noqa: E402
+from echelon_env import MapPool, make_config  # noqa: E402
 
 TINY = Effort(quick=True, rounds=1, decisions=7)
 
@@ -38,14 +38,6 @@ def check_tables(tables):
 
 
 class TestTables:
-    def test_cells_are_found_by_row_and_column(self):
-        table = by_pairs("t", "T", "s", {("a", "x"): 1.0, ("a", "y"): 2.0, ("b", "y"): 3.0})
-        assert table.columns == ("x", "y")
-        assert table.cell("b", "y") == 3.0
-        assert table.cell("b", "x") is None
-        with pytest.raises(KeyError):
-            table.cell("b", "z")
-
     def test_a_row_of_another_length_is_refused(self):
         with pytest.raises(ValueError, match="row 'a': expected 2 cells, got 1"):
             Table("t", "T", "s", ("x", "y"), {"a": (1.0,)})
@@ -68,11 +60,6 @@ class TestTiming:
         plays = {key: (lambda key=key: calls.append(key) or len(calls)) for key in "ab"}
         assert interleaved(plays, 2) == {"a": [3, 5], "b": [4, 6]}
         assert calls == ["a", "b"] * 3
-
-    def test_spread_is_half_the_distance_of_the_quartiles(self):
-        assert spread([9.0, 10.0, 10.0, 10.0, 11.0]) == 0.0
-        assert spread([8.0, 9.0, 10.0, 11.0, 12.0]) == pytest.approx(0.1)
-        assert spread([7.0]) == 0.0
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +108,6 @@ class TestRecordings:
         other = dataclasses.replace(one, actions=np.zeros_like(one.actions))
         with pytest.raises(RuntimeError, match="another way"):
             make(other)()
-
-    @pytest.mark.parametrize("battles", [2, 7])
-    def test_other_numbers_of_places_repeat_the_same_battles(self, recording, battles):
-        resized = recording.resized(battles)
-        engine = BattleEngine(resized.config, battles, maps=resized.maps)
-        play(engine, resized)
-        resized.check_end(engine)
-        np.testing.assert_array_equal(resized.live, recording.live[:, np.arange(battles) % 3])
 
 
 class TestSections:

@@ -15,7 +15,7 @@ sys.path.append(str(ROOT))  # the benchmarks are no installed package
 from benchmarks.gpu import __main__ as command  # noqa: E402
 from benchmarks.gpu import page, runs, setting, speed  # noqa: E402
 from benchmarks.gpu.results import PARTS, Entry, Run, append, last_of_each, read  # noqa: E402
-from benchmarks.gpu.setting import Setting, products  # noqa: E402
+from benchmarks.gpu.setting import Setting  # noqa: E402
 
 CPU = torch.device("cpu")
 MACHINE = {
@@ -31,11 +31,6 @@ class Kept(list):
 
 def small(seconds=600.0):
     return Setting(CPU, Kept(), seconds)
-
-
-def by_name(kept):
-    assert [entry.error for entry in kept] == [""] * len(kept)
-    return {entry.name: entry.numbers for entry in kept}
 
 
 class TestParts:
@@ -55,14 +50,6 @@ class TestParts:
         assert (run.part, run.measured, run.machine["gpu"]) == (part, False, None)
         assert run.entries and all(entry.numbers for entry in run.entries)
         assert last_of_each([run]) == {}
-
-    def test_small_sizes_first(self):
-        assert products("ab", (1, 2)) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-        assert products((1, 2, 3), (1, 2))[0] == (1, 1)
-        assert products((1, 2, 3), (1, 2))[-1] == (3, 2)
-
-    def test_times_of_streams_that_overlap_count_once(self):
-        assert speed.union([(5.0, 6.0), (0.0, 2.0), (1.0, 3.0), (1.5, 2.0)]) == 4.0
 
     @pytest.mark.parametrize(("visible", "seen"), [(None, "1"), ("", "1"), ("4,7", "7"), ("GPU-a,GPU-b", "GPU-b")])
     def test_a_run_sees_the_gpu_that_is_measured(self, visible, seen, monkeypatch):
@@ -103,11 +90,6 @@ class TestCases:
         made.cases({"one": case, "two": lambda: {"x": 1.0}})
         assert [(entry.name, entry.error) for entry in made.keep] == [("one", error), ("two", "")]
         assert list(made.keep[0].numbers) == ["took, s"]
-
-    def test_nothing_begins_near_the_end_of_the_time(self):
-        made = small(seconds=setting.GRACE)
-        made.cases({"one": lambda: {"x": 1.0}})
-        assert [(entry.numbers, entry.error) for entry in made.keep] == [({}, "not begun: the time was up")]
 
     def test_a_case_that_takes_too_long_is_stopped(self, monkeypatch):
         monkeypatch.setattr(setting, "GRACE", 0.05)

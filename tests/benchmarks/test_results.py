@@ -75,10 +75,6 @@ class TestResults:
         with pytest.raises(ValueError, match=r"other\.json holds no results"):
             read_results(tmp_path / "other.json")
 
-    def test_a_missing_file_is_named(self, tmp_path):
-        with pytest.raises(ValueError, match=r"none\.json: No such file"):
-            read_results(tmp_path / "none.json")
-
 
 class TestGoals:
     @pytest.mark.parametrize(("measured", "verdict"), [(None, UNKNOWN), (80.0, HOLDS), (79.0, MISSED)])
@@ -113,10 +109,6 @@ class TestPage:
         assert "kept" in new
         assert page.NOT_MEASURED in new
         assert page.filled_page(new, Results({}, 1, {})) == new
-
-    def test_an_unknown_mark_is_an_error(self):
-        with pytest.raises(ValueError, match="got 'speed'"):
-            page.filled_page("<!-- benchmark: speed -->\n<!-- end -->", Results({}, 1, {}))
 
     def test_every_section_is_on_it(self):
         marked = set(re.findall(r"<!-- benchmark: (\w+) -->", page.PAGE.read_text()))

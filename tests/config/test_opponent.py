@@ -55,11 +55,6 @@ def test_the_text_and_the_plain_data_of_opponents_mean_those_opponents(weights):
     assert Opponents.parse(json.loads(json.dumps(opponents.plain(), sort_keys=True))) == opponents
 
 
-def test_a_path_may_hold_an_at_sign():
-    opponent = Opponent.parse("policy:/home/me@work/run@fire_rate=0.50")
-    assert (opponent.path, str(opponent)) == ("/home/me@work/run", "policy:/home/me@work/run@fire_rate=0.5")
-
-
 def test_the_order_and_weights_of_zero_do_not_count():
     given = Opponents.parse({"self": 1, "expert": 2, "novice@auto": 3, "trivial": 0})
     assert given.names == ("novice@auto", "expert", "self")

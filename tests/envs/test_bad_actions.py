@@ -5,16 +5,14 @@ import pytest
 
 from echelon_env import (
     BattleBatchEnv,
-    BattleEngine,
     BattleEnv,
     BattleVectorEnv,
-    ControlledBattles,
     CurriculumParallelEnv,
     env,
     parallel_env,
     wrappers,
 )
-from echelon_env.interop import NumericInfos, SMACEnv
+from echelon_env.interop import NumericInfos
 from echelon_env.layout.actions import ACTION_DIM
 
 FORMATS = ("continuous", "dict", "multi_discrete", "discrete")
@@ -69,15 +67,6 @@ def refuse_all(step):
 @pytest.mark.parametrize("name", STEPS)
 def test_bad_actions(name, action_format):
     refuse_all(STEPS[name](action_format))
-
-
-def test_bad_actions_of_the_classes_with_one_format():
-    smac, battles, engine = SMACEnv("duel-open"), ControlledBattles("duel-open", 2), BattleEngine("duel-open", 2)
-    smac.reset()
-    for several in (battles, engine):
-        several.reset([1, 2])
-    for step in (smac.step, battles.step, engine.step):
-        refuse_all(step)
 
 
 def persistent():

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers.vector import DictInfoToList
 
-from echelon_env import BattleBatchEnv, BattleEnv, BattleVectorEnv, parallel_env
+from echelon_env import BattleBatchEnv, BattleVectorEnv, parallel_env
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import EVENT_KINDS
 from echelon_env.envs.infos import EPISODE_STATISTICS, STATISTIC_NAMES, Event
@@ -69,7 +67,7 @@ def test_contents_of_an_agents_info(recording):
 def test_events_have_names(recording):
     env = parallel_env(**FIGHT, events=True)
     kinds = set()
-    names, weapons = set(env.possible_agents), {weapon.name for weapon in env.config.catalog.weapons}
+    weapons = [weapon.name for weapon in env.config.catalog.weapons]
     for _, _, infos, _ in play(env, recording):
         events = infos[next(iter(infos))]["events"]
         recorded = env.engine.events(0)
@@ -78,15 +76,11 @@ def test_events_have_names(recording):
             assert isinstance(event, Event)
             assert event.kind == EVENT_KINDS[record_["kind"]]
             assert event.actor == (None if record_["actor"] < 0 else env.possible_agents[record_["actor"]])
-            assert {event.actor, event.target} <= names | {None}
-            assert (event.weapon is None) == (record_["weapon"] < 0)
-            assert event.weapon in weapons | {None}
+            assert event.weapon == (None if record_["weapon"] < 0 else weapons[record_["weapon"]])
             assert (event.amount, event.tick) == (record_["amount"], record_["tick"])
             assert event.position == (record_["x"], record_["y"], record_["z"])
             kinds.add(event.kind)
     assert {"shot", "hit", "death"} <= kinds
-    shots = [event for event in events if event.kind == "shot"]
-    assert all(event.actor is not None and event.weapon is not None for event in shots)
 
 
 @pytest.mark.parametrize("observation_format", ["flat", "dict"])
@@ -108,62 +102,14 @@ def test_masks_can_be_part_of_the_observation(observation_format):
     assert [part.shape for part in masks] == [(2, 10, size) for size in MULTI_DISCRETE_SIZES]
 
 
-def same(first, second):
-    """Assert that two trees of infos are equal, in their keys too."""
-    if isinstance(first, dict):
-        assert set(first) == set(second)
-        for key in first:
-            same(first[key], second[key])
-    elif isinstance(first, Event):
-        assert first == second
-    elif isinstance(first, (tuple, list)):
-        assert len(first) == len(second)
-        for one, other in zip(first, second, strict=True):
-            same(one, other)
-    else:
-        np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"control": "team"},
-        {"control": "pilot", "action": "multi_discrete", "mask_in_observation": True, "events": True},
-        {"control": "team", "observation": "dict", "action": "dict", "max_cycles": 4},
-    ],
-    ids=["team", "pilot, choices", "team, dicts"],
-)
-def test_vector_infos_are_those_of_gymnasiums_own_vector_env(mode, kwargs):
-    kwargs = {"scenario": "skirmish", "terrain": {"size": 50}, "opponent": "trivial", "max_steps": 6} | kwargs
-    ours = BattleVectorEnv(num_envs=2, autoreset_mode=mode, **kwargs)
-    theirs = SyncVectorEnv([lambda: BattleEnv(**kwargs)] * 2, autoreset_mode=mode)
-    assert ours.observation_space == theirs.observation_space
-    assert ours.action_space == theirs.action_space
-    to_list = DictInfoToList(ours)._convert_info_to_list
-    assert ours.reset(seed=4)[1].keys() == theirs.reset(seed=4)[1].keys()
-    ours.reset(seed=4)
-    theirs.reset(seed=4)
-    done = np.zeros(2, np.bool_)
-    for _ in range(15):
-        if mode == AutoresetMode.DISABLED and done.any():
-            first, second = (made.reset(options={"reset_mask": done.copy()})[1] for made in (ours, theirs))
-            same(to_list(first), to_list(second))
-        actions = ours.action_space.sample()
-        (*first, infos), (*second, other) = ours.step(actions), theirs.step(actions)
-        same(first, second)
-        same(to_list(infos), to_list(other))
-        done = first[2] | first[3]
-
-
 def test_writing_into_infos_changes_nothing():
     envs, twin = BattleBatchEnv("duel", 2, max_steps=4), BattleBatchEnv("duel", 2, max_steps=4)
     infos, others = envs.reset(seed=0)[1], twin.reset(seed=0)[1]
     for _ in range(12):
-        same(infos, others)
+        np.testing.assert_equal(infos, others)
         for value in infos.values():
             for array in value.values() if isinstance(value, dict) else [value]:
                 array[...] = 0
         actions = np.zeros((2, 2, ACTION_DIM), np.float32)
         (*first, infos), (*second, others) = envs.step(actions), twin.step(actions)
-        same(first, second)
+        np.testing.assert_equal(first, second)

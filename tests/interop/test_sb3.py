@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 import supersuit
 from gymnasium.error import ResetNeeded
-from sb3_contrib import MaskablePPO, RecurrentPPO
+from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecMonitor
 
 import echelon_env
 from echelon_env import wrappers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_train.vec_env import BattleVecEnv
 
 SHORT = {"n_steps": 16, "batch_size": 16, "n_epochs": 1, "device": "cpu"}
 MECHS = 10
@@ -84,12 +82,6 @@ def test_sb3_reports_what_it_does_not_support():
 
 
 # The trainer's VecEnv
-
-
-@pytest.mark.parametrize(("algorithm", "policy"), [(PPO, "MlpPolicy"), (RecurrentPPO, "MlpLstmPolicy")])
-def test_the_trainers_vec_env(algorithm, policy):
-    config = echelon_env.make_config("skirmish", dead_agents="persist", max_steps=10)
-    learn(algorithm, policy, BattleVecEnv(config, 2), steps=2 * 5 * 16)
 
 
 # SuperSuit
@@ -177,28 +169,3 @@ def test_fault_truncations_look_like_terminations_and_final_infos_are_overwritte
     assert dones.all()
     assert "TimeLimit.truncated" not in infos[0]
     assert infos[0]["reason"] == "" and not infos[0]["episode_statistics"].any()
-
-
-def test_fault_masks_are_not_passed_on():
-    with pytest.raises(AttributeError, match="has_attr"):
-        MaskablePPO("MlpPolicy", sb3_rows(battle(action="multi_discrete")), **SHORT).learn(1)
-
-
-def test_fault_monitor_asks_for_a_render_mode():
-    with pytest.warns(UserWarning, match="render_mode"):
-        VecMonitor(sb3_rows(battle()))
-
-
-@pytest.mark.parametrize("stack", [supersuit.frame_stack_v1, supersuit.frame_stack_v2])
-def test_fault_stacked_observations_change_later(stack):
-    env = stack(battle(), 2)
-    observations, _ = env.reset(seed=1)
-    kept = observations["blue_0"].copy()
-    later, *_ = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
-    assert later["blue_0"] is observations["blue_0"]
-    assert not np.array_equal(kept, observations["blue_0"])
-
-
-def test_fault_frame_stack_refuses_streams():
-    with pytest.raises(AssertionError, match="only allowed for Box"):
-        supersuit.frame_stack_v2(battle(observation="dict"), 2)

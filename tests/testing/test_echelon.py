@@ -55,7 +55,7 @@ def test_parallel_formats(formats):
 
 @pytest.mark.parametrize(("control", "formats"), [("pilot", FORMATS[0]), ("team", FORMATS[2])], ids=str)
 def test_vector_formats(control, formats):
-    options = {"control": control, "max_steps": 4, "maps": 2, **formats}
+    options = {"control": control, "max_steps": 6, "max_cycles": 4, "events": True, "maps": 2, **formats}
     check_vector_env(
         lambda n, mode: gymnasium.make_vec(
             "echelon/PairCity-v0", n, "vector_entry_point", autoreset_mode=mode, **options
