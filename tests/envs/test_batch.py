@@ -92,24 +92,6 @@ def test_no_other_returned_value_changes_later(mode, num_envs):
     assert all(pickle.dumps(out) == before for out, before in kept)
 
 
-def test_max_cycles_truncate_persistent_agents_too():
-    for life in ("terminate", "persist"):
-        envs = BattleBatchEnv("duel", 2, max_cycles=3, dead_agents=life)
-        envs.reset(seed=0)
-        envs._battles.engine.state.mechs["alive"][0, 1] = 0
-        for _ in range(2):
-            _, _, terminated, truncated, infos = envs.step(zeros(envs))
-            assert not (terminated.any() or truncated.any())
-        envs._battles.engine.state.teams["mechs_alive"][0, 1] = 1
-        _, _, terminated, truncated, infos = envs.step(zeros(envs))
-        assert truncated.all()
-        assert not terminated.any()
-        assert infos["reason"].tolist() == ["", ""]
-        assert infos["episode_statistics"][..., L].tolist() == [[3, 3], [3, 3]]
-        _, rewards, *_ = envs.step(zeros(envs))  # rewards of new battles, not of truncated ones
-        assert not rewards.any()
-
-
 def test_seeds_follow_gymnasiums_convention():
     envs = BattleBatchEnv(num_envs=3, **SHORT)
     first, _ = envs.reset(seed=5)

@@ -97,16 +97,6 @@ def test_actions_are_explained_and_entries_described(env):
         echelon_env.parallel_env("duel").explain_action("blue_0", action)
 
 
-def test_the_callers_actions_are_not_modified(env):
-    actions = {agent: np.full(ACTION_DIM, np.nan, np.float64) for agent in env.agents}
-    for action in actions.values():
-        action.flags.writeable = False
-    env.step(actions)
-    assert all(np.isnan(action).all() for action in actions.values())
-    mixed = {agent: action.tolist() if i % 2 else action for i, (agent, action) in enumerate(act(env).items())}
-    env.step(mixed)
-
-
 @pytest.mark.parametrize("seed", [-7, "seven", True, 2**64])
 def test_a_bad_seed_changes_nothing(env, seed):
     kept = env.reset(seed=9)[0]["blue_0"]

@@ -17,7 +17,6 @@ from echelon_env.engine.rng import episode_seed
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.interop import NumericInfos
 from echelon_env.interop.torchrl import TorchRLEnv
-from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES
 
 
 def load(name):
@@ -75,17 +74,6 @@ def test_rollout_with_deaths(deadly, observation, action):
         assert seen[1:][~lived[:-1]].eq(0).all()
 
 
-def test_random_actions_keep_to_the_masks(deadly):
-    battle = rollout(wrapped(deadly, action="multi_discrete", max_steps=60), 60)
-    starts = torch.as_tensor(np.cumsum([0, *MULTI_DISCRETE_SIZES[:-1]]))
-    for team in ("blue", "red"):
-        masks, actions = battle[team, "action_mask"], battle[team, "action"]
-        assert masks.shape == (60, 5, MASK_SIZE)
-        allowed = masks.gather(-1, actions + starts)
-        assert allowed[battle[team, "mask"]].all()
-        assert not masks[battle[team, "mask"]].all()
-
-
 def test_state_for_a_central_critic():
     env = PettingZooWrapper(
         NumericInfos(echelon_env.parallel_env("skirmish", max_steps=4)),
@@ -107,11 +95,6 @@ def test_without_the_arguments_a_rollout_ends_with_the_first_death_or_fails(dead
     assert len(rollout(plain(use_mask=True), 200)) < 120
     with pytest.raises(ValueError, match="use_mask=True"):
         rollout(plain(done_on_any=False), 200)
-
-
-def test_masks_within_observations_do_not_fit():
-    with pytest.raises(ValueError, match="expected sequence"), pytest.warns(UserWarning, match="extremely slow"):
-        wrapped("duel-open", action="multi_discrete", mask_in_observation=True).reset()
 
 
 def test_single_agent_by_id():

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, MultiBinary, Tuple, flatten, flatten_space
+from gymnasium.spaces import Box, Dict, flatten, flatten_space
 
 from echelon_env import BattleEngine
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, observation_bounds
-from echelon_env.spaces import MULTI_DISCRETE_SIZES, action_masks, split_mask
-from echelon_env.spaces.masks import mask_space
 from echelon_env.spaces.observations import format_observations, observation_space
 
 ROWS = 12
@@ -74,24 +72,6 @@ def test_a_team_is_one_observation(observation_format, vectors):
         for name, array in one.items():
             np.testing.assert_array_equal(array, [mech[name] for mech in mechs])
             np.testing.assert_array_equal(batch[name][1], array)
-
-
-@pytest.mark.parametrize("observation_format", ["flat", "dict"])
-@pytest.mark.parametrize("mechs", [None, 5])
-def test_masked_observations_hold_the_mask(observation_format, mechs):
-    engine = BattleEngine("skirmish", 1)
-    rows = engine.reset([1])[0, 0] if mechs is None else engine.reset([1])[0, :5]
-    masks = action_masks(engine)[0, 0] if mechs is None else action_masks(engine)[0, :5].ravel()
-    space = observation_space(observation_format, mechs, mask_space("multi_discrete", mechs))
-    assert list(space) == ["observation", "action_mask"]
-    assert space["observation"] == observation_space(observation_format, mechs)
-    assert space["action_mask"] == Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
-    assert space.contains(
-        {
-            "observation": format_observations(observation_format, rows, mechs),
-            "action_mask": split_mask(masks, mechs=mechs),
-        }
-    )
 
 
 def test_an_unknown_format_is_named():

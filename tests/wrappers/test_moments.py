@@ -43,13 +43,6 @@ def test_a_small_variance_around_a_large_mean_is_kept():
     assert moments.var == pytest.approx(rows.var(), rel=1e-6)
 
 
-def test_standardize():
-    moments = RunningMoments((2,))
-    moments.update([[0.0, 5.0], [4.0, 5.0]])
-    np.testing.assert_allclose(moments.standardize([[6.0, 5.0], [2.0, 5.1]], 1e-8), [[2, 0], [0, 1000]], rtol=1e-6)
-    np.testing.assert_array_equal(moments.standardize([6.0, 5.1], 1e-8, clip=1.5), [1.5, 1.5])
-
-
 @pytest.mark.parametrize(
     ("rows", "mask", "message"),
     [
