@@ -73,12 +73,12 @@ class Endless(Arena):
         (BothFlags, "terminated and truncated at once"),
         (SomeTruncated, "truncated while"),
         (OneObservationForAll, "share memory"),
-        (Endless, "no episode ended within 30 steps"),
+        (Endless, "no episode ended within 15 steps"),
     ],
 )
 def test_undefined_behaviour_causes_a_warning(environment, words):
     with pytest.warns(ConformanceWarning, match=words):
-        check_parallel_env(environment, max_steps=30)
+        check_parallel_env(environment, max_steps=15)
 
 
 def test_agents_may_join_and_observations_may_have_further_keys():
