@@ -123,6 +123,12 @@ def test_rules_that_contradict_each_other_are_refused(overrides, message):
         make_config("duel", **overrides)
 
 
+@pytest.mark.parametrize(("data", "key"), [({"max_stepz": 3}, "max_stepz"), ({"zone": {"radius": 1}}, r"zone\.radius")])
+def test_a_dict_with_an_unknown_field_is_refused(data, key):
+    with pytest.raises(ConfigError, match=f"unknown config key '{key}'"):
+        BattleConfig.from_dict(data)
+
+
 def test_numpy_numbers_become_plain():
     config = BattleConfig(max_steps=np.int64(3), dt=np.float32(0.0625))
     assert json.loads(json.dumps(config.to_dict()))["max_steps"] == 3

@@ -229,7 +229,7 @@ ENVIRONMENTS = (
          "interop/adapters/test_smac"),
     _env("a configuration takes unknown fields", "config/schema",
          'raise ConfigError(f"unknown config key {path + str(key)!r}{hint}", path + str(key))', "continue",
-         "config/test_scenario"),
+         "config/test_battle"),
     _env("a number may be out of range", "config/schema", "max(low, -largest) <= value <= min(high, largest)",
          "-largest <= value <= largest", "config/test_battle"),
     _env("an override forgets the other fields", "config/schema", "changes[key] = override(current, value,",
