@@ -8,12 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import platformdirs
-
 from benchmarks import machine, regression
 from benchmarks.apis import apis
 from benchmarks.goals import table_of_goals
-from benchmarks.peers.section import peers
 from benchmarks.picture import PANELS, picture
 from benchmarks.resets import resets
 from benchmarks.results import Results
@@ -25,11 +22,9 @@ from benchmarks.training import training
 from echelon_env.storage.atomic import check_new_folder, free_path, write_bytes
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
-    "apis": apis, "scaling": scaling, "resets": resets, "startup": startup, "training": training, "peers": peers,
+    "apis": apis, "scaling": scaling, "resets": resets, "startup": startup, "training": training,
 }  # fmt: skip
-QUICK = tuple(name for name in SECTIONS if name != "peers")
 DECISIONS = 480
-PEERS = Path(platformdirs.user_cache_dir("echelon_env")) / "peers"
 SLOW, FAILED, INTERRUPTED = 1, 2, 130
 
 
@@ -56,20 +51,16 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure how fast Echelon is.")
     add = parser.add_argument
-    add("--quick", action="store_true", help="a few minutes: fewer sizes and rounds, no peers, no compiling")
+    add("--quick", action="store_true", help="a few minutes: fewer sizes and rounds, no compiling")
     add("--sections", nargs="+", choices=SECTIONS, metavar="SECTION", help=f"of {', '.join(SECTIONS)} (default: all)")
     add("--out", type=Path, help="a new folder for results.json and results.png (default: runs/benchmark)")
-    add(
-        "--peers", type=Path, metavar="DIR",
-        help=f"where the peers' virtual environments are kept, 3 GB (default: {PEERS})",
-    )  # fmt: skip
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="compare with benchmarks/baseline.json; 1 if 1.5 x slower")
     mode.add_argument(
         "--update-baseline", action="store_true", help="measure this processor in benchmarks/baseline.json again"
     )
     options = parser.parse_args(arguments)
-    given = [f"--{name}" for name in ("quick", "sections", "out", "peers") if getattr(options, name)]
+    given = [f"--{name}" for name in ("quick", "sections", "out") if getattr(options, name)]
     if given and (options.check or options.update_baseline):
         parser.error(f"{', '.join(given)}: not allowed with --check or --update-baseline")
     return options
@@ -90,14 +81,14 @@ def _measure(options: argparse.Namespace) -> None:
 
     What was measured is written when a later section fails, too.
     """
-    effort = Effort(options.quick, 3 if options.quick else 5, DECISIONS, options.peers or PEERS)
+    effort = Effort(options.quick, 3 if options.quick else 5, DECISIONS)
     described = machine.describe()
     folder = options.out or free_path(Path("runs/benchmark"))
     print(" | ".join(f"{key} {value}" for key, value in described.items()), flush=True)
     found: dict[str, dict[str, Table]] = {}
     check_new_folder(folder)
     try:
-        for name in options.sections or (QUICK if options.quick else SECTIONS):
+        for name in options.sections or SECTIONS:
             start = time.perf_counter()
             tables = SECTIONS[name](effort)
             tell(f"{name}: {time.perf_counter() - start:.0f} s")

@@ -1,4 +1,4 @@
-"""The results as one picture: APIs, scaling and peers, as far as they were measured."""
+"""The results as one picture: APIs and scaling, as far as they were measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from benchmarks.scaling import RATE
 from benchmarks.tables import Cell
 
 DPI = 130
-ECHELON, OTHERS = "tab:blue", "0.65"
 THOUSAND = 1000.0
 
 
@@ -60,21 +59,7 @@ def _scaling(axes: Axes, results: Results) -> None:
     axes.set(title="Batches of 10 v 10, one thread", xlabel="battles", ylabel="thousand live agent-steps/s")
 
 
-def _peers(axes: Axes, results: Results) -> None:
-    table = results.sections["peers"]["peers"]
-    names = list(table.rows)
-    rates = _thousands([table.rows[name][0] for name in names])
-    colours = [ECHELON if name.startswith(("Echelon", "the same")) else OTHERS for name in names]
-    bars = axes.barh(names, rates, color=colours)
-    axes.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=3, fontsize=8)
-    axes.set_xscale("log")
-    axes.margins(x=0.15)
-    axes.invert_yaxis()
-    axes.tick_params(axis="y", labelsize=8)
-    axes.set(title="Peers, one core each", xlabel="thousand live agent-steps/s")
-
-
-PANELS: dict[str, Callable[[Axes, Results], None]] = {"apis": _apis, "scaling": _scaling, "peers": _peers}
+PANELS: dict[str, Callable[[Axes, Results], None]] = {"apis": _apis, "scaling": _scaling}
 
 
 def _thousands(cells: Sequence[Cell]) -> list[float]:

@@ -14,7 +14,7 @@ SCHEMA = 2
 MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit", "date", "load")
 TABLES = {
     "apis": ("novices", "random"), "scaling": ("batch", "threads"), "resets": ("costs",),
-    "startup": ("first step", "memory"), "training": ("speed", "memory"), "peers": ("peers",),
+    "startup": ("first step", "memory"), "training": ("speed", "memory"),
 }  # fmt: skip
 """Tables that a section has, in their order."""
 

@@ -6,7 +6,6 @@ import statistics
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -18,12 +17,10 @@ class Effort:
     """How much time a benchmark may take."""
 
     quick: bool
-    """Fewer sizes, no peers, nothing that compiles for half a minute."""
+    """Fewer sizes, nothing that compiles for half a minute."""
     rounds: int
     decisions: int
     """Of a recording: 480 are a battle's time limit."""
-    peers: Path
-    """Where the peers' virtual environments are kept."""
 
 
 def interleaved(plays: Mapping[Key, Callable[[], Result]], rounds: int) -> dict[Key, list[Result]]:

@@ -135,15 +135,10 @@ def record(config: TrainConfig, before: int) -> Rollout:
 class Learner:
     """An algorithm of stable-baselines3's kind, an iteration at a time."""
 
-    def __init__(self, model: Any, replay: Replay) -> None:
-        self.model, self._replay = model, replay
+    def __init__(self, model: Any) -> None:
+        self.model = model
         model.set_logger(Logger(None, []))
         _, self._callback = model._setup_learn(2**62, None)
-
-    def rewind(self) -> None:
-        """Go to the rollout's beginning."""
-        self.model._last_obs = self._replay.rewind()
-        self.model._last_episode_starts = np.zeros(self._replay.num_envs, np.bool_)
 
     def collect(self) -> None:
         """Collect the rollout."""
@@ -155,13 +150,26 @@ class Learner:
         self.model.train()
 
 
-def ours(rollout: Rollout) -> Learner:
+class Replayer(Learner):
+    """One that learns from a rollout again and again."""
+
+    def __init__(self, model: Any, replay: Replay) -> None:
+        super().__init__(model)
+        self._replay = replay
+
+    def rewind(self) -> None:
+        """Go to the rollout's beginning."""
+        self.model._last_obs = self._replay.rewind()
+        self.model._last_episode_starts = np.zeros(self._replay.num_envs, np.bool_)
+
+
+def ours(rollout: Rollout) -> Replayer:
     """Our algorithm, as a run builds it."""
     replay = Replay(rollout)
-    return Learner(build_model(rollout.config, replay, "cpu"), replay)
+    return Replayer(build_model(rollout.config, replay, "cpu"), replay)
 
 
-def stock(rollout: Rollout) -> Learner:
+def stock(rollout: Rollout) -> Replayer:
     """sb3-contrib's, with the same network and settings."""
     replay, config = Replay(rollout), rollout.config.ppo
     settings = {
@@ -174,10 +182,10 @@ def stock(rollout: Rollout) -> Learner:
     model = RecurrentPPO(
         stock_version(BattlePolicy), RawActions(replay), policy_kwargs=network, device="cpu", **settings
     )
-    return Learner(model, replay)
+    return Replayer(model, replay)
 
 
-def _speeds(rollout: Rollout, learners: Mapping[str, Learner], rounds: int) -> Table:
+def _speeds(rollout: Rollout, learners: Mapping[str, Replayer], rounds: int) -> Table:
     """Seconds and samples per second of all learners, side by side."""
     turns = interleaved({name: partial(_iteration, learner) for name, learner in learners.items()}, rounds)
     rows: dict[str, tuple[Any, ...]] = {}
@@ -198,7 +206,7 @@ def _speeds(rollout: Rollout, learners: Mapping[str, Learner], rounds: int) -> T
     return Table("speed", "An iteration of recurrent PPO", "samples/s", columns, rows, notes)
 
 
-def _iteration(learner: Learner) -> tuple[float, float, float]:
+def _iteration(learner: Replayer) -> tuple[float, float, float]:
     """Seconds of collecting, of updating, and of both."""
     learner.rewind()
     gc.collect()

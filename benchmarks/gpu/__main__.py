@@ -1,6 +1,6 @@
 """Measure the trainer on a GPU, a part at a time: ``python -m benchmarks.gpu PART``.
 
-Every part is a command of its own and takes at most 8 minutes; all of them together take at most 24. Results are
+Every part is a command of its own and takes at most 8 minutes; all of them together take at most 16. Results are
 appended to a file as they come. ``page`` writes docs/gpu.md from the published file. Nothing is downloaded. Without a
 GPU a part runs its own logic on the CPU at small sizes, and measures nothing.
 """
@@ -14,23 +14,16 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.gpu.equality import equality
-from benchmarks.gpu.learning import learning
-from benchmarks.gpu.memory import memory
 from benchmarks.gpu.opponents import opponents
 from benchmarks.gpu.page import PUBLISHED, write_page
-from benchmarks.gpu.processes import processes
 from benchmarks.gpu.results import PARTS, Entry, Run, append
+from benchmarks.gpu.runs import learning, processes
 from benchmarks.gpu.setting import Setting, describe
 from benchmarks.gpu.speed import speed
-from benchmarks.gpu.tests import tests
 
 MEASURE: dict[str, tuple[Callable[[Setting], None], float]] = {
-    "tests": (tests, 130.0),
-    "equality": (equality, 180.0),
     "speed": (speed, 340.0),
     "opponents": (opponents, 105.0),
-    "memory": (memory, 70.0),
     "processes": (processes, 90.0),
     "learning": (learning, 420.0),
 }

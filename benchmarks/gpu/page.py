@@ -17,11 +17,8 @@ PAGE = ROOT / "docs" / "gpu.md"
 PUBLISHED = ROOT / "benchmarks" / "gpu.json"
 UNTESTED = "**Not measured yet.** No line of this has run on a GPU."
 TITLES = {
-    "tests": "Tests marked `cuda`",
-    "equality": "Largest differences from the CPU in float32",
     "speed": "The training loop",
     "opponents": "Opponents and matches",
-    "memory": "Memory",
     "processes": "Processes that share the GPU",
     "learning": "The same run on the GPU and on the CPU",
 }

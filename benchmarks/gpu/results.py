@@ -11,7 +11,7 @@ from benchmarks.tables import read_document
 from echelon_env.storage.atomic import write_json
 
 SCHEMA = 1
-PARTS = ("tests", "equality", "speed", "opponents", "memory", "processes", "learning")
+PARTS = ("speed", "opponents", "processes", "learning")
 
 
 @dataclass(frozen=True)

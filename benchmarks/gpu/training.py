@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.logger import Logger
 
 from benchmarks.gpu.setting import Setting
 from benchmarks.machine import cores
+from benchmarks.training import Learner
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import PolicyLike
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
-from echelon_train.ppo.losses import Coefficients
 from echelon_train.runs.building import build_model, make_env
 
 MAPS = 16
 BEFORE = 300
 """Decisions with random actions before the first iteration: by then all battles have ended once, out of step."""
-
-COEFFICIENTS = Coefficients(clip_range=0.2, ent_coef=0.01, vf_coef=0.5)
-"""Of losses that are computed outside of an update."""
 
 
 def config_of(setting: Setting, scenario: str, battles: int, width: int, **ppo: Any) -> TrainConfig:
@@ -40,7 +36,7 @@ def config_of(setting: Setting, scenario: str, battles: int, width: int, **ppo: 
     )
 
 
-class Trainer:
+class Trainer(Learner):
     """Iterations of a run."""
 
     def __init__(
@@ -49,11 +45,8 @@ class Trainer:
         self.config = config
         torch.set_num_threads(config.torch_threads)
         self.env = make_env(config, opponent=opponent)
-        self.model: Any = build_model(config, self.env, str(setting.device))
-        if arguments:
-            self.model = rebuilt(self.model, **arguments)
-        self.model.set_logger(Logger(None, []))
-        _, self._callback = self.model._setup_learn(2**62, None)
+        model = build_model(config, self.env, str(setting.device))
+        super().__init__(rebuilt(model, **arguments) if arguments else model)
         rng = np.random.default_rng(0)
         for _ in range(2 if setting.small else BEFORE):
             actions = rng.uniform(-1, 1, (self.env.num_envs, ACTION_DIM)).astype(np.float32)
@@ -63,15 +56,6 @@ class Trainer:
     def samples(self) -> int:
         """Samples of a rollout."""
         return int(self.env.num_envs * self.config.ppo.n_steps)
-
-    def collect(self) -> None:
-        """Collect a rollout."""
-        model = self.model
-        model.collect_rollouts(model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps)
-
-    def train(self) -> None:
-        """Update the policy."""
-        self.model.train()
 
     def close(self) -> None:
         """Stop the threads."""

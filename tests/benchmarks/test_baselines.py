@@ -1,18 +1,13 @@
 """The table of baselines: its runs, its rows and its page."""
 
-import itertools
-import json
-import subprocess
-
 import numpy as np
 import pytest
 from benchmarks.baselines import __main__ as command
-from benchmarks.baselines import cross, judge, ladder, ours, page, plan, results, runs
+from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
 from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
-from echelon_env.cli import main as echelon
-from echelon_env.evaluate import baseline, freeze_suite
+from echelon_env.evaluate import freeze_suite
 
 SCENARIO = "duel-open"
 KEPT = ("decisions", "cpu_minutes", "outcomes", "suite_hash", "engine_hash", "opponents_hash")
@@ -68,22 +63,7 @@ def test_references_are_rows_and_the_plan_says_what_is_missing(small, capsys):
         command.main(["--method", "nonsense"])
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_all_missing_rows_are_made_and_a_failure_is_said(small, monkeypatch, code):
-    rows, commands = small / "rows.json", []
-
-    def run_process(arguments):
-        commands.append([str(each) for each in arguments])
-        return subprocess.CompletedProcess(arguments, code if "ppo" in arguments else 0)
-
-    monkeypatch.setattr(command.subprocess, "run", run_process)
-    assert command.main(["--jobs", "2", "--out", str(small), "--rows", str(rows)]) == code
-    started = {(each[each.index("--method") + 1], "--seed" in each) for each in commands}
-    assert started == {(run.method, run.seed is not None) for run in plan.planned()}
-    assert len(commands) == len(started)
-    assert all(each[each.index("--rows") + 1] == str(rows) for each in commands)
-
-
+@pytest.mark.long
 def test_an_interrupted_run_of_other_libraries_goes_on(small):
     run, out = Run(SCENARIO, "ppo", 1), small / "runs" / "ppo"
     first = runs.train(run, out, 0.01)
@@ -147,8 +127,6 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
     assert "- `duel`, PPO (stable-baselines3): seed 3" in lacking
     assert "imitate, then echelon train: seed 1 and 2" in lacking  # of other scenarios
     assert "`duel`, echelon imitate, then" not in lacking
-    assert page.readme(rows).splitlines()[2].startswith("| `duel`, 15 min, 3 runs | echelon imitate, then")
-    assert len(page.draw(rows).axes) == 1
 
 
 def test_the_scores_against_the_opponents_have_the_mean_score_as_their_mean():
@@ -171,89 +149,10 @@ def test_the_published_page_is_that_of_the_published_rows():
         page.filled_page("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
 
 
-def test_the_table_of_other_rows_is_printed(tmp_path, capsys):
-    before = page.PAGE.read_bytes()
-    assert page.main(["--rows", str(results.FILE)]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("duel\n\n| method | runs |")
-    assert "| `champion` | - |" in printed
-    with pytest.raises(SystemExit):
-        page.main(["--rows", str(tmp_path / "none.json")])
-    assert "expected rows of the installed suite, engine and opponents" in capsys.readouterr().err
-    assert page.PAGE.read_bytes() == before
-
-
-def test_cross_play_stores_every_pair_from_both_sides(small, monkeypatch):
-    monkeypatch.setattr(cross, "load_suite", judge.load_suite)
-    monkeypatch.setattr(cross, "SUITE", "tiny")
-    monkeypatch.setattr(cross, "BUDGETS", plan.BUDGETS)
-    monkeypatch.setattr(cross, "TABLE", (SCENARIO,))
-    monkeypatch.setattr(cross, "REFERENCES", ("idle", "trivial"))
-    monkeypatch.setattr(runs, "player", lambda run, out: baseline("novice"))
-    with pytest.raises(SystemExit):  # rows of the references alone would replace the published ones
-        cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")])
-    assert not (small / "pairs.json").exists()
-    done = small / f"{SCENARIO}-ppo-1"
-    done.mkdir()
-    (done / runs.FACTS).write_text("{}")
-    assert cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")]) == 0
-    rows = {row["method"]: row for row in results.read(small / "pairs.json")}
-    assert {name: row["seed"] for name, row in rows.items()} == {"idle": None, "trivial": None, "ppo": 1}
-    assert rows["ppo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
-    assert rows["idle"]["outcomes"][SCENARIO] == {"trivial": "LLLL", "ppo": "LLLL"}
-    lines = page.cross_table(page.entries(rows.values(), SCENARIO, "tiny")).splitlines()
-    assert lines[0] == "|  | `ppo` | `trivial` | `idle` | mean score |"
-    assert lines[2].startswith("| `ppo` |  | 100 | 100 | 100.0")
-    assert page.cross_table([]) == "Not measured yet."
-    done.rename(small / f"{SCENARIO}-mappo-1")  # another policy: the first one is there no more
-    assert cross.main(["--scenario", SCENARIO, "--out", str(small), "--rows", str(small / "pairs.json")]) == 0
-    rows = {row["method"]: row for row in results.read(small / "pairs.json")}
-    assert rows["idle"]["outcomes"][SCENARIO] == {"trivial": "LLLL", "ppo": "LLLL", "mappo": "LLLL"}
-    assert rows["mappo"]["outcomes"][SCENARIO] == {"idle": "WWWW", "trivial": "WWWW"}
-
-
-def test_the_ladder_of_a_scenario_without_suite_is_what_evaluate_plays(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(ladder, "PLAYERS", ("novice", "trivial"))
-    monkeypatch.setattr(ladder, "without_suite", lambda: [SCENARIO])
-    file = tmp_path / "ladders.json"
-    assert ladder.missing(file) == [SCENARIO]
-    assert ladder.main(["--battles", "4", "--rows", str(file)]) == 0
-    assert ladder.missing(file) == []
-    rows = {row["method"]: row["outcomes"][SCENARIO] for row in judge.current(results.read(file))}
-    assert echelon(["evaluate", *ladder.PLAYERS, "--scenario", SCENARIO, "--battles", "4", "--json"]) == 0
-    (match,) = json.loads(capsys.readouterr().out.split("\n", 1)[1])["matches"]
-    played = match["battles"]["outcome"]
-    letters = {sign: "".join(judge.LETTERS[sign * outcome] for outcome in played) for sign in (1, -1)}
-    assert rows == {"novice": {"trivial": letters[1]}, "trivial": {"novice": letters[-1]}}
-
-
-def test_every_scenario_has_results():
-    """Those of other rules are not shown until they are played again."""
-    stored = [(row["scenario"], row["method"]) for row in results.read(ladder.FILE)]
-    assert sorted(stored) == sorted(itertools.product(ladder.without_suite(), ladder.PLAYERS))
-
-
 def test_rows_of_other_rules_are_not_shown():
     row = {**judge.conditions(plan.SUITE), "scenario": "duel", "method": "ppo", "seed": 1}
     others = [{**row, name: "0" * 64} for name in ("suite_hash", "engine_hash", "opponents_hash")]
     assert judge.current([*others, row]) == [row]
-
-
-def test_the_generalisation_has_a_line_for_each_run():
-    fields = ("skirmish-seen", "skirmish-unseen", "trio", "octet")
-    rows = [
-        {
-            "scenario": scenario, "method": "imitation-ppo", "seed": 1, "suite": plan.GENERALIZATION,
-            "outcomes": {field: {"novice": "WL" * (3 if field == "skirmish-unseen" else 1) + "WW"} for field in fields},
-        }
-        for scenario in ("skirmish", "skirmish-seen")
-    ]  # fmt: skip
-    lines = page.generalization(rows).splitlines()
-    assert [line.split(" | ")[0] for line in lines[2:]] == [
-        "| echelon imitate, then echelon train, all 16 biomes, seed 1",
-        "| echelon imitate, then echelon train, 12 biomes, seed 1",
-    ]
-    assert lines[2].endswith("| -12.5 |")  # 62.5 % after 75 %
 
 
 def test_a_policy_that_was_trained_elsewhere_gets_a_row(small, monkeypatch, capsys):
@@ -269,15 +168,3 @@ def test_a_policy_that_was_trained_elsewhere_gets_a_row(small, monkeypatch, caps
     assert results.read(rows) == [row]
     assert command.main([*arguments, "--replace"]) == 0
     assert "decisions" not in results.read(rows)[0]
-
-
-def test_errors(capsys):
-    for arguments, message in (
-        ("--player idle --title ppo", "expected a title of its own"),
-        ("--player idle --title mine --scenario skirmish-seen", "a scenario of duel, skirmish, battle"),
-        ("--player idle --title mine --decisions 5", "expected both --decisions and --minutes"),
-        ("--method ppo --scenario battle", "ppo is not planned in battle"),
-    ):
-        with pytest.raises(SystemExit):
-            command.main(arguments.split())
-        assert message in capsys.readouterr().err

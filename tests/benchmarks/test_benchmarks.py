@@ -11,21 +11,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
-from benchmarks.recording import config_for, play, record  # noqa: E402
+from benchmarks.recording import config_for, record  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import read_results  # noqa: E402
-from benchmarks.scaling import scaling, thread_counts  # noqa: E402
+from benchmarks.scaling import scaling  # noqa: E402
 from benchmarks.startup import startup  # noqa: E402
-from benchmarks.tables import WIDTH, Table, as_markdown, as_text, by_pairs, number  # noqa: E402
-from benchmarks.timing import Effort, interleaved, spread  # noqa: E402
+from benchmarks.tables import WIDTH, Table, as_markdown, as_text, number  # noqa: E402
+from benchmarks.timing import Effort, interleaved  # noqa: E402
 from benchmarks.training import training  # noqa: E402
 
 from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import apis, regression  # noqa: E402
 from benchmarks import training as trainers  # noqa: E402
-from echelon_env import BattleEngine, MapPool, make_config  # noqa: E402
+from echelon_env import MapPool, make_config  # noqa: E402
 
-TINY = Effort(quick=True, rounds=1, decisions=7, peers=Path("nowhere"))
+TINY = Effort(quick=True, rounds=1, decisions=7)
 
 
 def check_tables(tables):
@@ -38,14 +38,6 @@ def check_tables(tables):
 
 
 class TestTables:
-    def test_cells_are_found_by_row_and_column(self):
-        table = by_pairs("t", "T", "s", {("a", "x"): 1.0, ("a", "y"): 2.0, ("b", "y"): 3.0})
-        assert table.columns == ("x", "y")
-        assert table.cell("b", "y") == 3.0
-        assert table.cell("b", "x") is None
-        with pytest.raises(KeyError):
-            table.cell("b", "z")
-
     def test_a_row_of_another_length_is_refused(self):
         with pytest.raises(ValueError, match="row 'a': expected 2 cells, got 1"):
             Table("t", "T", "s", ("x", "y"), {"a": (1.0,)})
@@ -56,11 +48,6 @@ class TestTables:
     )
     def test_numbers_have_three_figures(self, value, text):
         assert number(value) == text
-
-    def test_long_labels_are_cut(self):
-        text = as_text(Table("t", "T", "s", ("x",), {"long " * 30: (1.0,), "short": (2.0,)}))
-        assert max(map(len, text.splitlines())) <= WIDTH
-        assert "2.00" in text
 
     def test_markdown_has_a_line_for_every_row_and_note(self):
         lines = as_markdown(Table("t", "T", "s", ("x",), {"a": (1.0,), "b": (None,)}, ("Note.",))).splitlines()
@@ -73,11 +60,6 @@ class TestTiming:
         plays = {key: (lambda key=key: calls.append(key) or len(calls)) for key in "ab"}
         assert interleaved(plays, 2) == {"a": [3, 5], "b": [4, 6]}
         assert calls == ["a", "b"] * 3
-
-    def test_spread_is_half_the_distance_of_the_quartiles(self):
-        assert spread([9.0, 10.0, 10.0, 10.0, 11.0]) == 0.0
-        assert spread([8.0, 9.0, 10.0, 11.0, 12.0]) == pytest.approx(0.1)
-        assert spread([7.0]) == 0.0
 
 
 @pytest.fixture(scope="module")
@@ -115,23 +97,10 @@ class TestRecordings:
         replay = make(deadly, resets)
         assert [replay() > 0 for _ in range(2)] == [True, True]
 
-    def test_every_api_has_what_it_plays(self, recording):
-        one = recording.resized(1)
-        for player in ("novices", "random"):
-            played = {api: chosen for api, (chosen, _) in apis.replays(recording, one, player).items()}
-            assert {api for api, chosen in played.items() if chosen is one} == {
-                apis.SINGLE_ENV, apis.PARALLEL_ENV, apis.AEC_ENV,
-            }  # fmt: skip
-
     def test_random_play_restarts(self):
         config = config_for("random", make_config("duel"), 12)
         recording = record(config, "random", 12, MapPool.generate(config, 2), battles=3)
         assert recording.begins.sum(axis=0).tolist() == [3, 3, 3]
-
-    def test_random_play_without_restarts_is_refused(self):
-        config = make_config("duel")
-        with pytest.raises(ValueError, match="expected battles of less than 12 decisions"):
-            record(config, "random", 12, MapPool.generate(config, 2), battles=3)
 
     @pytest.mark.parametrize("make", [apis.engine_replay, apis.batch_replay, apis.vector_replay, *SINGLE])
     def test_other_actions_are_noticed(self, recording, make):
@@ -140,24 +109,12 @@ class TestRecordings:
         with pytest.raises(RuntimeError, match="another way"):
             make(other)()
 
-    @pytest.mark.parametrize("battles", [2, 7])
-    def test_other_numbers_of_places_repeat_the_same_battles(self, recording, battles):
-        resized = recording.resized(battles)
-        engine = BattleEngine(resized.config, battles, maps=resized.maps)
-        play(engine, resized)
-        resized.check_end(engine)
-        np.testing.assert_array_equal(resized.live, recording.live[:, np.arange(battles) % 3])
-
 
 class TestSections:
     @pytest.mark.long
     @pytest.mark.parametrize("section", [apis.apis, resets, scaling, startup, training])
     def test_tables(self, section):
         check_tables(section(TINY))
-
-    def test_threads_end_with_all_cores(self, monkeypatch):
-        monkeypatch.setattr("benchmarks.scaling.cores", lambda: 6)
-        assert thread_counts() == (1, 2, 4, 6)
 
 
 @pytest.fixture(scope="module")
@@ -185,19 +142,14 @@ BASELINE = {"one": 2.0, "two": 4.0}
 
 
 class TestRegression:
-    def verdicts(self, **ratios):
-        table, good = regression.compare(ratios, BASELINE)
-        return {name: table.cell(name, regression.VERDICT) for name in table.rows}, good
-
     @pytest.mark.parametrize(
-        ("two", "verdict"), [(5.99, "same"), (6.0, "SLOWER"), (2.7, "same"), (2.6, "faster"), (4.0, "same")]
+        ("two", "verdict"),
+        [([5.99], "same"), ([6.0], "SLOWER"), ([2.7], "same"), ([2.6], "faster"), ([4.0, 4.0, 99.0], "same")],
     )
-    def test_half_as_much_again_is_slower(self, two, verdict):
-        assert self.verdicts(one=[1.9, 2.0, 2.1], two=[two]) == ({"one": "same", "two": verdict}, verdict != "SLOWER")
-
-    def test_the_median_decides(self):
-        assert self.verdicts(one=[2.0, 9.0, 9.0], two=[4.0]) == ({"one": "SLOWER", "two": "same"}, False)
-        assert self.verdicts(one=[2.0, 2.0, 9.0], two=[4.0]) == ({"one": "same", "two": "same"}, True)
+    def test_a_median_of_half_as_much_again_is_slower(self, two, verdict):
+        table, good = regression.compare({"one": [1.9, 2.0, 2.1], "two": two}, BASELINE)
+        assert [table.cell(name, regression.VERDICT) for name in ("one", "two")] == ["same", verdict]
+        assert good == (verdict != "SLOWER")
 
     def test_a_baseline_of_other_measurements_is_refused(self):
         with pytest.raises(ValueError, match=r"expected ratios of \['one'\], got \['one', 'two'\]"):
@@ -207,9 +159,8 @@ class TestRegression:
         ("baselines", "message"),
         [
             *((f'{{"p": {{"commit": "c", "ratios": {{"one": {ratio}}}}}}}', "one: expected a finite ratio above 0")
-              for ratio in ("NaN", "Infinity", "0", "-1")),
+              for ratio in ("NaN", "-1")),
             ('{"p": {"commit": "c", "ratios": {"one": "x"}}}', "holds no baselines"), ("{", "holds no baselines"),
-            ("[]", "holds no baselines"),
         ],
     )  # fmt: skip
     def test_what_nothing_can_be_compared_with_is_refused(self, tmp_path, baselines, message):
@@ -217,20 +168,9 @@ class TestRegression:
         with pytest.raises(ValueError, match=message):
             regression.read_baselines(tmp_path / "baseline.json")
 
-    def test_another_schema_is_refused(self, tmp_path):
-        (tmp_path / "baseline.json").write_text('{"schema": 1}')
-        with pytest.raises(ValueError, match="expected schema 2, got 1"):
-            regression.read_baselines(tmp_path / "baseline.json")
-
     def test_the_kept_baselines_are_of_what_is_measured(self):
         for baseline in regression.read_baselines(regression.BASELINE).values():
             assert set(baseline["ratios"]) == set(regression.measurements(2))
-
-    def test_ratios_are_of_every_measurement_and_round(self, monkeypatch):
-        monkeypatch.setattr(regression, "measurements", lambda decisions: {"one": lambda: 0.5, "two": lambda: 0.25})
-        ratios = regression.measure(rounds=2, decisions=1)
-        assert {name: len(values) for name, values in ratios.items()} == {"one": 2, "two": 2}
-        assert all(value > 0 for values in ratios.values() for value in values)
 
 
 class TestCommand:
@@ -257,7 +197,6 @@ class TestCommand:
         ("error", "status", "said"),
         [
             (RuntimeError("fell over"), 2, "error: fell over"),
-            (OSError("no room"), 2, "error: no room"),
             (KeyboardInterrupt(), 130, "interrupted"),
         ],
     )
@@ -272,17 +211,20 @@ class TestCommand:
         assert not (tmp_path / "none").exists()
         assert capsys.readouterr().err.splitlines()[-1] == said
 
-    def test_a_folder_that_cannot_be_written_to_is_named(self, monkeypatch, tmp_path, capsys, section):
-        monkeypatch.setattr("os.access", lambda *_: False)  # whoever runs the tests may write everywhere
-        assert command.main(["--sections", "resets", "--out", str(tmp_path / "out")]) == 2
-        assert f"is not writable, nothing can be written into it: '{tmp_path}'" in capsys.readouterr().err
-
     @pytest.mark.parametrize("mode", ["--check", "--update-baseline"])
-    @pytest.mark.parametrize("flag", [["--quick"], ["--sections", "apis"], ["--out", "x"], ["--peers", "x"]])
+    @pytest.mark.parametrize("flag", [["--quick"], ["--sections", "apis"], ["--out", "x"]])
     def test_flags_that_would_be_ignored_are_refused(self, capsys, mode, flag):
         with pytest.raises(SystemExit):
             command.main([mode, *flag])
         assert f"{flag[0]}: not allowed with" in capsys.readouterr().err
+
+    def test_a_missing_baseline_is_an_error_and_another_processor_is_not_compared(self, monkeypatch, tmp_path, capsys):
+        monkeypatch.setattr(regression, "processor", lambda: "unknown")
+        assert command.main(["--check"]) == 0
+        assert capsys.readouterr().out.startswith("No check: there is no baseline of this processor")
+        monkeypatch.setattr(regression, "BASELINE", tmp_path / "none.json")
+        assert command.main(["--check"]) == 2
+        assert "--update-baseline" in capsys.readouterr().err
 
     @pytest.mark.parametrize(("factor", "status"), [(1.0, 0), (2.0, 1)])
     def test_the_check_says_what_is_slower(self, monkeypatch, capsys, factor, status):
@@ -292,16 +234,6 @@ class TestCommand:
         monkeypatch.setattr(regression, "measure", lambda *_: found)
         assert command.main(["--check"]) == status
         assert ("SLOWER" in capsys.readouterr().out) == bool(status)
-
-    def test_another_processor_is_not_compared(self, monkeypatch, capsys):
-        monkeypatch.setattr(regression, "processor", lambda: "unknown")
-        assert command.main(["--check"]) == 0
-        assert capsys.readouterr().out.startswith("No check: there is no baseline of this processor")
-
-    def test_a_missing_baseline_is_an_error(self, monkeypatch, tmp_path, capsys):
-        monkeypatch.setattr(regression, "BASELINE", tmp_path / "none.json")
-        assert command.main(["--check"]) == 2
-        assert "--update-baseline" in capsys.readouterr().err
 
     def test_a_baseline_is_kept_beside_those_of_other_processors(self, monkeypatch, tmp_path):
         monkeypatch.setattr(regression, "BASELINE", tmp_path / "baseline.json")

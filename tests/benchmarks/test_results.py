@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -12,13 +13,12 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
 from benchmarks.goals import GOALS, HOLDS, MISSED, UNKNOWN, Goal, table_of_goals  # noqa: E402
-from benchmarks.machine import commit_in_words, describe  # noqa: E402
-from benchmarks.picture import PANELS, picture  # noqa: E402
+from benchmarks.machine import describe  # noqa: E402
 from benchmarks.results import TABLES, Results, read_results  # noqa: E402
 from benchmarks.tables import Table  # noqa: E402
 
 from benchmarks import __main__ as command  # noqa: E402
-from benchmarks import page, regression  # noqa: E402
+from benchmarks import page  # noqa: E402
 
 
 @pytest.fixture
@@ -32,43 +32,27 @@ class TestResults:
         published.write(tmp_path / "results.json")
         return json.loads((tmp_path / "results.json").read_text())
 
-    def refused(self, tmp_path, data, match):
-        (tmp_path / "damaged.json").write_text(json.dumps(data))
-        with pytest.raises(ValueError, match=match) as caught:
-            read_results(tmp_path / "damaged.json")
-        assert "damaged.json holds no results" in str(caught.value)
-
-    @pytest.mark.parametrize("cell", [float("nan"), float("inf"), "x", [1.0], True])
-    def test_cells_that_are_no_finite_numbers_are_refused(self, tmp_path, data, cell):
-        data["sections"]["resets"][0]["rows"]["a map is made"][0] = cell
-        self.refused(tmp_path, data, r"row 'a map is made': expected finite numbers")
-
     @pytest.mark.parametrize(
-        ("section", "tables", "match"),
+        ("damage", "match"),
         [
-            ("apis", [], "section 'apis': expected novices, random, got no tables"),
-            ("speed", [], "section 'speed': expected none but apis"),
+            (
+                lambda data: data["sections"]["resets"][0]["rows"].update({"a map is made": [math.nan]}),
+                "finite numbers",
+            ),
+            (lambda data: data["sections"]["resets"][0]["rows"].update({"a map is made": ["x"]}), "finite numbers"),
+            (lambda data: data["sections"].update(apis=[]), "'apis': expected novices, random, got no tables"),
+            (lambda data: data["sections"].update(speed=[]), "section 'speed': expected none but apis"),
+            (lambda data: data["sections"]["resets"][0].update(name="parts"), "expected costs, got parts"),
+            (lambda data: data["sections"]["scaling"][0].update(rows={}), "table 'batch': expected a row"),
+            (lambda data: data["sections"]["resets"][0].update(columns=[], rows={"a": []}), "expected columns"),
+            (lambda data: data["machine"].pop("processor"), "missing: processor"),
         ],
     )
-    def test_other_sections_are_refused(self, tmp_path, data, section, tables, match):
-        data["sections"][section] = tables
-        self.refused(tmp_path, data, match)
-
-    def test_other_tables_are_refused(self, tmp_path, data):
-        data["sections"]["resets"][0]["name"] = "parts"
-        self.refused(tmp_path, data, "section 'resets': expected costs, got parts")
-
-    def test_a_sweep_without_its_rate_is_refused(self, tmp_path, data):
-        data["sections"]["scaling"][0]["rows"] = {}
-        self.refused(tmp_path, data, "table 'batch': expected a row")
-
-    def test_a_table_without_columns_is_refused(self, tmp_path, data):
-        data["sections"]["resets"][0] |= {"columns": [], "rows": {"a map is made": []}}
-        self.refused(tmp_path, data, "table 'costs': expected columns")
-
-    def test_another_machine_is_refused(self, tmp_path, data):
-        del data["machine"]["processor"]
-        self.refused(tmp_path, data, "missing: processor")
+    def test_damaged_files_are_refused(self, tmp_path, data, damage, match):
+        damage(data)
+        (tmp_path / "damaged.json").write_text(json.dumps(data))
+        with pytest.raises(ValueError, match=rf"damaged\.json holds no results.*{match}"):
+            read_results(tmp_path / "damaged.json")
 
     def test_every_section_has_tables_that_are_expected(self):
         assert tuple(TABLES) == tuple(command.SECTIONS)
@@ -78,52 +62,26 @@ class TestResults:
 
     def test_are_read_as_they_were_written(self, tmp_path):
         table = Table("t", "T", "s", ("x",), {"a": (1.0,), "b": (None,)}, ("Note.",))
-        results = Results(describe(), 3, {"peers": {"peers": dataclasses.replace(table, name="peers")}})
+        results = Results(describe(), 3, {"resets": {"costs": dataclasses.replace(table, name="costs")}})
         results.write(tmp_path / "results.json")
         assert read_results(tmp_path / "results.json") == results
-        assert results.number("peers", "peers", "a", "x") == 1.0
-        assert results.number("peers", "peers", "c", "x") is None
+        assert results.number("resets", "costs", "a", "x") == 1.0
+        assert results.number("resets", "costs", "c", "x") is None
         assert results.number("other", "t", "a", "x") is None
 
-    def test_a_missing_commit_is_put_into_words(self):
-        assert [commit_in_words(name) for name in ("abc+", None)] == ["commit abc+", "outside of a checkout"]
-
-    def test_the_machine_is_named(self):
-        assert describe().keys() >= {
-            "processor",
-            "cores",
-            "system",
-            "python",
-            "numpy",
-            "numba",
-            "commit",
-            "date",
-            "load",
-        }
-
-    @pytest.mark.parametrize("text", ["", "[]", '{"schema": 99}', '{"schema": 1}', '{"schema": 1, "machine": 1}'])
+    @pytest.mark.parametrize("text", ["", "[]", '{"schema": 99}', '{"schema": 2, "machine": 1}'])
     def test_other_files_are_refused(self, tmp_path, text):
         (tmp_path / "other.json").write_text(text)
         with pytest.raises(ValueError, match=r"other\.json holds no results"):
             read_results(tmp_path / "other.json")
-
-    def test_a_missing_file_is_named(self, tmp_path):
-        with pytest.raises(ValueError, match=r"none\.json: No such file"):
-            read_results(tmp_path / "none.json")
 
 
 class TestGoals:
     @pytest.mark.parametrize(("measured", "verdict"), [(None, UNKNOWN), (80.0, HOLDS), (79.0, MISSED)])
     def test_the_least_holds_or_not(self, measured, verdict):
         assert Goal("g", 100, 80, ("s", "t", "r", "c")).holds(measured) == verdict
-
-    def test_some_figures_are_not_to_be_exceeded(self):
-        goal = Goal("g", 1, 2, ("s", "t", "r", "c"), at_most=True)
-        assert [goal.holds(value) for value in (0.5, 2.0, 2.1)] == [HOLDS, HOLDS, MISSED]
-
-    def test_what_was_not_measured_is_open(self):
-        table = table_of_goals(Results({}, 1, {}))
-        assert {table.cell(goal.name, "holds") for goal in GOALS} == {UNKNOWN}
+        assert Goal("g", 1, 2, ("s", "t", "r", "c"), at_most=True).holds(2.1) == MISSED
+        assert {table_of_goals(Results({}, 1, {})).cell(goal.name, "holds") for goal in GOALS} == {UNKNOWN}
 
     def test_every_goal_is_looked_up_where_the_sections_put_it(self, published):
         found = []
@@ -144,9 +102,6 @@ class TestPage:
         text = page.PAGE.read_text()
         assert page.filled_page(text, published) == text, "run 'python -m benchmarks.page'"
 
-    def test_says_the_tolerance(self):
-        assert f"{regression.SLOWER} times the baseline or more" in " ".join(page.PAGE.read_text().split())
-
     def test_marks_are_filled_again(self):
         text = "<!-- benchmark: goals -->\nyesterday\n<!-- end -->\nkept\n<!-- benchmark: apis -->\n<!-- end -->\n"
         new = page.filled_page(text, Results({}, 1, {}))
@@ -155,21 +110,9 @@ class TestPage:
         assert page.NOT_MEASURED in new
         assert page.filled_page(new, Results({}, 1, {})) == new
 
-    def test_an_unknown_mark_is_an_error(self):
-        with pytest.raises(ValueError, match="got 'speed'"):
-            page.filled_page("<!-- benchmark: speed -->\n<!-- end -->", Results({}, 1, {}))
-
     def test_every_section_is_on_it(self):
         marked = set(re.findall(r"<!-- benchmark: (\w+) -->", page.PAGE.read_text()))
         assert marked == {"machine", "goals", *TABLES}
-
-    def test_picture(self, published):
-        assert picture(published).startswith(b"\x89PNG")
-
-    def test_no_picture_of_nothing(self):
-        assert PANELS
-        with pytest.raises(ValueError, match="expected results of one of"):
-            picture(Results({}, 1, {}))
 
 
 class TestPublishing:

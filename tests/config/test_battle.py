@@ -42,23 +42,16 @@ def test_nested_overrides_change_only_the_named_fields():
         ({"terrain": {"height": 40}}, "'terrain.height': expected a number from 8 to 32 m, got 40"),
         ({"terrain": {"size": 40}}, "terrain.size 40 m is too small.*10 mechs each.*need 67 m"),
         ({"terrain": {"spawn_spacing": 3.0}}, r"spawn_spacing.*3\.5 m.*got 3"),
-        ({"terrain": 3}, "'terrain': expected a mapping, got int"),
         ({"terrain": {"biomes": ["urbn"]}}, "unknown biome 'urbn'; did you mean 'urban'"),
-        ({"terrain": {"biomes": []}}, "at least one biome"),
         ({"blue": ["hevy"]}, "unknown mech class 'hevy'; did you mean 'heavy'"),
         ({"red": []}, "'red': expected 1 to 64 mech classes, got 0"),
         ({"blue": "medium"}, "'blue': expected a sequence, got 'medium'"),
-        ({"blue": [3]}, r"'blue\[0\]': expected str, got 3"),
         ({"dt": float("nan")}, "'dt': expected a number from 0.001 to 0.1 s, got nan"),
-        ({"dt": "fast"}, "'dt': expected float, got 'fast'"),
-        ({"max_steps": 1.5}, "'max_steps': expected int, got 1.5"),
         ({"max_steps": True}, "'max_steps': expected int, got True"),
         ({"time_limit": "stop"}, "'time_limit': got 'stop'"),
         ({"zone": {"min_radius": 9.0}}, "max_radius 8.0 is less than zone.min_radius 9.0"),
-        ({"terrain": {1: 3}}, "unknown config key 'terrain.1'"),
         ({"dead_agents": np.array(["persist", "x"])}, "'dead_agents'"),
         ({"rewards": {"kill": 10**400}}, "'rewards.kill': expected a number"),
-        ({"rewards": {"gamma": 1.5}}, "'rewards.gamma': expected a number from 0 to 1"),
         ({"catalog": {"weapons": [], "mech_classes": []}}, "unknown mech class 'heavy'"),
         ({"catalog": {"weapons": [{"name": "x"}], "mech_classes": []}}, "missing"),
     ],
@@ -76,11 +69,6 @@ def test_impossible_configurations_are_refused(overrides, message):
         ({"armour": 0.0}, "armour of 'medium': expected more than 0"),
         ({"height": 21.0}, "terrain.height 20 is less than the height of 'medium'"),
         ({"contact_slots": 13}, "contact_slots of 'medium': expected 1 to 12, got 13"),
-        ({"tonnage": float("inf")}, "tonnage"),
-        ({"length": 1e-17}, "length': expected a number from 0.1 to 16"),
-        ({"legs": 0.0}, "legs of 'medium': expected more than 0"),
-        ({"special": "smok"}, "special of 'medium': unknown weapon 'smok'; did you mean 'smoke'"),
-        ({"wreck_probability": 1.1}, "wreck_probability': expected a number from 0"),
         ({"electronics": "yes"}, "electronics': expected bool, got 'yes'"),
     ],
 )
@@ -107,16 +95,10 @@ def test_catalogues_with_duplicate_names_are_refused():
         ("autocannon", {"range": 1e5}, "'autocannon' can fly for 80001 ticks of 0.05 s, expected at most 10000"),
         ("missiles", {"lifetime": 501.0}, "'missiles' can fly for 10021 ticks"),
         ("missiles", {"lifetime": 0.0}, "lifetime of 'missiles': expected more than 0"),
-        ("gauss", {"speed": 0.0}, "speed of 'gauss': expected at least"),
-        ("gauss", {"cooldown": 1e308}, "cooldown': expected a number from 0.* to 1000000"),
         ("smoke", {"charges": 2**31}, "charges': expected a number from 0.* to 1000000"),
         ("laser", {"splash_radius": 1.0}, "'laser': a hitscan weapon has neither splash nor smoke"),
         ("smoke", {"smoke_duration": 0.0}, "smoke_duration of 'smoke': expected more than 0"),
-        ("laser", {"arc": 361.0}, r"arc'?: expected a number from 0.* to 360"),
-        ("gauss", {"damage": float("nan")}, "damage"),
         ("gauss", {"flight": "beam"}, "flight': got 'beam'"),
-        ("gauss", {"splash_share": 1.5}, "splash_share': expected a number from 0"),
-        ("smoke", {"charges": 1.5}, "charges': expected int, got 1.5"),
     ],
 )
 def test_impossible_weapons_are_refused(weapon, change, message):
@@ -125,23 +107,26 @@ def test_impossible_weapons_are_refused(weapon, change, message):
         make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, weapons=weapons))
 
 
-def test_impossible_materials_and_combat_rules_are_refused():
-    swapped = DEFAULT_CATALOG.materials[1], DEFAULT_CATALOG.materials[0], *DEFAULT_CATALOG.materials[2:]
-    with pytest.raises(ConfigError, match=r"expected the names \['air', 'dirt'.* in this order, got \['dirt', 'air'"):
-        make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, materials=swapped))
-    air = dataclasses.replace(DEFAULT_CATALOG.materials[0], blocks_movement=True), *DEFAULT_CATALOG.materials[1:]
-    with pytest.raises(ConfigError, match="blocks_movement of 'air': expected False, which maps rely on, got True"):
-        make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, materials=air))
-    with pytest.raises(ConfigError, match=r"sensors.max_quality 0.1 is less than sensors.min_quality 0.25"):
-        make_config("duel", sensors={"max_quality": 0.1})
-    with pytest.raises(ConfigError, match=r"physics.max_stability 100.0 is less than physics.risen_stability 500.0"):
-        make_config("duel", physics={"risen_stability": 500.0})
-    with pytest.raises(ConfigError, match=r"'physics.max_heat': expected a number from 1.01"):
-        make_config("duel", physics={"max_heat": 1.0})
-    with pytest.raises(ConfigError, match=r"aim_high 0.1 is less than combat.aim_low 0.5"):
-        make_config("duel", combat={"aim_low": 0.5, "aim_high": 0.1})
-    with pytest.raises(ConfigError, match=r"'combat.friendly_fire': expected bool, got 1"):
-        make_config("duel", combat={"friendly_fire": 1})
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"catalog": {"materials": {"air": {"blocks_movement": True}}}}, "blocks_movement of 'air': expected False"),
+        ({"sensors": {"max_quality": 0.1}}, "sensors.max_quality 0.1 is less than sensors.min_quality 0.25"),
+        ({"physics": {"risen_stability": 500.0}}, "physics.max_stability 100.0 is less than physics.risen_stability"),
+        ({"combat": {"aim_low": 0.5, "aim_high": 0.1}}, "aim_high 0.1 is less than combat.aim_low 0.5"),
+        ({"combat": {"friendly_fire": 1}}, "'combat.friendly_fire': expected bool, got 1"),
+        ({"abilities": {"message": False}}, r"abilities\.message'; did you mean 'messages'"),
+    ],
+)
+def test_rules_that_contradict_each_other_are_refused(overrides, message):
+    with pytest.raises(ConfigError, match=message):
+        make_config("duel", **overrides)
+
+
+@pytest.mark.parametrize(("data", "key"), [({"max_stepz": 3}, "max_stepz"), ({"zone": {"radius": 1}}, r"zone\.radius")])
+def test_a_dict_with_an_unknown_field_is_refused(data, key):
+    with pytest.raises(ConfigError, match=f"unknown config key '{key}'"):
+        BattleConfig.from_dict(data)
 
 
 def test_numpy_numbers_become_plain():
@@ -154,14 +139,6 @@ def test_unknown_scenarios_are_refused():
         make_config("skirmsh")
     with pytest.raises(ConfigError, match="expected a scenario's name or file, a BattleConfig or its dict, got int"):
         make_config(3)
-
-
-def test_durations_are_whole_ticks():
-    config = make_config("duel")
-    assert config.ticks(0.6) == 12
-    assert config.ticks(0.001) == 1
-    assert config.decision_seconds == 0.25
-    assert make_config("battle", dt=0.001).ticks(1.0) == 1000
 
 
 def test_an_entry_of_the_catalogue_is_changed_by_name():

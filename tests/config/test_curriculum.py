@@ -1,7 +1,5 @@
 import json
-import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,16 +106,10 @@ def test_accepted_formats_of_a_curriculum(tmp_path):
     [
         (lambda: make_curriculum([]), "at least one scenario"),
         (lambda: make_curriculum("duel"), "a sequence of scenarios, got 'duel'"),
-        (lambda: make_curriculum(3), "a sequence of scenarios, got 3"),
         (lambda: make_curriculum(["duel", "skirmsh"]), "did you mean 'skirmish'"),
-        (lambda: make_curriculum(["duel", 3]), "expected a scenario's name or file"),
         (lambda: make_curriculum(DUELS, promot=1), "did you mean 'promote'"),
         (lambda: make_curriculum(DUELS, window=0), "window"),
-        (lambda: make_curriculum(DUELS, window=2.5), "window"),
-        (lambda: make_curriculum(DUELS, promote=1.1), "promote"),
-        (lambda: make_curriculum(DUELS, promote=math.nan), "promote"),
         (lambda: make_curriculum(DUELS, promote=0.3), "demote: expected a win rate below promote"),
-        (lambda: make_curriculum(DUELS, demote=0.9), r"below promote \(0.7\), got 0.9"),
         (lambda: Curriculum(scenarios=("duel",)), r"scenarios\[0\]"),
         (lambda: Curriculum.from_dict({"scenarios": [{"name": "x"}]}), r"scenarios\[0\]"),
     ],

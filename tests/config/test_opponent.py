@@ -55,11 +55,6 @@ def test_the_text_and_the_plain_data_of_opponents_mean_those_opponents(weights):
     assert Opponents.parse(json.loads(json.dumps(opponents.plain(), sort_keys=True))) == opponents
 
 
-def test_a_path_may_hold_an_at_sign():
-    opponent = Opponent.parse("policy:/home/me@work/run@fire_rate=0.50")
-    assert (opponent.path, str(opponent)) == ("/home/me@work/run", "policy:/home/me@work/run@fire_rate=0.5")
-
-
 def test_the_order_and_weights_of_zero_do_not_count():
     given = Opponents.parse({"self": 1, "expert": 2, "novice@auto": 3, "trivial": 0})
     assert given.names == ("novice@auto", "expert", "self")
@@ -74,23 +69,14 @@ def test_the_order_and_weights_of_zero_do_not_count():
         (str(Path(__file__).parent), "did you mean 'policy:/"),
         (3, "unknown opponent 3"),
         ("policy:", "expected policy:PATH with the path"),
-        ("expert@", "expected 'auto' or key=value"),
         ("expert@ato", "expected 'auto' or key=value"),
         ("expert@fire_rat=1", "unknown handicap 'fire_rat'; did you mean 'fire_rate'"),
-        ("expert@fire_rate=x", "'expert@fire_rate=x': config key 'fire_rate': expected a number.*, got 'x'"),
         ("expert@fire_rate=linear:0.5", "'fire_rate': expected a number, 'linear:START:END'.*, got 'linear:0.5'"),
-        ("expert@fire_rate=liner:0:1", "got 'liner:0:1'; did you mean 'linear'"),
         ("expert@fire_rate=linear:0:2", "fire_rate.*expected a number from 0 to 1 .*, got 2.0"),
         ("expert@reaction_delay=cosine:11:0", "reaction_delay.*expected a number from 0 to 10.0 s, got 11.0"),
         ("expert@fire_rate=linear:0:1,fire_rate=1", "fire_rate is given twice"),
-        ("expert@auto=linear:0:1", "unknown handicap 'auto'"),
-        ("expert@linear:0:1", "expected 'auto' or key=value"),
-        ("expert@fire_rate=2", "fire_rate.*expected a number from 0 to 1"),
-        ("expert@fire_rate=nan", "fire_rate"),
-        ("expert@fire_rate=1,fire_rate=1", "fire_rate is given twice"),
         ({}, "weights: expected a mapping of opponents to numbers"),
         ({"expert": -1}, "weights: expected a finite number of at least 0 for 'expert', got -1"),
-        ({"expert": True}, "got True"),
         ({"expert": 0}, "weights: expected a finite sum above 0"),
         ({"expert@fire_rate=0.5": 1, "expert@fire_rate=0.50": 1}, "'expert@fire_rate=0.5' is named twice"),
         ("{expert@auto = 1}", "expected a TOML table of weights.*with quotes"),

@@ -80,20 +80,3 @@ def test_wrong_calls_are_refused(caplog):
     assert made.agents == []
     made.step(None)
     assert "step() called after all agents" in caplog.text
-
-
-@pytest.mark.parametrize("action", ["continuous", "multi_discrete"])
-def test_a_caller_may_use_the_memory_of_an_action_again(action):
-    made, other = env("duel-open", action=action, max_steps=5), parallel_env("duel-open", action=action, max_steps=5)
-    made.reset(seed=0)
-    expected, _ = other.reset(seed=0)
-    memory = np.zeros(made.action_space("blue_0").shape, made.action_space("blue_0").dtype)
-    while made.agents:
-        actions = {}
-        for number, agent in enumerate(made.agents):
-            np.testing.assert_array_equal(made.observe(agent), expected[agent])
-            memory[:] = number
-            actions[agent] = memory.copy()
-            made.step(memory if not made.terminations[agent] | made.truncations[agent] else None)
-        if other.agents:
-            expected, *_ = other.step(actions)

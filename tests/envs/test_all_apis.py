@@ -1,7 +1,5 @@
 """Properties of all environments: the same trajectory for the same seed and actions, and ends of episodes."""
 
-import re
-
 import gymnasium
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ from gymnasium.spaces import flatten
 
 from echelon_env import (
     BattleBatchEnv,
-    BattleEngine,
     BattleEnv,
     BattleVectorEnv,
     ConfigError,
@@ -17,11 +14,9 @@ from echelon_env import (
     CurriculumEnv,
     CurriculumParallelEnv,
     env,
-    make_config,
     parallel_env,
 )
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.terrain import generate
 from support.environments import FIGHT, SEED, Replay, record, stack
 
 FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict"), ("discrete", "flat")]
@@ -49,42 +44,30 @@ def pick(tree, *index):
 
 @pytest.mark.parametrize("life", LIFE)
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
-def test_the_parallel_env_and_the_aec_env_have_the_engines_trajectory(
-    recordings, action_format, observation_format, life
-):
+def test_the_parallel_env_has_the_engines_trajectory(recordings, action_format, observation_format, life):
     recording = recordings[action_format, life]
     assert recording.engine.statistics["deaths"].sum() > 0
     kwargs = FIGHT | {"observation": observation_format, "action": action_format, "dead_agents": life}
-    parallel, cycle = parallel_env(**kwargs), env(**kwargs)
+    parallel = parallel_env(**kwargs)
     space = parallel.observation_space("blue_0")
     row = {agent: i for i, agent in enumerate(parallel.possible_agents)}
     observations, _ = parallel.reset(seed=SEED)
-    cycle.reset(seed=SEED)
     for agent, observation in observations.items():
-        start = recording.start[row[agent]].tobytes()
-        assert vector_bytes(observation, space) == vector_bytes(cycle.observe(agent), space) == start
+        assert vector_bytes(observation, space) == recording.start[row[agent]].tobytes()
     for decision in recording.decisions:
         acting = parallel.agents
         observations, rewards, *flags, _ = parallel.step({a: decision.actions[row[a]] for a in acting})
         for agent in acting:
-            assert cycle.agent_selection == agent
-            cycle.step(decision.actions[row[agent]])
-        for agent in acting:
             i = row[agent]
-            expected = decision.observations[i].tobytes()
-            assert vector_bytes(observations[agent], space) == vector_bytes(cycle.observe(agent), space) == expected
-            assert rewards[agent] == cycle.rewards[agent] == decision.rewards[i]
-            expected_flags = [decision.terminated[i], decision.truncated[i]]
-            assert [flag[agent] for flag in flags] == expected_flags
-            assert [cycle.terminations[agent], cycle.truncations[agent]] == expected_flags
-        while cycle.agents and (cycle.terminations[cycle.agent_selection] or cycle.truncations[cycle.agent_selection]):
-            cycle.step(None)
-    assert parallel.agents == cycle.agents == []
+            assert vector_bytes(observations[agent], space) == decision.observations[i].tobytes()
+            assert rewards[agent] == decision.rewards[i]
+            assert [flag[agent] for flag in flags] == [decision.terminated[i], decision.truncated[i]]
+    assert parallel.agents == []
 
 
-@pytest.mark.parametrize("life", LIFE)
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
-def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format, life):
+def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format):
+    life = "terminate"
     recording = recordings[action_format, life]
     envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life)
     space = envs.single_observation_space
@@ -191,7 +174,6 @@ ENDINGS = {
     "elimination": (kill_red, {}, (True, "elimination", 1)),
     "time limit": (let_time_pass, {}, (False, "time_limit", 0)),
     "time limit that terminates": (let_time_pass, {"time_limit": "terminate"}, (True, "time_limit", 0)),
-    "cycles": (let_time_pass, {"max_steps": 99, "max_cycles": 99, "time_limit": "terminate"}, (True, "time_limit", 0)),
     "max_cycles": (lambda engine: None, {"max_cycles": 1}, (False, None, None)),
 }
 
@@ -204,19 +186,10 @@ def end_parallel(arrange, **kwargs):
     return [(terminations[a], truncations[a], infos[a]) for a in terminations]
 
 
-def end_cycle(arrange, **kwargs):
-    api = env("skirmish", **kwargs)
-    api.reset(seed=1)
-    arrange(api.unwrapped.engine)
-    for _ in range(10):
-        api.step(np.zeros(ACTION_DIM, np.float32))
-    return [(api.terminations[a], api.truncations[a], api.infos[a]) for a in sorted(api.agents)]
-
-
 def end_batch(arrange, **kwargs):
     api = BattleBatchEnv("skirmish", 2, **kwargs)
     api.reset(seed=1)
-    arrange(api._battles.engine)
+    arrange(api.engine)
     _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
     return [(terminated[b, m], truncated[b, m], ending(infos, b, m)) for b in range(2) for m in range(5)]
 
@@ -231,7 +204,7 @@ def ending(infos, battle, *mech):
 def end_single(arrange, **kwargs):
     api = BattleEnv("skirmish", **kwargs)
     api.reset(seed=1)
-    arrange(api._battles.engine)
+    arrange(api.engine)
     _, _, terminated, truncated, info = api.step(np.zeros(api.action_space.shape, np.float32))
     return [(terminated, truncated, info)]
 
@@ -239,13 +212,13 @@ def end_single(arrange, **kwargs):
 def end_vector(arrange, **kwargs):
     api = BattleVectorEnv("skirmish", 2, **kwargs)
     api.reset(seed=1)
-    arrange(api._battles.engine)
+    arrange(api.engine)
     _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
     return [(terminated[b], truncated[b], ending(infos, b)) for b in range(2)]
 
 
 END = [
-    *((end, {"dead_agents": life}) for end in (end_parallel, end_cycle, end_batch) for life in LIFE),
+    *((end, {"dead_agents": life}) for end in (end_parallel, end_batch) for life in LIFE),
     *((end, {"control": control}) for end in (end_single, end_vector) for control in ("pilot", "team")),
 ]
 
@@ -269,25 +242,26 @@ APIS = EVERY_MECH + WITH_POLICIES
 WITH_FORMATS = tuple(make for make in APIS if make is not ControlledBattles)
 
 
+def made(make, **arguments):
+    return make(["duel-open"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel-open", **arguments)
+
+
 @pytest.mark.parametrize(
-    ("makers", "wrong", "right"),
+    ("makers", "wrong", "hint"),
     [
-        (APIS, "max_step", "max_steps"),
-        (APIS, "map", "maps"),
-        (WITH_FORMATS, "observations", "observation"),
-        (WITH_FORMATS, "max_cycle", "max_cycles"),
-        (WITH_POLICIES, "oponent", "opponent"),
-        ((BattleVectorEnv, BattleBatchEnv), "num_env", "num_envs"),
-        ((BattleVectorEnv, BattleBatchEnv), "num_battles", "num_envs"),
-        ((ControlledBattles,), "num_envs", "num_battles"),
-        (WITH_FORMATS, "max_episode_steps", "max_cycles"),
-        ((parallel_env, env, BattleBatchEnv, BattleEnv, BattleVectorEnv, ControlledBattles), "map_name", "scenario"),
+        (APIS, "max_step", "; did you mean 'max_steps'"),
+        (WITH_FORMATS, "max_episode_steps", "; did you mean 'max_cycles'"),
+        (WITH_POLICIES, "oponent", "; did you mean 'opponent'"),
+        ((BattleVectorEnv, BattleBatchEnv), "num_battles", "; did you mean 'num_envs'"),
+        ((parallel_env, env, BattleBatchEnv, BattleEnv, ControlledBattles), "map_name", "; did you mean 'scenario'"),
+        (WITH_FORMATS, "seed", r"; it is an argument of reset\(\)"),
+        (EVERY_MECH, "teammate", "; here all mechs are agents, see BattleEnv"),
     ],
 )
-def test_the_error_about_a_mistyped_argument_names_the_right_one(makers, wrong, right):
+def test_the_error_about_an_argument_says_what_is_right(makers, wrong, hint):
     for make in makers:
-        with pytest.raises(ConfigError, match=f"argument '{wrong}'; did you mean '{right}'. .*{right}") as caught:
-            make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", **{wrong: 1})
+        with pytest.raises(ConfigError, match=f"argument '{wrong}'{hint}") as caught:
+            made(make, **{wrong: 1})
         assert isinstance(caught.value, TypeError)
 
 
@@ -296,26 +270,6 @@ def test_an_unknown_argument_of_make_is_a_type_error_in_the_words_of_python(make
     """TorchRL passes `frameskip`, and makes the environment without it after such an error."""
     with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip'"):
         make("echelon/DuelOpen-v0", frameskip=1)
-
-
-@pytest.mark.parametrize("make", WITH_FORMATS)
-def test_the_error_about_a_seed_names_reset(make):
-    with pytest.raises(ConfigError, match=r"argument 'seed'; it is an argument of reset\(\)"):
-        make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", seed=1)
-
-
-@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])
-def test_make_vec_limits_episodes_or_names_the_argument_that_does(mode):
-    if mode in (None, "vector_entry_point"):
-        with pytest.raises(TypeError, match="argument 'max_episode_steps'; did you mean 'max_cycles'"):
-            gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_episode_steps=2)
-        envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_cycles=2)
-    else:
-        envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_episode_steps=2)
-    envs.reset(seed=1)
-    truncated = [envs.step(envs.action_space.sample())[3].tolist() for _ in range(2)]
-    envs.close()
-    assert truncated == [[False, False], [True, True]]
 
 
 def map_seed_of(infos):
@@ -342,16 +296,9 @@ def test_a_reset_takes_the_seed_of_a_map_and_refuses_other_options(make, maps):
             environment.reset(options=options)
 
 
-@pytest.mark.parametrize("name", ["opponent", "teammate"])
-@pytest.mark.parametrize("make", EVERY_MECH)
-def test_policies_of_other_mechs_are_refused_where_the_caller_controls_all(make, name):
-    with pytest.raises(ConfigError, match=f"argument '{name}'; here all mechs are agents, see BattleEnv"):
-        make(["duel"] if make is CurriculumParallelEnv else "duel", **{name: "novice"})
-
-
 @pytest.mark.parametrize("make", [parallel_env, BattleEnv, BattleVectorEnv, CurriculumEnv, CurriculumParallelEnv])
 def test_a_seed_determines_the_generator_that_wrappers_use(make):
-    environment = make(["duel-open"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel-open")
+    environment = made(make)
     drawn = []
     for seed in (3, 3, 4):
         environment.reset(seed=seed)
@@ -362,34 +309,15 @@ def test_a_seed_determines_the_generator_that_wrappers_use(make):
     assert len(set(drawn)) == 3
 
 
-DUEL = make_config("duel")
-
-
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("make", "text"),
     [
-        (lambda: parallel_env("duel"), "BattleParallelEnv('duel', 1 v 1, flat, continuous)"),
-        (lambda: parallel_env(DUEL, action="discrete"), "BattleParallelEnv(1 v 1, flat, discrete)"),
         (lambda: env("duel"), "BattleAECEnv(BattleParallelEnv('duel', 1 v 1, flat, continuous))"),
         (lambda: BattleEnv("duel", observation="dict"), "BattleEnv('duel', 1 v 1, pilot, dict, continuous)"),
-        (lambda: gymnasium.make("echelon/Duel-v0").unwrapped, "BattleEnv('duel', 1 v 1, pilot, flat, continuous)"),
         (lambda: BattleBatchEnv("skirmish", 2), "BattleBatchEnv('skirmish', 5 v 5, 2 battles, flat, continuous)"),
-        (
-            lambda: BattleVectorEnv("duel", 2, control="team", red=["scout"]),
-            "BattleVectorEnv('duel', 1 v 1, 2 battles, team, flat, continuous)",
-        ),
         (lambda: CurriculumEnv(["duel"]), "CurriculumEnv(stage 0 of 1: BattleEnv(1 v 1, pilot, flat, continuous))"),
-        (
-            lambda: CurriculumParallelEnv(["duel"]),
-            "CurriculumParallelEnv(stage 0 of 1: BattleParallelEnv(1 v 1, flat, continuous))",
-        ),
-        (lambda: ControlledBattles(DUEL, 3), "ControlledBattles(1 v 1, 3 battles, team)"),
-        (lambda: BattleEngine("duel", 3), "BattleEngine('duel', 1 v 1, 3 battles)"),
-        (
-            lambda: generate(DUEL, 5),
-            re.compile(r"Terrain\(seed 5, 100 m, \w+, \w+, \w+, \w+\)"),
-        ),
+        (lambda: ControlledBattles("duel", 3), "ControlledBattles('duel', 1 v 1, 3 battles, team)"),
     ],
 )
-def test_a_repr_says_what_an_object_is(made, text):
-    assert re.fullmatch(text.pattern if isinstance(text, re.Pattern) else re.escape(text), repr(made()))
+def test_a_repr_says_what_an_object_is(make, text):
+    assert repr(make()) == text

@@ -5,16 +5,14 @@ import pytest
 
 from echelon_env import (
     BattleBatchEnv,
-    BattleEngine,
     BattleEnv,
     BattleVectorEnv,
-    ControlledBattles,
     CurriculumParallelEnv,
     env,
     parallel_env,
     wrappers,
 )
-from echelon_env.interop import NumericInfos, SMACEnv
+from echelon_env.interop import NumericInfos
 from echelon_env.layout.actions import ACTION_DIM
 
 FORMATS = ("continuous", "dict", "multi_discrete", "discrete")
@@ -24,19 +22,9 @@ BAD = {
     "empty dict": {},
     "ragged lists": [[0.0] * ACTION_DIM, [0.0] * 3],
     "an object": object(),
-    "a set": {1, 2},
-    "texts": ["a"] * ACTION_DIM,
     "complex numbers": [1j] * ACTION_DIM,
     "huge numbers": [10**400] * ACTION_DIM,
-    "objects": [object()] * ACTION_DIM,
-    "arrays": [np.zeros(3)] * ACTION_DIM,
 }
-
-
-def every_agent(make, action_format):
-    environment = make("duel-open", action=action_format)
-    environment.reset(seed=1)
-    return lambda bad: environment.step(dict.fromkeys(environment.agents, bad))
 
 
 def one_agent(make, action_format):
@@ -60,14 +48,10 @@ def in_lists(make, action_format):
 
 
 STEPS = {
-    "parallel, every agent": lambda action: every_agent(parallel_env, action),
-    "parallel, one agent": lambda action: one_agent(parallel_env, action),
+    "parallel": lambda action: one_agent(parallel_env, action),
     "in turns": lambda action: directly(env, action),
-    "pilot": lambda action: directly(BattleEnv, action),
     "team": lambda action: directly(BattleEnv, action, control="team"),
-    "vector": lambda action: directly(BattleVectorEnv, action, num_envs=2),
     "vector, lists": lambda action: in_lists(BattleVectorEnv, action),
-    "batch": lambda action: directly(BattleBatchEnv, action, num_envs=2),
     "batch, lists": lambda action: in_lists(BattleBatchEnv, action),
 }
 
@@ -85,15 +69,6 @@ def test_bad_actions(name, action_format):
     refuse_all(STEPS[name](action_format))
 
 
-def test_bad_actions_of_the_classes_with_one_format():
-    smac, battles, engine = SMACEnv("duel-open"), ControlledBattles("duel-open", 2), BattleEngine("duel-open", 2)
-    smac.reset()
-    for several in (battles, engine):
-        several.reset([1, 2])
-    for step in (smac.step, battles.step, engine.step):
-        refuse_all(step)
-
-
 def persistent():
     return parallel_env("duel-open", dead_agents="persist")
 
@@ -104,7 +79,6 @@ WRAPPED = {
     "numeric infos": lambda: NumericInfos(persistent()),
     "black death": lambda: wrappers.BlackDeath(persistent()),
     "team": lambda: wrappers.TeamVersusPolicy(persistent(), "novice"),
-    "one-hot": lambda: wrappers.AgentOneHot(persistent()),
     "stack": lambda: wrappers.StackObservations(persistent(), 2),
 }
 
@@ -123,7 +97,7 @@ def test_what_is_no_dict_of_agents(name):
     environment.step(good)
 
 
-@pytest.mark.parametrize("agent", ["green_0", 0, None, ["blue_0"]])
+@pytest.mark.parametrize("agent", ["green_0", ["blue_0"]])
 @pytest.mark.parametrize("name", [*WRAPPED, "in turns"])
 def test_an_unknown_agent(name, agent):
     environment = env("duel-open") if name == "in turns" else WRAPPED[name]()

@@ -23,19 +23,7 @@ def as_bytes(observation):
     return [part.tobytes() for part in observation.values()] if isinstance(observation, dict) else observation.tobytes()
 
 
-def walk_aec(env, noise, steps):
-    walked = []
-    for _ in range(10 * steps):
-        if not env.agents:
-            env.reset()
-        observation, reward, terminated, truncated, _ = env.last()
-        walked.append((env.agent_selection, observation.tobytes(), reward, terminated, truncated))
-        action = noise.uniform(-1, 1, env.action_space(env.agent_selection).shape).astype(np.float32)
-        env.step(None if terminated or truncated else action)
-    return walked
-
-
-def walk_gymnasium(env, noise, steps):
+def walk(env, noise, steps):
     walked = []
     for _ in range(steps):
         observation, reward, terminated, truncated, _ = env.step(draw(env.action_space, noise))
@@ -46,23 +34,16 @@ def walk_gymnasium(env, noise, steps):
 
 
 ENVS = {
-    "aec": (lambda: echelon_env.env(**SCENARIO), walk_aec),
-    "pilot": (lambda: gymnasium.make("echelon/Skirmish-v0", control="pilot", max_steps=40), walk_gymnasium),
-    "team": (lambda: echelon_env.BattleEnv(**SCENARIO, control="team", opponent="trivial"), walk_gymnasium),
-    "team, choices": (
-        lambda: echelon_env.BattleEnv(**SCENARIO, control="team", action="multi_discrete"),
-        walk_gymnasium,
-    ),
-    "batch": (lambda: echelon_env.BattleBatchEnv(**SCENARIO, num_envs=3, num_threads=2), walk_gymnasium),
-    "vector": (lambda: echelon_env.BattleVectorEnv(**SCENARIO, num_envs=3, num_threads=2), walk_gymnasium),
+    "team, choices": lambda: echelon_env.BattleEnv(**SCENARIO, control="team", action="multi_discrete"),
+    "batch": lambda: echelon_env.BattleBatchEnv(**SCENARIO, num_envs=3, num_threads=2),
+    "vector": lambda: echelon_env.BattleVectorEnv(**SCENARIO, num_envs=3, num_threads=2),
 }
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 @pytest.mark.parametrize("name", ENVS)
 def test_a_copy_continues_like_the_original(name, duplicate):
-    make, walk = ENVS[name]
-    env = make()
+    env = ENVS[name]()
     env.reset(seed=5)
     noise = np.random.default_rng(0)
     walk(env, noise, CUT)

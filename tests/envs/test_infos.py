@@ -1,17 +1,12 @@
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers import RecordEpisodeStatistics
-from gymnasium.wrappers.vector import DictInfoToList
-from gymnasium.wrappers.vector import RecordEpisodeStatistics as VectorRecordEpisodeStatistics
 
-from echelon_env import BattleBatchEnv, BattleEnv, BattleVectorEnv, parallel_env
+from echelon_env import BattleBatchEnv, BattleVectorEnv, parallel_env
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import EVENT_KINDS
 from echelon_env.envs.infos import EPISODE_STATISTICS, STATISTIC_NAMES, Event
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES, split_mask
+from echelon_env.spaces import MULTI_DISCRETE_SIZES
 from support.environments import FIGHT, SEED, record
 
 ALWAYS = {
@@ -69,27 +64,10 @@ def test_contents_of_an_agents_info(recording):
     assert all((info["outcome"] == 1) == agent.startswith(winner) for agent, info in infos.items())
 
 
-def shape_of(value):
-    return type(value) if np.ndim(value) == 0 and not isinstance(value, np.generic) else (value.dtype, np.shape(value))
-
-
-@pytest.mark.parametrize("control", ["pilot", "team"])
-def test_every_call_returns_the_same_keys_types_and_shapes(control):
-    env = BattleEnv("duel", control=control, opponent="trivial", max_steps=3)
-    _, info = env.reset(seed=1)
-    first = {key: shape_of(value) for key, value in info.items()}
-    assert first.keys() == ALWAYS
-    for _ in range(3):
-        *_, truncated, info = env.step(env.action_space.sample())
-        assert {key: shape_of(value) for key, value in info.items()} == first
-    assert truncated
-    assert info["reason"] == "time_limit"
-
-
 def test_events_have_names(recording):
     env = parallel_env(**FIGHT, events=True)
     kinds = set()
-    names, weapons = set(env.possible_agents), {weapon.name for weapon in env.config.catalog.weapons}
+    weapons = [weapon.name for weapon in env.config.catalog.weapons]
     for _, _, infos, _ in play(env, recording):
         events = infos[next(iter(infos))]["events"]
         recorded = env.engine.events(0)
@@ -98,45 +76,17 @@ def test_events_have_names(recording):
             assert isinstance(event, Event)
             assert event.kind == EVENT_KINDS[record_["kind"]]
             assert event.actor == (None if record_["actor"] < 0 else env.possible_agents[record_["actor"]])
-            assert {event.actor, event.target} <= names | {None}
-            assert (event.weapon is None) == (record_["weapon"] < 0)
-            assert event.weapon in weapons | {None}
+            assert event.weapon == (None if record_["weapon"] < 0 else weapons[record_["weapon"]])
             assert (event.amount, event.tick) == (record_["amount"], record_["tick"])
             assert event.position == (record_["x"], record_["y"], record_["z"])
             kinds.add(event.kind)
     assert {"shot", "hit", "death"} <= kinds
-    shots = [event for event in events if event.kind == "shot"]
-    assert all(event.actor is not None and event.weapon is not None for event in shots)
-
-
-def test_masks_have_the_format_of_samplers():
-    env = parallel_env("skirmish", action="multi_discrete")
-    _, infos = env.reset(seed=0)
-    flat = env.action_masks()
-    for agent, info in infos.items():
-        mask = info["action_mask"]
-        assert [part.shape for part in mask] == [(size,) for size in MULTI_DISCRETE_SIZES]
-        assert all(part.dtype == np.int8 for part in mask)
-        assert env.action_space(agent).contains(env.action_space(agent).sample(mask))
-        np.testing.assert_array_equal(np.concatenate(mask), flat[agent])
-        assert flat[agent].dtype == np.bool_
-    envs = BattleVectorEnv("skirmish", 2, control="team", action="multi_discrete")
-    _, infos = envs.reset(seed=0)
-    assert [envs.single_action_space.sample(mask).shape for mask in infos["action_mask"]] == [(60,)] * 2
-    assert envs.action_masks().shape == (2, 5 * MASK_SIZE)
-    np.testing.assert_array_equal([np.concatenate(mask) for mask in infos["action_mask"]], envs.action_masks())
-    batch = BattleBatchEnv("skirmish", 2, action="multi_discrete")
-    _, infos = batch.reset(seed=0)
-    assert [part.shape for part in infos["action_mask"]] == [(2, 10, size) for size in MULTI_DISCRETE_SIZES]
-    np.testing.assert_array_equal(np.concatenate(infos["action_mask"], axis=-1), batch.action_masks())
-    np.testing.assert_array_equal(batch.action_masks()[0, 0], flat["blue_0"])
 
 
 @pytest.mark.parametrize("observation_format", ["flat", "dict"])
 def test_masks_can_be_part_of_the_observation(observation_format):
     kwargs = {"observation": observation_format, "action": "multi_discrete", "mask_in_observation": True}
     env = parallel_env("skirmish", **kwargs)
-    team = BattleEnv("skirmish", control="team", **kwargs)
     envs = BattleVectorEnv("skirmish", 2, control="team", **kwargs)
     batch = BattleBatchEnv("skirmish", 2, **kwargs)
     observations, infos = env.reset(seed=0)
@@ -144,95 +94,22 @@ def test_masks_can_be_part_of_the_observation(observation_format):
         assert env.observation_space(agent).contains(observation)
         for seen, mask in zip(observation["action_mask"], infos[agent]["action_mask"], strict=True):
             np.testing.assert_array_equal(seen, mask)
-    observation, _ = team.reset(seed=0)
-    assert team.observation_space.contains(observation)
-    np.testing.assert_array_equal(np.concatenate(observation["action_mask"]), team.action_masks())
-    np.testing.assert_array_equal(
-        np.concatenate(observation["action_mask"]).reshape(5, -1),
-        [env.action_masks()[f"blue_{i}"] for i in range(5)],
-    )
     for made in (envs, batch):
         observations, _ = made.reset(seed=0)
         assert made.observation_space.contains(observations)
         np.testing.assert_array_equal(np.concatenate(observations["action_mask"], axis=-1), made.action_masks())
-    assert len(split_mask(team.action_masks(), mechs=5)) == 5 * len(MULTI_DISCRETE_SIZES)
-
-
-def same(first, second):
-    """Assert that two trees of infos are equal, in their keys too."""
-    if isinstance(first, dict):
-        assert set(first) == set(second)
-        for key in first:
-            same(first[key], second[key])
-    elif isinstance(first, Event):
-        assert first == second
-    elif isinstance(first, (tuple, list)):
-        assert len(first) == len(second)
-        for one, other in zip(first, second, strict=True):
-            same(one, other)
-    else:
-        np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"control": "team"},
-        {"control": "pilot", "action": "multi_discrete", "mask_in_observation": True, "events": True},
-        {"control": "team", "observation": "dict", "action": "dict", "max_cycles": 4},
-    ],
-    ids=["team", "pilot, choices", "team, dicts"],
-)
-def test_vector_infos_are_those_of_gymnasiums_own_vector_env(mode, kwargs):
-    kwargs = {"scenario": "skirmish", "terrain": {"size": 50}, "opponent": "trivial", "max_steps": 6} | kwargs
-    ours = BattleVectorEnv(num_envs=2, autoreset_mode=mode, **kwargs)
-    theirs = SyncVectorEnv([lambda: BattleEnv(**kwargs)] * 2, autoreset_mode=mode)
-    assert ours.observation_space == theirs.observation_space
-    assert ours.action_space == theirs.action_space
-    to_list = DictInfoToList(ours)._convert_info_to_list
-    assert ours.reset(seed=4)[1].keys() == theirs.reset(seed=4)[1].keys()
-    ours.reset(seed=4)
-    theirs.reset(seed=4)
-    done = np.zeros(2, np.bool_)
-    for _ in range(15):
-        if mode == AutoresetMode.DISABLED and done.any():
-            first, second = (made.reset(options={"reset_mask": done.copy()})[1] for made in (ours, theirs))
-            same(to_list(first), to_list(second))
-        actions = ours.action_space.sample()
-        (*first, infos), (*second, other) = ours.step(actions), theirs.step(actions)
-        same(first, second)
-        same(to_list(infos), to_list(other))
-        done = first[2] | first[3]
-
-
-def test_gymnasiums_statistics_agree_with_ours():
-    env = RecordEpisodeStatistics(gymnasium.make("echelon/Duel-v0", opponent="trivial", max_steps=9))
-    env.reset(seed=0)
-    done = False
-    while not done:
-        _, _, terminated, truncated, info = env.step(env.action_space.sample())
-        done = terminated or truncated
-    assert info["episode"]["r"] == pytest.approx(info["episode_statistics"][R], abs=1e-9)
-    assert info["episode"]["l"] == info["episode_statistics"][L] == 9
-    for mode in AutoresetMode:
-        envs = VectorRecordEpisodeStatistics(BattleVectorEnv("duel", 2, max_steps=4, autoreset_mode=mode))
-        envs.reset(seed=0)
-        for _ in range(4):
-            *_, infos = envs.step(envs.action_space.sample())
-        final = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
-        np.testing.assert_allclose(infos["episode"]["r"], final["episode_statistics"][:, R], atol=1e-9)
-        assert final["episode_statistics"][:, L].tolist() == infos["episode"]["l"].tolist() == [4, 4]
+    masks = batch.reset(seed=0)[1]["action_mask"]
+    assert [part.shape for part in masks] == [(2, 10, size) for size in MULTI_DISCRETE_SIZES]
 
 
 def test_writing_into_infos_changes_nothing():
     envs, twin = BattleBatchEnv("duel", 2, max_steps=4), BattleBatchEnv("duel", 2, max_steps=4)
     infos, others = envs.reset(seed=0)[1], twin.reset(seed=0)[1]
     for _ in range(12):
-        same(infos, others)
+        np.testing.assert_equal(infos, others)
         for value in infos.values():
             for array in value.values() if isinstance(value, dict) else [value]:
                 array[...] = 0
         actions = np.zeros((2, 2, ACTION_DIM), np.float32)
         (*first, infos), (*second, others) = envs.step(actions), twin.step(actions)
-        same(first, second)
+        np.testing.assert_equal(first, second)

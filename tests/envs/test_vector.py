@@ -53,16 +53,9 @@ def test_a_failed_first_reset_is_no_reset():
         envs.reset(options={"reset_mask": np.array([True, False, False])})
     with pytest.raises(ResetNeeded):
         envs.step(np.zeros((3, ACTION_DIM), np.float32))
-    with pytest.raises(ConfigError, match="num_envs: expected an integer of at least 1, got 0"):
-        make("NEXT_STEP", num_envs=0)
-
-
-def test_bad_input():
-    with pytest.raises(ConfigError, match="unknown autoreset_mode 'LATER'"):
-        make("LATER")
-    envs = make("NEXT_STEP")
-    with pytest.raises(ResetNeeded):
-        envs.step(np.zeros((3, ACTION_DIM), np.float32))
+    for wrong in ({"num_envs": 0}, {"mode": "LATER"}):
+        with pytest.raises(ConfigError, match=r"num_envs: expected an integer|unknown autoreset_mode 'LATER'"):
+            make(**{"mode": "NEXT_STEP"} | wrong)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=rf"actions: expected shape \(3, {ACTION_DIM}\), got \(2, {ACTION_DIM}\)"):
         envs.step(np.zeros((2, ACTION_DIM), np.float32))

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 import supersuit
 from gymnasium.error import ResetNeeded
-from sb3_contrib import MaskablePPO, RecurrentPPO
+from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecMonitor
 
 import echelon_env
 from echelon_env import wrappers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_train.vec_env import BattleVecEnv
 
 SHORT = {"n_steps": 16, "batch_size": 16, "n_epochs": 1, "device": "cpu"}
 MECHS = 10
@@ -61,11 +59,6 @@ def test_ppo(observation, policy, action):
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
-def test_recurrent_ppo(control):
-    learn(RecurrentPPO, "MlpLstmPolicy", gymnasium.make("echelon/Skirmish-v0", control=control, max_steps=10), seed=0)
-
-
-@pytest.mark.parametrize("control", ["pilot", "team"])
 def test_maskable_ppo_acts_within_the_masks(control):
     options = {"action": "multi_discrete", "control": control, "max_steps": 10}
     envs = make_vec_env("echelon/Skirmish-v0", 2, env_kwargs=options, seed=0)
@@ -91,12 +84,6 @@ def test_sb3_reports_what_it_does_not_support():
 # The trainer's VecEnv
 
 
-@pytest.mark.parametrize(("algorithm", "policy"), [(PPO, "MlpPolicy"), (RecurrentPPO, "MlpLstmPolicy")])
-def test_the_trainers_vec_env(algorithm, policy):
-    config = echelon_env.make_config("skirmish", dead_agents="persist", max_steps=10)
-    learn(algorithm, policy, BattleVecEnv(config, 2), steps=2 * 5 * 16)
-
-
 # SuperSuit
 
 
@@ -107,10 +94,6 @@ def test_supersuit_rows_train(stack, options):
     envs = sb3_rows(env)
     assert envs.observation_space.shape == (OBSERVATION_DIM * (1 if stack is None else 2),)
     learn(PPO, "MlpPolicy", envs, steps=2 * MECHS * 16)
-
-
-def test_supersuit_rows_of_streams_train():
-    learn(PPO, "MultiInputPolicy", sb3_rows(battle(observation="dict")), steps=2 * MECHS * 16)
 
 
 def test_supersuit_gives_the_last_observation_of_a_battle():
@@ -144,19 +127,6 @@ def test_black_death_works_with_supersuit(deadly):
 # SuperSuit's and the conversion's known faults
 
 
-def test_fault_deaths_break_the_conversion(deadly):
-    envs = supersuit.pettingzoo_env_to_vec_env_v1(echelon_env.parallel_env(deadly))
-    envs.reset(seed=0)
-    rng = np.random.default_rng(0)
-
-    def play():
-        for _ in range(200):
-            envs.step(rng.uniform(-1, 1, (MECHS, ACTION_DIM)).astype(np.float32))
-
-    with pytest.raises(AssertionError, match="agent"):
-        play()
-
-
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 def test_fault_black_death_never_ends(dead_agents):
     env = supersuit.black_death_v3(battle(dead_agents=dead_agents))
@@ -180,13 +150,6 @@ def test_fault_a_seed_of_the_algorithm_is_not_passed_on():
     assert not np.array_equal(first[:MECHS], first[MECHS:])
 
 
-def test_fault_copies_of_a_seeded_environment_play_the_same_battles():
-    env = battle()
-    env.reset(seed=3)
-    observations, _ = rows(env).reset()
-    assert np.array_equal(observations[:MECHS], observations[MECHS:])
-
-
 def test_fault_processes_repeat_each_others_seeds():
     envs = rows(battle(), 4, num_cpus=2)
     try:
@@ -206,36 +169,3 @@ def test_fault_truncations_look_like_terminations_and_final_infos_are_overwritte
     assert dones.all()
     assert "TimeLimit.truncated" not in infos[0]
     assert infos[0]["reason"] == "" and not infos[0]["episode_statistics"].any()
-
-
-def test_fault_masks_are_not_passed_on():
-    with pytest.raises(AttributeError, match="has_attr"):
-        MaskablePPO("MlpPolicy", sb3_rows(battle(action="multi_discrete")), **SHORT).learn(1)
-
-
-def test_fault_monitor_asks_for_a_render_mode():
-    with pytest.warns(UserWarning, match="render_mode"):
-        VecMonitor(sb3_rows(battle()))
-
-
-@pytest.mark.parametrize("stack", [supersuit.frame_stack_v1, supersuit.frame_stack_v2])
-def test_fault_stacked_observations_change_later(stack):
-    env = stack(battle(), 2)
-    observations, _ = env.reset(seed=1)
-    kept = observations["blue_0"].copy()
-    later, *_ = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
-    assert later["blue_0"] is observations["blue_0"]
-    assert not np.array_equal(kept, observations["blue_0"])
-
-
-def test_stack_observations_returns_new_arrays():
-    env = wrappers.StackObservations(battle(), 2)
-    observations, _ = env.reset(seed=1)
-    kept = observations["blue_0"].copy()
-    env.step({agent: env.action_space(agent).sample() for agent in env.agents})
-    assert np.array_equal(kept, observations["blue_0"])
-
-
-def test_fault_frame_stack_refuses_streams():
-    with pytest.raises(AssertionError, match="only allowed for Box"):
-        supersuit.frame_stack_v2(battle(observation="dict"), 2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tensordict import TensorDict
-from torchrl.envs import GymEnv, GymWrapper, PettingZooWrapper
+from torchrl.envs import GymEnv, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
 import echelon_env
@@ -17,7 +17,6 @@ from echelon_env.engine.rng import episode_seed
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.interop import NumericInfos
 from echelon_env.interop.torchrl import TorchRLEnv
-from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES
 
 
 def load(name):
@@ -75,22 +74,6 @@ def test_rollout_with_deaths(deadly, observation, action):
         assert seen[1:][~lived[:-1]].eq(0).all()
 
 
-def test_random_actions_keep_to_the_masks(deadly):
-    battle = rollout(wrapped(deadly, action="multi_discrete", max_steps=60), 60)
-    starts = torch.as_tensor(np.cumsum([0, *MULTI_DISCRETE_SIZES[:-1]]))
-    for team in ("blue", "red"):
-        masks, actions = battle[team, "action_mask"], battle[team, "action"]
-        assert masks.shape == (60, 5, MASK_SIZE)
-        allowed = masks.gather(-1, actions + starts)
-        assert allowed[battle[team, "mask"]].all()
-        assert not masks[battle[team, "mask"]].all()
-
-
-def test_the_end_of_the_clock_is_truncation_where_all_live_on():
-    battle = rollout(wrapped("skirmish", max_steps=4), 10)
-    assert battle["next", "truncated"][-1] and not battle["next", "terminated"][-1]
-
-
 def test_state_for_a_central_critic():
     env = PettingZooWrapper(
         NumericInfos(echelon_env.parallel_env("skirmish", max_steps=4)),
@@ -112,26 +95,6 @@ def test_without_the_arguments_a_rollout_ends_with_the_first_death_or_fails(dead
     assert len(rollout(plain(use_mask=True), 200)) < 120
     with pytest.raises(ValueError, match="use_mask=True"):
         rollout(plain(done_on_any=False), 200)
-
-
-def test_random_discrete_actions_keep_to_the_mask(deadly):
-    battle = rollout(wrapped(deadly, action="discrete", max_steps=60), 60)
-    for team in ("blue", "red"):
-        masks, actions = battle[team, "action_mask"], battle[team, "action"]
-        allowed = masks.gather(-1, actions[..., None])[..., 0]
-        assert allowed[battle[team, "mask"]].all()
-        assert not masks[battle[team, "mask"]].all()
-
-
-def test_masks_within_observations_do_not_fit():
-    with pytest.raises(ValueError, match="expected sequence"), pytest.warns(UserWarning, match="extremely slow"):
-        wrapped("duel-open", action="multi_discrete", mask_in_observation=True).reset()
-
-
-def test_single_agent():
-    env = GymWrapper(echelon_env.BattleEnv("duel-open", max_steps=10))
-    check_env_specs(env)
-    assert rollout(env, 20)["next", "done"][-1]
 
 
 def test_single_agent_by_id():
@@ -182,21 +145,6 @@ def test_battles_of_a_batch_end_and_begin_again_by_themselves():
     assert played["next", "truncated"].equal(played["next", "done"]) and not played["next", "terminated"].any()
     starts = played["blue", "observation"][0, [0, 7, 14]]
     assert not starts[0].equal(starts[1]) and not starts[1].equal(starts[2])
-
-
-def test_a_batch_goes_on_after_some_battles_are_over(deadly):
-    played = TorchRLEnv(deadly, 8, opponent=None, seed=0, max_steps=200).rollout(200, break_when_all_done=True)
-    done = played["next", "done"][..., 0]
-    assert done[:, -1].all() and not done[:, done.any(0).nonzero()[0]].all()
-    assert not (done[:, :-1] & ~done[:, 1:]).any()  # a battle that is over stays over
-
-
-def test_random_choices_in_a_batch_keep_to_the_masks(deadly):
-    env = TorchRLEnv(deadly, 2, opponent=None, action="discrete", max_steps=60, seed=0)
-    played = rollout_on(env, 60)
-    for team in ("blue", "red"):
-        masks, actions = played[team, "action_mask"], played[team, "action"]
-        assert masks.gather(-1, actions[..., None]).all() and not masks.all()
 
 
 def test_seeds_repeat_a_batch():

@@ -8,10 +8,9 @@ import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 
 import echelon_env
-from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.wrappers import single, vector
 
 FORMATS = [
@@ -48,10 +47,6 @@ def test_pettingzoos_checkers(dead_agents, formats):
         parallel_api_test(make(), num_cycles=30)
         parallel_seed_test(make)
         api_test(echelon_env.env("skirmish", dead_agents=dead_agents, **formats, **SHORT), num_cycles=30)
-
-
-def test_pettingzoos_test_of_max_cycles():
-    max_cycles_test(echelon_env)
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
@@ -110,15 +105,6 @@ def test_a_battle_in_pettingzoo():
         *_, termination, truncation, _ = turns.last()
         turns.step(None if termination or truncation else turns.action_space(agent).sample())
     assert not turns.agents
-
-
-def test_battles_in_arrays():
-    envs = echelon_env.BattleBatchEnv("skirmish", 2, **SHORT)
-    observations, _ = envs.reset(seed=0)
-    assert observations.shape == (2, 10, OBSERVATION_DIM)
-    for _ in range(12):
-        _, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
-    assert (terminated | truncated).all()
 
 
 def test_pettingzoos_registry_where_there_is_one():

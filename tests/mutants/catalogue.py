@@ -219,4 +219,61 @@ RUNS = (
              "            pass\n", "supervisor/test_supervisor"),
 )  # fmt: skip
 
-MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE, *RUNS)
+
+def _env(name: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return Mutant(f"envs: {name}", f"echelon_env/{file}.py", old, new, f"tests/{test}.py")
+
+
+ENVIRONMENTS = (
+    _env("the final observation is the next battle's", "envs/autoreset",
+         "final = FinalStep(self.battles.copy_observations()[self._shown], self._done, report.of(self._done))\n"
+         "            self._start_next()\n",
+         "done = self._done\n            self._start_next()\n"
+         "            final = FinalStep(self.battles.copy_observations()[self._shown], done, report.of(done))\n",
+         "envs/test_batch"),
+    _env("truncation is reported as termination", "envs/autoreset",
+         "results.terminated.copy(), results.truncated.copy()",
+         "results.terminated | results.truncated, results.truncated & False", "envs/test_batch"),
+    _env("max_cycles is ignored once an agent has left", "envs/autoreset", "NO_LIMIT if max_cycles is None else",
+         'NO_LIMIT if max_cycles is None or not self.episodes["present"].all() else', "envs/test_parallel"),
+    _env("a seed repeats its neighbour's", "envs/autoreset", "first + step * index", "first + step * (index // 2)",
+         "envs/test_batch"),
+    _env("a dead agent gets the observation of a living one", "envs/parallel",
+         "{agent: observations[row] for agent, row in rows.items()}", "dict(zip(rows, observations, strict=False))",
+         "envs/test_all_apis"),
+    _env("a draw promotes", "envs/curriculum", 'info["outcome"] == 1)', 'info["outcome"] >= 0)',
+         "envs/test_curriculum"),
+    _env("an agent that has left acts again", "envs/aec", "self._deads_step_first()", "pass", "envs/test_aec"),
+    _env("a mask allows a weapon that cools", "spaces/masks", "fires = can.fires",
+         "fires = can.able[..., None] & can.mounted & can.loaded", "spaces/test_masks"),
+    _env("observed masks allow a weapon that cools", "spaces/observed", "& cool & able", "& able",
+         "spaces/test_observed"),
+    _env("observations are normalised by a frozen copy that learns", "wrappers/statistics",
+         "if not self._frozen:\n            _update", "if True:\n            _update", "wrappers/test_normalize"),
+    _env("frozen returns are counted", "wrappers/statistics", "if not self._frozen:\n            self.moments.update",
+         "if True:\n            self.moments.update", "wrappers/test_normalize"),
+    _env("the final observations count", "wrappers/vector",
+         "acts = self._resets_at_once | ~(terminations | truncations)", "acts = terminations | True",
+         "wrappers/test_normalize_gymnasium"),
+    _env("a stack outlives its episode", "wrappers/stack", "None:\n        self._stacks = {}", "None:\n        pass",
+         "wrappers/test_stack"),
+    _env("the dead observe behind BlackDeath", "wrappers/black_death", "present if over else self.env.agents",
+         "present", "wrappers/test_black_death"),
+    _env("the dead opponents act", "wrappers/team", "if agent in self.env.agents]\n        if not", "]\n        if not",
+         "wrappers/test_team"),
+    _env("memory that is used again goes unnoticed", "testing/comparison", "if first is not second:", "if False:",
+         "testing/test_parallel"),
+    _env("the batch's final observation is not compared", "testing/vector_rollout",
+         'observation = final["obs"]', "pass", "testing/test_vector"),
+    _env("SMAC wins what it loses", "interop/smac", 'infos["outcome"] > 0', 'infos["outcome"] < 0',
+         "interop/adapters/test_smac"),
+    _env("a configuration takes unknown fields", "config/schema",
+         'raise ConfigError(f"unknown config key {path + str(key)!r}{hint}", path + str(key))', "continue",
+         "config/test_battle"),
+    _env("a number may be out of range", "config/schema", "max(low, -largest) <= value <= min(high, largest)",
+         "-largest <= value <= largest", "config/test_battle"),
+    _env("an override forgets the other fields", "config/schema", "changes[key] = override(current, value,",
+         "changes[key] = override(type(current)(), value,", "config/test_battle"),
+)  # fmt: skip
+
+MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE, *RUNS, *ENVIRONMENTS)

@@ -6,11 +6,9 @@ from gymnasium.vector.utils import batch_space
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces import (
-    BLOCKS,
     DISCRETE_CHOICES,
     MULTI_DISCRETE_SIZES,
     NEUTRAL_CHOICES,
-    PARTS,
     action_space,
     read_action,
 )
@@ -36,13 +34,6 @@ def no_op():
         "display": 0,
         "comm": np.zeros(8, np.float32),
     }
-
-
-def test_the_blocks_are_the_entries_in_order():
-    assert [entry for block in BLOCKS for entry in block.entries] == list(Action)
-    assert [entry for part in PARTS for entry in part.entries] == [
-        entry for entry in Action if not entry.name.startswith("COMM")
-    ]
 
 
 def test_spaces_of_one_mech():
@@ -145,21 +136,16 @@ def test_numbers_out_of_bounds_are_passed_to_the_engine():
 ERRORS = [
     ("continuous", np.zeros(26), r"red_1: expected shape \(27,\), got \(26,\)"),
     ("continuous", np.zeros(27, complex), "red_1: expected real numbers, got dtype complex128"),
-    ("continuous", [[1], [1, 2]], "red_1: expected an array of numbers, got "),
     ("multi_discrete", np.zeros(12), "red_1: expected integers, got dtype float64"),
     ("multi_discrete", np.zeros(11, int), r"red_1: expected shape \(12,\), got \(11,\)"),
     ("multi_discrete", choices(target=6), r"red_1: expected 0 to 5 at \[9\], got 6"),
-    ("multi_discrete", choices(throttle=-1), r"red_1: expected 0 to 4 at \[0\], got -1"),
     ("discrete", 67, "red_1: expected 0 to 66, got 67"),
-    ("discrete", [3], r"red_1: expected shape \(\), got \(1,\)"),
-    ("discrete", 1.0, "red_1: expected integers, got dtype float64"),
     ("dict", np.zeros(27), r"red_1: expected a mapping with the keys \['motion', .*\], got ndarray"),
     ("dict", {"motion": np.zeros(4)}, r"red_1: expected the keys \['motion', .*\], got \['motion'\]"),
     ("dict", no_op() | {"extra": 1}, r"red_1: expected the keys .* got .*'extra'\]"),
     ("dict", no_op() | {"motion": np.zeros(5)}, r"red_1\['motion'\]: expected shape \(4,\), got \(5,\)"),
     ("dict", no_op() | {"triggers": [0, 0, 2, 0, 0]}, r"red_1\['triggers'\]: expected 0 to 1 at \[2\], got 2"),
     ("dict", no_op() | {"display": 3}, r"red_1\['display'\]: expected 0 to 2, got 3"),
-    ("dict", no_op() | {"target": "1"}, r"red_1\['target'\]: expected integers, got dtype <U1"),
 ]
 
 
@@ -173,5 +159,3 @@ def test_an_unknown_format_is_named():
     message = r"unknown action 'multidiscrete'; did you mean 'multi_discrete'\? \(valid: continuous, dict, "
     with pytest.raises(ConfigError, match=message):
         action_space("multidiscrete")
-    with pytest.raises(ConfigError, match=message):
-        read_action("multidiscrete", np.zeros(27))

@@ -5,7 +5,7 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleEngine
-from echelon_env.config.catalog import DEFAULT_CATALOG, HEAVY, SCOUT
+from echelon_env.config.catalog import HEAVY, SCOUT
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, feature_names, observation_bounds
 from echelon_env.spaces import BLOCKS, PARTS, action_masks, split_mask
@@ -59,7 +59,7 @@ def test_entries_that_a_class_lacks_are_always_zero(name):
     seen = np.zeros((len(classes), OBSERVATION_DIM), bool)
     masks = np.zeros((len(classes), action_masks(engine).shape[-1]), bool)
     kinds = engine.state.mechs["mech_class"]
-    for seed in range(4):
+    for seed in range(2):
         for _ in fight(engine, seed):
             for kind in range(len(classes)):
                 seen[kind] |= (engine.observations[kinds == kind] != 0).any(axis=0)
@@ -72,14 +72,6 @@ def test_entries_that_a_class_lacks_are_always_zero(name):
             for choice, values in enumerate(part.values):
                 used = {entry.name.lower() for entry, value in zip(part.entries, values, strict=True) if value}
                 assert not allowed[choice] or choice == part.neutral or used <= available
-
-
-def test_banned_weapons_are_lacking():
-    engine = BattleEngine("duel", 1, banned_weapons=("laser",))
-    mech_class = engine.config.mech_classes[DEFAULT_CATALOG.class_index("medium")]
-    names = [entry.name for entry in describe_action(mech_class) if not entry.available]
-    assert names == ["jet", "primary", "ecm", "eccm"]
-    assert "self.has_primary" in [feature.name for feature in describe_observation(mech_class) if not feature.filled]
 
 
 def test_entries_that_are_switched_off_are_described_as_empty():

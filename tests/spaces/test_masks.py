@@ -3,11 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from echelon_env import BattleEngine, opponents
-from echelon_env.config.catalog import MOUNTS, WATER
-from echelon_env.config.scenario import make_config
+from echelon_env import BattleEngine
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.state import NO_MECH
-from echelon_env.evaluate import EVALUATION_SEEDS, Player, baseline, play_match
 from echelon_env.layout.actions import Action
 from echelon_env.spaces import (
     DISCRETE_CHOICES,
@@ -48,7 +46,7 @@ def test_masks_split_into_the_parts_that_samplers_take():
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@settings(max_examples=8)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 2**32))
 def test_masked_choices_have_no_effect(name, seed):
     engine = BattleEngine(CONFIGS[name], 2)
@@ -75,6 +73,7 @@ def masks_of(masks, wanted):
     return np.concatenate(picked, -1) != 0
 
 
+@pytest.mark.long
 def test_every_choice_that_masks_allow_has_an_effect_in_some_state():
     missing = {(part.name, choice) for part in PARTS for choice in range(len(part.values)) if choice != part.neutral}
     engine = BattleEngine(CONFIGS["odd"], 1)
@@ -121,17 +120,6 @@ HEAVY, MEDIUM, SCOUT = 0, 1, 4
 MOTION = ("throttle", "strafe", "turn")
 
 
-def test_parts_that_a_class_lacks_are_masked(engine):
-    assert [possible(engine, HEAVY, name) for name in (*MOTION, "jet", "electronics", *MOUNTS)] == [
-        *(True, True, True, False, False),
-        *(True, True, True, True),
-    ]
-    assert [possible(engine, SCOUT, name) for name in (*MOTION, "jet", "electronics", *MOUNTS)] == [
-        *(True, True, True, True, True),
-        *(True, False, False, True),
-    ]
-
-
 def test_a_class_without_speed_cannot_move():
     engine = BattleEngine(CONFIGS["lame"], 1)
     engine.reset([1])
@@ -169,25 +157,6 @@ def test_a_fallen_mech_can_act_from_the_decision_in_which_it_stands_up(engine):
         assert (mech["yaw"] != before) == stands
 
 
-@pytest.mark.parametrize("water", [False, True])
-@pytest.mark.parametrize("hotter", [False, True])
-def test_a_shut_down_mech_can_act_from_the_decision_in_which_it_may_restart(engine, water, hotter):
-    voxels = np.zeros_like(engine.state.voxels[0])
-    voxels[0] = WATER if water else 0
-    set_voxels(engine.state, 0, voxels)
-    mech, config = engine.state.mechs[0, SCOUT], engine.config
-    scout, seconds = config.catalog.mech_classes[0], config.decision_seconds
-    cooling = scout.heat_dissipation * config.physics.vent_factor + (30 if water else 0)
-    restart = config.physics.restart_heat * scout.heat_capacity
-    mech["shutdown"], mech["heat"] = 1, restart + cooling * seconds + (0.01 if hotter else -0.01)
-    engine.step(read_rows(np.tile(choices(vent=1), (1, 10, 1))))
-    assert mech["shutdown"] == hotter  # what may happen; now the engine
-    mech["shutdown"], mech["heat"] = 1, restart + (cooling if water else cooling + 30) * seconds + hotter - 0.5
-    for name in (*MOTION, "jet", "primary", "electronics", "display"):
-        assert possible(engine, SCOUT, name) == (not hotter)
-    assert possible(engine, SCOUT, "vent")
-
-
 def test_targets_are_the_filled_rows_of_mechs_that_can_fire(engine):
     mech = engine.state.mechs[0, MEDIUM]
     mech["contacts"] = NO_MECH
@@ -216,7 +185,7 @@ ENTRIES = [entry.name.lower() for entry in Action]
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@settings(max_examples=8)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 2**32))
 def test_a_masked_discrete_choice_does_what_a_simpler_one_does(name, seed):
     engine = BattleEngine(CONFIGS[name], 2)
@@ -270,36 +239,3 @@ def test_discrete_choices_need_all_their_parts_and_one_of_their_weapons(engine):
         names[space.sample(mask=split_mask(action_masks(engine, "discrete")[0, HEAVY], "discrete"))] for _ in range(300)
     }
     assert drawn <= possible_choices(HEAVY) and len(drawn) > 20
-
-
-class InChoices:
-    """A scripted level whose actions are replaced by the most similar discrete choices."""
-
-    def __init__(self, level, config):
-        self.policy = opponents.make(level, 0, config)
-        self.table = read_action("discrete", np.arange(len(DISCRETE_CHOICES)), batch=len(DISCRETE_CHOICES))
-
-    def reset(self, mask):
-        self.policy.reset(mask)
-
-    def act(self, observations):
-        wanted, table = (self.features(each) for each in (self.policy.act(observations), self.table))
-        return self.table[((wanted[:, None] - table) ** 2).sum(axis=-1).argmin(axis=-1)]
-
-    @staticmethod
-    def features(vectors):
-        features = vectors[:, : Action.COMM_0].copy()
-        features[:, Action.PRIMARY] = 2 * vectors[:, Action.PRIMARY : Action.SPECIAL].max(axis=1)
-        features[:, Action.SECONDARY : Action.SPECIAL] = features[:, Action.VENT + 1 :] = 0
-        return features
-
-
-def test_the_discrete_choices_suffice_for_the_novice():
-    """It wins about half of its battles against the novice itself, and all against the level below."""
-    config = make_config("skirmish")
-    player = Player("in choices", "scripted", lambda config, noise: InChoices("novice", config))
-    seeds = range(EVALUATION_SEEDS.start, EVALUATION_SEEDS.start + 25)
-    match = play_match(player, baseline("novice"), config, seeds, scenario="skirmish")
-    assert match.wins >= 12  # of 50; in 200 it won 92, and 7 draws. With a win rate of 0.43: missed in 1 of 500 samples
-    match = play_match(player, baseline("trivial"), config, seeds[:10], scenario="skirmish")
-    assert match.wins >= 18

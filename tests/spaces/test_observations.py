@@ -1,28 +1,20 @@
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, MultiBinary, Tuple, flatten, flatten_space
+from gymnasium.spaces import Box, Dict, flatten, flatten_space
 
 from echelon_env import BattleEngine
-from echelon_env.config.scenario import scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, observation_bounds
-from echelon_env.spaces import MULTI_DISCRETE_SIZES, action_masks, split_mask
-from echelon_env.spaces.masks import mask_space
 from echelon_env.spaces.observations import format_observations, observation_space
 
 ROWS = 12
 """Mechs of the observed battle; where there are fewer, some twice."""
 
 
-def observe(scenario):
-    """(ROWS, D) observations at the start of a battle."""
-    engine = BattleEngine(scenario, 1)
-    return np.resize(engine.reset([3])[0], (ROWS, OBSERVATION_DIM))
-
-
 @pytest.fixture(scope="module")
 def vectors():
-    return observe("skirmish")
+    """(ROWS, D) observations at the start of a battle."""
+    return np.resize(BattleEngine("skirmish", 1).reset([3])[0], (ROWS, OBSERVATION_DIM))
 
 
 def test_spaces_of_one_mech():
@@ -57,28 +49,14 @@ def test_spaces_of_a_team():
     np.testing.assert_array_equal(streams["self"].low, np.tile(low[STREAMS["self"].part], (3, 1)))
 
 
-@pytest.mark.parametrize("name", scenarios())
-def test_the_flat_format_is_the_concatenation_of_the_dict_format(name):
+def test_the_flat_format_is_the_concatenation_of_the_dict_format(vectors):
     flat, streams = observation_space("flat"), observation_space("dict")
-    for vector in observe(name):
+    for vector in vectors:
         observation = format_observations("dict", vector)
         assert flat.contains(format_observations("flat", vector))
         assert streams.contains(observation)
         np.testing.assert_array_equal(flatten(streams, observation), vector)
         np.testing.assert_array_equal(np.concatenate([array.ravel() for array in observation.values()]), vector)
-
-
-@pytest.mark.parametrize("observation_format", ["flat", "dict"])
-def test_batches_have_leading_axes(observation_format, vectors):
-    batch = format_observations(observation_format, vectors.reshape(3, 4, -1))
-    for place, index in ((1, (0, 1)), (7, (1, 3))):
-        single = format_observations(observation_format, vectors[place])
-        if observation_format == "flat":
-            np.testing.assert_array_equal(batch[index], single)
-        else:
-            assert list(batch) == list(single)
-            for name, array in single.items():
-                np.testing.assert_array_equal(batch[name][index], array)
 
 
 @pytest.mark.parametrize("observation_format", ["flat", "dict"])
@@ -94,24 +72,6 @@ def test_a_team_is_one_observation(observation_format, vectors):
         for name, array in one.items():
             np.testing.assert_array_equal(array, [mech[name] for mech in mechs])
             np.testing.assert_array_equal(batch[name][1], array)
-
-
-@pytest.mark.parametrize("observation_format", ["flat", "dict"])
-@pytest.mark.parametrize("mechs", [None, 5])
-def test_masked_observations_hold_the_mask(observation_format, mechs):
-    engine = BattleEngine("skirmish", 1)
-    rows = engine.reset([1])[0, 0] if mechs is None else engine.reset([1])[0, :5]
-    masks = action_masks(engine)[0, 0] if mechs is None else action_masks(engine)[0, :5].ravel()
-    space = observation_space(observation_format, mechs, mask_space("multi_discrete", mechs))
-    assert list(space) == ["observation", "action_mask"]
-    assert space["observation"] == observation_space(observation_format, mechs)
-    assert space["action_mask"] == Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
-    assert space.contains(
-        {
-            "observation": format_observations(observation_format, rows, mechs),
-            "action_mask": split_mask(masks, mechs=mechs),
-        }
-    )
 
 
 def test_an_unknown_format_is_named():

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import seeding
 
-from testing.arena import LIMIT, Arena
+from testing.arena import Arena
 from testing.parallel_interface_faults import fault
 
 
@@ -40,15 +40,6 @@ class TwoBuffers(OneBuffer):
 
 
 @fault("aliasing")
-class ReadOnlyViewOfABuffer(OneBuffer):
-    def observe(self, agent):
-        observation = super().observe(agent)
-        observation["place"] = observation["place"].view()
-        observation["place"].flags.writeable = False
-        return observation
-
-
-@fault("aliasing")
 class OneDictOfInfos(Arena):
     def infos(self, present=None):
         self.kept = getattr(self, "kept", {})
@@ -63,18 +54,6 @@ class GlobalRandomNumbers(Arena):
         return super().observe(agent) | {"place": np.float32(np.random.default_rng().uniform(-1, 1, 2))}
 
 
-@fault("seed")
-class EpisodesAreCounted(Arena):
-    episodes = 0
-
-    def reset(self, seed=None, options=None):
-        self.episodes += 1
-        return super().reset(seed)
-
-    def state(self):
-        return super().state() / self.episodes
-
-
 @fault("other_seed")
 class IgnoresTheSeed(Arena):
     def reset(self, seed=None, options=None):
@@ -86,17 +65,6 @@ class SeedsAgain(Arena):
     def reset(self, seed=None, options=None):
         self.seed = self.seed if seed is None else seed
         return super().reset(self.seed)
-
-
-@fault("unfinished")
-class TimeIsNotReset(Arena):
-    """Resets the time at the end of an episode, not at a reset."""
-
-    def reset(self, seed=None, options=None):
-        time = self.time % LIMIT if self.agents else 0
-        super().reset(seed)
-        self.time = time
-        return {agent: self.observe(agent) for agent in self.agents}, self.infos()
 
 
 @fault("unfinished")
@@ -155,25 +123,6 @@ class CopySharesRandomNumbers(Arena):
         return twin
 
 
-@fault("deepcopy")
-class CopyClosesTheOriginal(Arena):
-    def __init__(self):
-        super().__init__()
-        self.open = [True]
-
-    def __deepcopy__(self, memo):
-        twin = pickle.loads(pickle.dumps(self))
-        twin.open = self.open
-        return twin
-
-    def reset(self, seed=None, options=None):
-        assert self.open[0]
-        return super().reset(seed)
-
-    def close(self):
-        self.open[0] = False
-
-
 @fault("pickle")
 class PickledFromItsArguments(Arena):
     def __deepcopy__(self, memo):
@@ -183,13 +132,6 @@ class PickledFromItsArguments(Arena):
 
     def __reduce__(self):
         return type(self), ()
-
-
-@fault("pickle")
-class NotPickled(Arena):
-    def __init__(self):
-        super().__init__()
-        self.function = lambda: None
 
 
 @fault("render")
@@ -209,13 +151,3 @@ class ClosesOnce(Arena):
 
     def close(self):
         del self.file
-
-
-@fault("close")
-class ClosesWhatResetOpened(Arena):
-    def reset(self, seed=None, options=None):
-        self.file = "open"
-        return super().reset(seed)
-
-    def close(self):
-        self.file = self.file.upper()

@@ -31,73 +31,73 @@ class ResetWithoutOptions(Arena):
         return super().reset(seed)
 
 
-@fault("reset")
-class ResetWithoutInfos(Arena):
-    def reset(self, seed=None, options=None):
-        return super().reset(seed)[0]
+def break_down(env, *_):
+    raise KeyError("walker")
 
 
-@fault("step")
-class StepRaises(Corrupted):
-    def corrupt(self, *_):
-        raise KeyError("walker")
+def vanish(env, *_):
+    env.agents = env.agents[1:]
 
 
-@fault("step")
-class OneFlagOnly(Corrupted):
-    def corrupt(self, observations, rewards, terminations, truncations, infos):
-        return observations, rewards, terminations, infos
+def take_in_a_stranger(env, *parts):
+    env.agents.append("stranger")
+    for part in parts:
+        part["stranger"] = next(iter(part.values()))
 
 
-@fault("step")
-class RewardsInAList(Corrupted):
-    def corrupt(self, observations, rewards, terminations, truncations, infos):
-        return observations, [*rewards.values()], terminations, truncations, infos
+def double(env, *_):
+    env.agents = [*env.agents, *env.agents[:1]]
 
 
-@fault("agents")
-class NoAgents(Arena):
-    def reset(self, seed=None, options=None):
-        returned = super().reset(seed)
-        del self.agents
-        return returned
+def keep_the_dead(env, observations, rewards, terminations, truncations, infos):
+    env.agents = [agent for agent in terminations if not truncations[agent]]
 
 
-@fault("agents")
-class NoAgentsAfterReset(Arena):
-    def reset(self, seed=None, options=None):
-        super().reset(seed)
-        self.agents = []
-        return {}, {}
+def keep_the_truncated(env, observations, rewards, terminations, truncations, infos):
+    env.agents = [agent for agent in terminations if not terminations[agent]]
 
 
-@fault("agents")
-class AgentTwice(Corrupted):
-    def corrupt(self, *_):
-        self.agents = [*self.agents, *self.agents[:1]]
+def leave_flags_open(env, observations, rewards, terminations, truncations, infos):
+    truncations.update({agent: flag or None for agent, flag in truncations.items()})
 
 
-@fault("agents")
-class StrangerAmongAgents(Corrupted):
-    def corrupt(self, observations, *others):
-        self.agents.append("stranger")
-        for part in (observations, *others):
-            part["stranger"] = next(iter(part.values()))
+def first_reward(value):
+    return lambda env, observations, rewards, *_: rewards.update({next(iter(rewards)): value})
 
 
-@fault("agents")
-class PossibleAgentsShrink(Arena):
-    def step(self, actions):
-        returned = super().step(actions)
-        self.possible_agents = self.possible_agents[:]
-        self.possible_agents.remove("jumper_1")
-        return returned
+def first_place(value):
+    return lambda env, observations, *_: next(iter(observations.values()))["place"].__setitem__(1, value)
 
 
-@fault("agents")
-class Vanishes(Corrupted):
-    def corrupt(self, *_):
-        self.agents = self.agents[1:]
+CORRUPTIONS = (
+    ("step", "breaks down", break_down),
+    ("step", "one flag", lambda env, observations, rewards, flags, _, infos: (observations, rewards, flags, infos)),
+    ("agents", "vanishes", vanish),
+    ("agents", "a stranger", take_in_a_stranger),
+    ("agents", "an agent twice", double),
+    (
+        "keys",
+        "the dead earn",
+        lambda env, o, rewards, *rest: (o, dict.fromkeys(env.possible_agents, 0.0) | rewards, *rest),
+    ),
+    ("keys", "no final observations", lambda env, o, *rest: ({agent: o[agent] for agent in env.agents}, *rest)),
+    ("flags", "flags are None", leave_flags_open),
+    ("termination", "the dead stay", keep_the_dead),
+    ("truncation", "the truncated stay", keep_the_truncated),
+    ("rewards", "not a number", first_reward(np.nan)),
+    ("rewards", "a boolean", first_reward(True)),
+    ("rewards", "a text", first_reward("1.0")),
+    ("observations", "too high", first_place(10.001)),
+    ("infos", "none", lambda env, o, r, te, tr, infos: infos.update(dict.fromkeys(infos))),
+)
+
+
+def corrupted(name, change):
+    return type(name, (Corrupted,), {"corrupt": change})
+
+
+for check, name, change in CORRUPTIONS:
+    fault(check)(corrupted(name, change))
 
 
 @fault("agents")
@@ -112,47 +112,9 @@ class ComesBack(Arena):
 
 
 @fault("keys")
-class FinalObservationMissing(Arena):
-    def step(self, actions):
-        observations, *rest = super().step(actions)
-        return {agent: observations[agent] for agent in self.agents}, *rest
-
-
-@fault("keys")
-class InfoMissing(Arena):
-    def reset(self, seed=None, options=None):
-        return super().reset(seed)[0], {}
-
-
-@fault("keys")
 class TheDeadObserve(Arena):
     def step(self, actions):
         return {agent: self.observe(agent) for agent in self.possible_agents}, *super().step(actions)[1:]
-
-
-@fault("keys")
-class TheDeadEarn(Arena):
-    def step(self, actions):
-        observations, rewards, *rest = super().step(actions)
-        return observations, dict.fromkeys(self.possible_agents, 0.0) | rewards, *rest
-
-
-@fault("flags")
-class FlagsAreNone(Corrupted):
-    def corrupt(self, observations, rewards, terminations, truncations, infos):
-        truncations.update({agent: flag or None for agent, flag in truncations.items()})
-
-
-@fault("termination")
-class TheDeadStay(Corrupted):
-    def corrupt(self, observations, rewards, terminations, truncations, infos):
-        self.agents = [agent for agent in terminations if not truncations[agent]]
-
-
-@fault("truncation")
-class TheTruncatedStay(Corrupted):
-    def corrupt(self, observations, rewards, terminations, truncations, infos):
-        self.agents = [agent for agent in terminations if not terminations[agent]]
 
 
 @fault("end")
@@ -163,58 +125,10 @@ class ContinuesAfterTheEnd(Arena):
         return ({"walker_0": self.observe("walker_0")}, {"walker_0": 0.0}, {}, {}, {})
 
 
-@fault("end")
-class RevivesAfterTheEnd(Arena):
-    def step(self, actions):
-        if not self.agents:
-            self.agents = self.possible_agents[:]
-            raise RuntimeError
-        return super().step(actions)
-
-
-def bad_reward(name, value):
-    def corrupt(self, observations, rewards, *_):
-        rewards[next(iter(rewards))] = value
-
-    return type(name, (Corrupted,), {"corrupt": corrupt})
-
-
-for name, value in {"Nan": np.nan, "Bool": True, "Text": "1.0"}.items():
-    fault("rewards")(bad_reward(f"Reward{name}", value))
-
-
-def bad_observation(name, change):
-    def corrupt(self, observations, *_):
-        change(observations[next(iter(observations))])
-
-    return type(name, (Corrupted,), {"corrupt": corrupt})
-
-
-fault("observations")(bad_observation("ObservationTooHigh", lambda o: o["place"].__setitem__(1, 10.001)))
-
-
-@fault("infos")
-class InfosAreNone(Corrupted):
-    def corrupt(self, observations, rewards, terminations, truncations, infos):
-        infos.update(dict.fromkeys(infos))
-
-
 @fault("state")
 class StateOutOfBounds(Arena):
     def state(self):
         return super().state() + 10 * (self.time > 3)
-
-
-@fault("state")
-class StateIsMissing(Arena):
-    def state(self):
-        raise NotImplementedError
-
-
-@fault("spaces")
-class SpaceIsMissing(Arena):
-    def action_space(self, agent):
-        return {}[agent]
 
 
 @fault("spaces")

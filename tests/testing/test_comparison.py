@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from echelon_env.testing import ConformanceError
-from echelon_env.testing.comparison import find_arrays, find_difference, find_overlaps, snapshot
+from echelon_env.testing.comparison import find_difference, find_overlaps, snapshot
 
 
 @dataclass
@@ -48,23 +48,19 @@ class Table:
         (np.nan, np.nan, None),
         (np.array([1, np.nan]), np.array([1, np.nan]), None),
         ({"a": [1, (2, "x")]}, {"a": [1, (2, "x")]}, None),
-        (np.array([None, {"a": 1}]), np.array([None, {"a": 1}]), None),
         (1, 1.0, ("x", "int 1", "float 1.0")),
         (np.float32(1), 1.0, ("x", "float32 np.float32(1.0)", "float 1.0")),
         ([1], (1,), ("x", "list", "tuple")),
         ({"a": 1}, {"b": 1}, ("x", "the keys ['a']", "['b']")),
         ({"a": {"b": [0, 1]}}, {"a": {"b": [0, 2]}}, ("x['a']['b'][1]", "1", "2")),
         ([1], [1, 2], ("x", "length 1", "length 2")),
-        ("red", "blue", ("x", "'red'", "'blue'")),
         (np.zeros(2), np.zeros(3), ("x", "shape (2,)", "shape (3,)")),
         (np.zeros(2), np.zeros(2, np.float32), ("x", "dtype float64", "dtype float32")),
         (np.zeros((2, 2)), np.eye(2), ("x[0, 0]", "0.0", "1.0 (2 of 4 entries differ)")),
         (np.array([None, 1]), np.array([None, 2]), ("x[1]", "1", "2")),
         (Track("a", np.array([1, np.nan]), 1), Track("a", np.array([1, np.nan]), 2), None),
         (Track("a", np.zeros(2)), Track("a", np.eye(2)[0]), ("x.places[0]", "0.0", "1.0 (1 of 2 entries differ)")),
-        (Track("a", np.zeros(2)), Track("b", np.zeros(2)), ("x.name", "'a'", "'b'")),
         (Track, Track, None),
-        (Table(1, 2), Table(1, 2), None),
         (Table(1, 2), Table(1, 3), ("x", "Table[1, 2]", "Table[1, 3]")),
         (
             Incomparable(),
@@ -78,25 +74,10 @@ def test_the_first_difference_is_named(first, second, found):
     assert find_difference(first, second, path="x") == found
 
 
-def test_a_tolerance_allows_other_types_and_small_differences():
-    assert find_difference([1, np.float32(0.5)], (1.0, 0.5), tolerance=0.0) is None
-    assert find_difference(np.array([100.0]), np.array([100.5]), tolerance=0.01) is None
-    assert find_difference(np.array([100.0]), np.array([102.0]), tolerance=0.01)
-    assert find_difference(np.array([1.0]), np.array([1.0 + 1e-12]), tolerance=0.0)
-
-
 def test_ignored_keys_may_differ_at_any_depth():
     first, second = {"a": {"ms": 1, "b": 2}}, {"a": {"b": 2}, "ms": 3}
     assert find_difference(first, second, ignored=["ms"]) is None
     assert find_difference(first, second)
-
-
-def test_arrays_are_found_at_any_depth():
-    inner = np.zeros(1)
-    value = {"a": [inner, (1, inner)], "b": np.array([None, {"c": inner}], object), "d": Track("e", inner)}
-    paths = ["x['a'][0]", "x['a'][1][1]", "x['b'][1]['c']", "x['d'].places"]
-    assert [path for path, _ in find_arrays(value, "x")] == paths
-    assert [path for path, _ in find_arrays(value, "x", ["a", "c"])] == paths[3:]
 
 
 def test_a_snapshot_copies_all_but_ignored_keys():

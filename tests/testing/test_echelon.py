@@ -12,9 +12,7 @@ FORMATS = [
     {"observation": "flat", "action": "continuous"},
     {"observation": "dict", "action": "dict"},
     {"observation": "flat", "action": "multi_discrete", "mask_in_observation": True},
-    {"observation": "dict", "action": "multi_discrete"},
 ]
-CONTROLS = ["pilot", "team", "team", "pilot"]
 
 
 class Novices:
@@ -54,16 +52,9 @@ def test_parallel_formats(formats):
     check_parallel_env(make, seed_matters=False)  # two seeds may choose the same of two maps
 
 
-def test_a_rendered_battle():
-    def make():
-        return echelon_env.parallel_env("duel", max_steps=5, maps=2, render_mode="rgb_array")
-
-    check_parallel_env(make, seed_matters=False)
-
-
-@pytest.mark.parametrize(("control", "formats"), [*zip(CONTROLS, FORMATS, strict=True)], ids=str)
+@pytest.mark.parametrize(("control", "formats"), [("pilot", FORMATS[0]), ("pilot", FORMATS[2])], ids=str)
 def test_vector_formats(control, formats):
-    options = {"control": control, "max_steps": 5, "maps": 2, **formats}
+    options = {"control": control, "max_steps": 6, "max_cycles": 4, "events": True, "maps": 2, **formats}
     check_vector_env(
         lambda n, mode: gymnasium.make_vec(
             "echelon/PairCity-v0", n, "vector_entry_point", autoreset_mode=mode, **options

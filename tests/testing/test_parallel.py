@@ -1,18 +1,17 @@
 """Every fault injected into a correct environment is found by the check of its name."""
 
-import dataclasses
 import itertools
 import pickle
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from gymnasium.spaces import Dict, Discrete, MultiBinary
 from gymnasium.utils import seeding
 
 from echelon_env.testing import ConformanceError, ConformanceWarning, check_parallel_env
 from testing import parallel_behaviour_faults, parallel_interface_faults  # noqa: F401  (the first registers its faults)
 from testing.arena import LIMIT, Arena
-from testing.parallel_interface_faults import Corrupted, bad_observation
+from testing.parallel_interface_faults import Corrupted, break_down, corrupted, first_place
 
 FAULTS = parallel_interface_faults.FAULTS
 
@@ -25,21 +24,19 @@ def test_an_injected_fault_is_found(check, environment):
 
 
 def test_the_correct_environment_passes():
-    for make in (Arena, lambda: Arena("ansi")):
-        for seed in (0, 5):
-            check_parallel_env(make, seed=seed, episodes=3)
+    check_parallel_env(lambda: Arena("ansi"), episodes=3)
 
 
 def test_the_report_names_check_place_and_values():
-    environment = bad_observation("Nan", lambda o: o["place"].__setitem__(0, np.nan))
+    environment = corrupted("Nan", first_place(np.nan))
     with pytest.raises(ConformanceError) as caught:
         check_parallel_env(environment)
     error = pickle.loads(pickle.dumps(caught.value))
     assert str(error).startswith(
-        "observations: episode 0, step 3, agent 'walker_2', observation['place'][0]: expected a finite number, got nan"
-        " (1 of 2 entries are wrong)"
+        "observations: episode 0, step 3, agent 'walker_2', observation['place'][1]: expected a finite number from "
+        "-10.0 to 10.0, got nan (1 of 2 entries are wrong)"
     )
-    assert (error.check, error.expected) == ("observations", "a finite number")
+    assert (error.check, error.expected) == ("observations", "a finite number from -10.0 to 10.0")
     assert isinstance(error, AssertionError)
 
 
@@ -76,12 +73,12 @@ class Endless(Arena):
         (BothFlags, "terminated and truncated at once"),
         (SomeTruncated, "truncated while"),
         (OneObservationForAll, "share memory"),
-        (Endless, "no episode ended within 30 steps"),
+        (Endless, "no episode ended within 15 steps"),
     ],
 )
 def test_undefined_behaviour_causes_a_warning(environment, words):
     with pytest.warns(ConformanceWarning, match=words):
-        check_parallel_env(environment, max_steps=30)
+        check_parallel_env(environment, max_steps=15)
 
 
 def test_agents_may_join_and_observations_may_have_further_keys():
@@ -142,27 +139,13 @@ def test_ignored_infos_may_hold_anything():
         assert caught.value.check == check
 
 
-@dataclasses.dataclass
-class Track:
-    places: np.ndarray
-
-
-def test_infos_may_hold_dataclasses_with_arrays():
-    class Tracked(Arena):
-        def infos(self, present=None):
-            track = np.array(list(self.place.values()))
-            return {agent: info | {"track": Track(track.copy())} for agent, info in super().infos(present).items()}
-
-    check_parallel_env(Tracked, copies=["deepcopy"])
-
-
 def test_an_exception_of_the_environment_is_the_cause_of_the_error():
     with pytest.raises(ConformanceError, match=r"^step: episode 0, step 3: .*got KeyError: 'walker'") as caught:
-        check_parallel_env(parallel_interface_faults.StepRaises)
+        check_parallel_env(corrupted("breaks", break_down))
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_agents_may_differ_between_episodes(seed):
     class RandomAgents(Arena):
         """Two or three of five agents play, drawn for each episode."""
@@ -200,18 +183,6 @@ def test_illegal_actions_may_be_refused():
     check_parallel_env(Doors, copies=["deepcopy"])
 
 
-def test_custom_actions_are_played():
-    asked = []
-
-    def stand(agent, space, observation, info):
-        asked.append((agent, space, observation["clock"][0], info["time"]))
-        return np.zeros(2, space.dtype) if isinstance(space, Box) else np.array([(info["time"] + 2) % 3, 0])
-
-    check_parallel_env(Arena, actions=stand)
-    assert {agent for agent, *_ in asked} == set(Arena().possible_agents)
-    assert all(space == Arena().action_space(agent) and seen == time for agent, space, seen, time in asked)
-
-
 def test_a_mask_in_the_observation_is_respected():
     class Masked(Arena):
         """One move is illegal in each step; the observation has the mask."""
@@ -244,21 +215,19 @@ def test_a_mask_in_the_observation_is_respected():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("make", "options", "error", "words"),
     [
-        ({"copies": ["scan"]}, r"copies: expected names among \['deepcopy', 'pickle'\], got \['scan'\]"),
-        ({"episodes": 1}, "at least 2 episodes"),
-        ({"max_steps": 0}, "1 step"),
+        (
+            Arena,
+            {"copies": ["scan"]},
+            ValueError,
+            r"copies: expected names among \['deepcopy', 'pickle'\], got \['scan'\]",
+        ),
+        (Arena, {"episodes": 1}, ValueError, "at least 2 episodes"),
+        (itertools.repeat(Arena()).__next__, {}, ValueError, "make_env: expected a new environment on every call"),
+        (Arena(), {}, TypeError, "make_env: expected a function that makes environments, got <"),
     ],
 )
-def test_bad_options(options, words):
-    with pytest.raises(ValueError, match=words):
-        check_parallel_env(Arena, **options)
-
-
-def test_a_function_that_returns_the_same_environment_twice():
-    arena = Arena()
-    with pytest.raises(ValueError, match="make_env: expected a new environment on every call"):
-        check_parallel_env(lambda: arena)
-    with pytest.raises(TypeError, match="make_env: expected a function that makes environments, got <"):
-        check_parallel_env(arena)
+def test_bad_options(make, options, error, words):
+    with pytest.raises(error, match=words):
+        check_parallel_env(make, **options)

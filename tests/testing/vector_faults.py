@@ -60,12 +60,6 @@ class ModeIgnored(Batch):
         super().__init__(num_envs, NEXT_STEP)
 
 
-@fault("metadata")
-class OneEnvironmentTooMany(Batch):
-    def __init__(self, num_envs, autoreset_mode):
-        super().__init__(num_envs + 1, autoreset_mode)
-
-
 @fault("spaces")
 class SpaceNotBatched(Batch):
     def __init__(self, *args):
@@ -77,18 +71,6 @@ class SpaceNotBatched(Batch):
 class ResetWithoutOptions(Batch):
     def reset(self, seed=None):
         return super().reset(seed=seed)
-
-
-@fault("reset")
-class ResetWithoutInfos(Batch):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed, options=options)[0]
-
-
-@fault("step")
-class StepRaises(Batch):
-    def corrupt(self, *_):
-        raise KeyError("place")
 
 
 @fault("step")
@@ -103,23 +85,10 @@ class NotANumber(Batch):
         observations[1, 0] = np.nan
 
 
-@fault("observations", SAME_STEP)
-class FinalObservationOfAnotherShape(Batch):
-    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
-        for i in np.flatnonzero(terminations | truncations):
-            infos["final_obs"][i] = infos["final_obs"][i][None]
-
-
 @fault("rewards")
 class RewardsAreInts(Batch):
     def corrupt(self, ended, observations, rewards, *others):
         return observations, rewards.astype(int), *others
-
-
-@fault("rewards")
-class RewardsNotFinite(Batch):
-    def corrupt(self, ended, observations, rewards, *_):
-        rewards[2] = np.inf
 
 
 @fault("flags")
@@ -132,18 +101,6 @@ class FlagsInAList(Batch):
 class MaskMissing(Batch):
     def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         del infos["_time"]
-
-
-@fault("infos")
-class ListOfInfos(Batch):
-    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
-        infos["time"] = infos["time"].tolist()
-
-
-@fault("infos")
-class InfosPerEnvironment(Batch):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed, options=options)[0], [{}] * self.num_envs
 
 
 @fault("action_mask")
@@ -231,12 +188,6 @@ class NoFinalObservation(Batch):
     def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         infos.pop("final_obs", None)
         infos.pop("_final_obs", None)
-
-
-@fault("same_step", SAME_STEP)
-class FinalObservationAlways(Batch):
-    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
-        infos["final_obs"], infos["_final_obs"] = observations.copy(), np.ones(self.num_envs, bool)
 
 
 @fault("reset_mask", DISABLED)

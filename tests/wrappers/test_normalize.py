@@ -1,16 +1,15 @@
-import copy
 import pickle
+import tempfile
+from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from echelon_env.wrappers import NormalizeObservations, NormalizeRewards, RunningMoments
-from wrappers import battles
 from wrappers.scripted_env import ScriptedEnv, play
 
 numbers = st.floats(-1000, 1000, width=32)
@@ -81,51 +80,16 @@ def test_rewards_equal_the_oracle(script, episodes, gamma):
     assert env.moments.count == len(samples)
 
 
-@given(scripts(), st.data())
-def test_dead_agents_do_not_change_the_statistics(script, data):
-    twin = copy.deepcopy(script)
-    steps, agents = script["rewards"].shape
-    for i in range(agents):
-        if dies(script, i) <= steps:
-            twin["observations"][dies(script, i) :, i] = data.draw(numbers)
-            twin["rewards"][dies(script, i) :, i] = data.draw(numbers)
-    for wrapper in (NormalizeObservations, NormalizeRewards):
-        env, other = wrapper(ScriptedEnv(**script)), wrapper(ScriptedEnv(**twin))
-        list(play(env)), list(play(other))
-        for one, two in zip(env._named_moments().values(), other._named_moments().values(), strict=True):
-            assert one._to_plain() == two._to_plain()
-
-
 def script_of(agents=4, steps=6, **kwargs):
     noise = np.random.default_rng(0)
     return ScriptedEnv(3 + noise.normal(size=(steps + 1, agents, 2)), noise.normal(size=(steps, agents)), **kwargs)
 
 
-def plain(env):
-    return {name: moments._to_plain() for name, moments in env._named_moments().items()}
-
-
-def test_a_single_agent_is_scaled_as_gymnasium_does():
-    """Except for Gymnasium's prior, whose weight vanishes after many steps."""
-    rewards = np.random.default_rng(1).normal(size=(3000, 1))
-
-    class Single(gymnasium.Env):
-        observation_space, action_space = Box(0, 1), Discrete(4)
-
-        def reset(self, *, seed=None, options=None):
-            self.time = 0
-            return np.zeros(1, np.float32), {}
-
-        def step(self, action):
-            self.time += 1
-            return np.zeros(1, np.float32), rewards[self.time - 1, 0], False, False, {}
-
-    single = gymnasium.wrappers.NormalizeReward(Single(), gamma=0.9)
-    single.reset()
-    expected = [single.step(0)[1] for _ in rewards]
-    env = NormalizeRewards(ScriptedEnv(np.zeros((3001, 1, 1)), rewards), gamma=0.9, clip=None)
-    ours = [result[1]["blue_0"] for result in list(play(env))[1:]]
-    np.testing.assert_allclose(ours[100:], expected[100:], rtol=1e-4)
+def saved(env):
+    """The statistics as `save` writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        env.save(Path(folder) / "statistics.json")
+        return (Path(folder) / "statistics.json").read_text()
 
 
 def test_returns_restart_when_the_episode_is_abandoned():
@@ -143,33 +107,18 @@ def test_the_reward_of_dying_counts_and_late_ones_are_only_scaled():
     assert last[1]["blue_0"] == pytest.approx(100 / np.std([1, 3, -5, 4, 2]))
 
 
-def test_an_agent_that_is_dead_from_the_start_never_counts():
-    for wrapper in (NormalizeObservations, NormalizeRewards):
-        env = wrapper(script_of(agents=2, deaths=[0, None], persist=True))
-        list(play(env))
-        (moments,) = env._named_moments().values()
-        assert moments.count == 6
-
-
-def test_zeros_of_dead_agents_stay_zeros():
-    env = script_of(deaths=[2, None, None, None], persist=True)
-    env.script[2:, 0] = [0, 4]
-    *_, last = play(NormalizeObservations(env))
-    assert last[0]["blue_0"][0] == 0 and last[0]["blue_0"][1] != 0
-
-
 @pytest.mark.parametrize("wrapper", [NormalizeObservations, NormalizeRewards])
 def test_frozen_statistics_stay(wrapper):
     env = wrapper(script_of())
     list(play(env))
     env.freeze()
-    before = plain(env)
+    before = saved(env)
     first = list(play(env))
-    assert env.frozen and plain(env) == before
+    assert env.frozen and saved(env) == before
     np.testing.assert_equal(list(play(env)), first)
     env.unfreeze()
     list(play(env))
-    assert not env.frozen and plain(env) != before
+    assert not env.frozen and saved(env) != before
 
 
 def test_returns_accumulate_while_frozen():
@@ -181,21 +130,10 @@ def test_returns_accumulate_while_frozen():
     assert env.moments.mean == pytest.approx((3.5 + 5) / 2)
 
 
-@pytest.mark.parametrize("wrapper", [NormalizeObservations, NormalizeRewards])
-@pytest.mark.parametrize("space", ["box", "dict"])
-def test_saved_and_loaded_is_the_same_bit_for_bit(tmp_path, wrapper, space):
-    env, loaded = wrapper(script_of(space=space)), wrapper(script_of(space=space))
-    list(play(env))
-    env.save(tmp_path / "statistics.json")
-    loaded.load(tmp_path / "statistics.json")
-    assert plain(loaded) == plain(env)
-    np.testing.assert_equal(list(play(loaded)), list(play(env)))
-
-
 def test_files_of_other_wrappers_change_nothing(tmp_path):
     env = NormalizeObservations(script_of(space="dict"))
     list(play(env))
-    before = plain(env)
+    before = saved(env)
     NormalizeRewards(script_of()).save(tmp_path / "rewards.json")
     NormalizeObservations(script_of()).save(tmp_path / "box.json")
     RunningMoments((2,)).save(tmp_path / "moments.json")
@@ -211,44 +149,7 @@ def test_files_of_other_wrappers_change_nothing(tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             env.load(tmp_path / f"{name}.json")
-        assert plain(env) == before
-
-
-def test_dicts_are_normalised_by_key_and_masks_are_unchanged():
-    env = NormalizeObservations(script_of(space="dict"), clip=3)
-    flat = NormalizeObservations(script_of(), clip=3)
-    for result, expected in zip(play(env), play(flat), strict=True):
-        for agent, observation in result[0].items():
-            assert list(observation) == ["vision", "near"] and list(observation["near"]) == [
-                "self",
-                "self_mask",
-                "level",
-            ]
-            np.testing.assert_array_equal(observation["vision"], expected[0][agent])
-            np.testing.assert_array_equal(observation["near"]["self"], expected[0][agent])
-            np.testing.assert_array_equal(observation["near"]["self_mask"], [1, 1])
-            np.testing.assert_array_equal(observation["near"]["level"], [7])
-            assert env.observation_space(agent).contains(observation)
-    assert env.moments["blue_0"]["near"]["self_mask"] is None and env.moments["blue_0"]["near"]["level"] is None
-
-
-def test_entries_with_a_zero_in_the_mask_do_not_count_and_stay_zeros():
-    env = NormalizeObservations(battles.make("persist", observation="dict"))
-    rows = []
-    for raw, result in zip(
-        battles.replay(battles.make("persist", observation="dict"), "persist"),
-        battles.replay(env, "persist"),
-        strict=True,
-    ):
-        for agent, observation in result[0].items():
-            mask = observation["contacts_mask"] == 1
-            assert (observation["contacts"][~mask] == 0).all() and env.observation_space(agent).contains(observation)
-            if result[-1][agent]["alive"] and agent in env.agents:
-                rows += list(raw[0][agent]["contacts"][mask])
-    moments = env.moments["blue_0"]["contacts"]
-    assert moments.count == len(rows) > 0
-    np.testing.assert_allclose(moments.mean, np.mean(rows, axis=0, dtype=np.float64), atol=1e-9)
-    np.testing.assert_allclose(moments.var, np.var(rows, axis=0, dtype=np.float64), atol=1e-9)
+        assert saved(env) == before
 
 
 class TwoKinds(ScriptedEnv):
@@ -274,24 +175,11 @@ def test_agents_with_equal_spaces_share_statistics():
     assert twin.moments["blue_0"] is twin.moments["blue_1"]
 
 
-def test_the_masks_of_a_box_alone_cannot_be_normalised():
-    class Levels(ScriptedEnv):
-        def observation_space(self, agent):
-            return Box(0, 9, (2,), np.int8)
-
-    with pytest.raises(
-        ValueError, match=r"observation space of 'blue_0': expected a Box of floats, or a Dict with such a Box"
-    ):
-        NormalizeObservations(Levels(np.zeros((2, 2, 2))))
-
-
 @pytest.mark.parametrize(
     ("wrapper", "arguments", "message"),
     [
         (NormalizeObservations, {"epsilon": 0}, "epsilon: expected a finite number above 0, got 0"),
         (NormalizeObservations, {"clip": -1}, "clip: expected a finite number above 0 or None, got -1"),
-        (NormalizeRewards, {"epsilon": float("nan")}, "epsilon: expected"),
-        (NormalizeRewards, {"clip": 0}, "clip: expected"),
         (NormalizeRewards, {"gamma": 1.1}, "gamma: expected a number from 0 to 1, got 1.1"),
         (NormalizeRewards, {"gamma": float("nan")}, "gamma: expected"),
     ],
@@ -306,20 +194,3 @@ def test_non_finite_values_are_refused():
     env.script[2, 1, 0] = np.nan
     with pytest.raises(ValueError, match="rows: expected finite"):
         list(play(NormalizeObservations(env)))
-
-
-@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-def test_a_battle_with_deaths(dead_agents):
-    env = NormalizeRewards(NormalizeObservations(battles.make(dead_agents)), gamma=0.0)
-    list(battles.replay(env, dead_agents))
-    (observations, infos), *steps = battles.record(dead_agents)[1]
-    rows, rewards, alive = [*observations.values()], [], dict.fromkeys(observations, True)
-    for observations, earned, terminations, truncations, infos in steps:
-        rewards += [earned[agent] for agent in earned if alive[agent]]
-        alive = {agent: info["alive"] for agent, info in infos.items()}
-        gone = {agent for agent in observations if terminations[agent] or truncations[agent]}
-        rows += [observations[agent] for agent in observations if alive[agent] and agent not in gone]
-    assert 0 < list(alive.values()).count(False) < 10
-    assert env.env.moments["blue_0"].count == len(rows) and env.moments.count == len(rewards)
-    np.testing.assert_allclose(env.env.moments["blue_0"].var, np.var(rows, axis=0, dtype=np.float64), atol=1e-9)
-    assert env.moments.var == pytest.approx(np.var(rewards))

@@ -16,31 +16,26 @@ SEED, STEPS = 7, 8
 FORWARD = np.eye(1, ACTION_DIM, Action.THROTTLE, dtype=np.float32)[0]
 COLUMN = (OBSERVATION_DIM, 1)
 
-WRAPPERS = {
-    "action_lambda_v1": lambda env: supersuit.action_lambda_v1(env, lambda action, _: action, lambda space: space),
-    "agent_indicator_v0": supersuit.agent_indicator_v0,
-    "clip_actions_v0": supersuit.clip_actions_v0,
-    "clip_reward_v0": supersuit.clip_reward_v0,
-    "delay_observations_v0": lambda env: supersuit.delay_observations_v0(env, 2),
-    "dtype_v0": lambda env: supersuit.dtype_v0(env, np.float64),
-    "flatten_v0": supersuit.flatten_v0,
-    "frame_skip_v0": lambda env: supersuit.frame_skip_v0(env, 2),
-    "frame_stack_v1": lambda env: supersuit.frame_stack_v1(env, 2),
-    "frame_stack_v2": lambda env: supersuit.frame_stack_v2(env, 2),
-    "max_observation_v0": lambda env: supersuit.max_observation_v0(env, 2),
-    "nan_noop_v0": lambda env: supersuit.nan_noop_v0(env, 0 * FORWARD),
-    "nan_random_v0": supersuit.nan_random_v0,
-    "nan_zeros_v0": supersuit.nan_zeros_v0,
-    "normalize_obs_v0": supersuit.normalize_obs_v0,
-    "observation_lambda_v0": lambda env: supersuit.observation_lambda_v0(env, lambda observation, _: observation),
-    "pad_action_space_v0": supersuit.pad_action_space_v0,
-    "pad_observations_v0": supersuit.pad_observations_v0,
-    "reshape_v0": lambda env: supersuit.reshape_v0(env, COLUMN),
-    "resize_v1": lambda env: supersuit.resize_v1(supersuit.reshape_v0(env, COLUMN), 20, 20),
-    "reward_lambda_v0": lambda env: supersuit.reward_lambda_v0(env, lambda reward: reward),
-    "scale_actions_v0": lambda env: supersuit.scale_actions_v0(env, 1.0),
-    "sticky_actions_v0": lambda env: supersuit.sticky_actions_v0(env, 0.5),
+ARGUMENTS = {
+    "action_lambda_v1": (lambda action, _: action, lambda space: space),
+    "delay_observations_v0": (2,),
+    "dtype_v0": (np.float64,),
+    "frame_skip_v0": (2,),
+    "frame_stack_v1": (2,),
+    "frame_stack_v2": (2,),
+    "max_observation_v0": (2,),
+    "nan_noop_v0": (0 * FORWARD,),
+    "observation_lambda_v0": (lambda observation, _: observation,),
+    "reshape_v0": (COLUMN,),
+    "reward_lambda_v0": (lambda reward: reward,),
+    "scale_actions_v0": (1.0,),
+    "sticky_actions_v0": (0.5,),
 }
+WITHOUT_ARGUMENTS = (
+    "agent_indicator_v0", "clip_actions_v0", "clip_reward_v0", "flatten_v0", "nan_random_v0", "nan_zeros_v0",
+    "normalize_obs_v0", "pad_action_space_v0", "pad_observations_v0", "resize_v1",
+)  # fmt: skip
+WRAPPERS = (*ARGUMENTS, *WITHOUT_ARGUMENTS)
 CONVERSIONS = {
     "concat_vec_envs_v1": lambda: supersuit.concat_vec_envs_v1(
         supersuit.pettingzoo_env_to_vec_env_v1(battle(dead_agents="persist")), 2
@@ -67,6 +62,12 @@ def battle(make=echelon_env.parallel_env, **kwargs):
     return make(replace(config, catalog=replace(config.catalog, mech_classes=classes)), **kwargs)
 
 
+def wrapped(name, env):
+    if name == "resize_v1":
+        return supersuit.resize_v1(supersuit.reshape_v0(env, COLUMN), 20, 20)
+    return getattr(supersuit, name)(env, *ARGUMENTS.get(name, ()))
+
+
 def check(name, space, observation):
     """Check that an observation is in its space."""
     if name == "agent_indicator_v0":  # its known fault: the indicator is the greatest bound of all entries
@@ -78,13 +79,13 @@ def check(name, space, observation):
 
 def test_every_wrapper_of_supersuit_has_a_test():
     names = {name for name in dir(supersuit) if re.search(r"_v\d+$", name)}
-    assert names == WRAPPERS.keys() | CONVERSIONS.keys() | EXCLUDED
+    assert names == {*WRAPPERS} | CONVERSIONS.keys() | EXCLUDED
 
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_a_parallel_battle_with_deaths_through(name, dead_agents):
-    env = WRAPPERS[name](battle(dead_agents=dead_agents))
+    env = wrapped(name, battle(dead_agents=dead_agents))
     frames = 2 if name == "frame_skip_v0" else 1
     rounds = []
     for _ in range(2):
@@ -106,20 +107,6 @@ def test_a_parallel_battle_with_deaths_through(name, dead_agents):
         rounds.append(numbers)
     if name != "sticky_actions_v0":  # its generator is not the environment's
         assert rounds[0] == rounds[1]
-
-
-@pytest.mark.parametrize("name", WRAPPERS)
-def test_a_battle_in_turns_with_deaths_through(name):
-    env = WRAPPERS[name](battle(echelon_env.env))
-    env.reset(seed=SEED)
-    turns = 0
-    for agent in env.agent_iter(100):
-        observation, _, terminated, truncated, _ = env.last()
-        check(name, env.observation_space(agent), observation)
-        env.step(None if terminated or truncated else FORWARD)
-        turns += not (terminated or truncated)
-    assert not env.agents
-    assert 6 < turns < 6 * STEPS
 
 
 @pytest.mark.filterwarnings("ignore:agent_selector is deprecated:DeprecationWarning")  # PettingZoo's, of SuperSuit

@@ -66,16 +66,6 @@ def test_rows_of_dead_agents_are_zeros_and_they_do_not_act():
         np.testing.assert_array_equal(policy.calls[-1][1], inner.script[time - 1, 3])
 
 
-def test_the_episode_continues_without_the_others():
-    env = TeamVersusPolicy(scripted(deaths=[None, 1, None, 1]), policy := Recorder())
-    env.reset()
-    steps = 0
-    while env.agents:
-        step(env)
-        steps += 1
-    assert steps == 4 and len(policy.calls) == 2
-
-
 def test_the_episode_ends_with_the_team():
     inner = scripted(deaths=[1, None, 2, None])
     env = TeamVersusPolicy(inner, Recorder())
@@ -111,10 +101,22 @@ def test_teams_by_name_and_by_agents(names, team, own):
 
 
 @pytest.mark.parametrize(
+    ("env", "policy", "error", "message"),
+    [
+        (lambda: battles.make("persist", action="discrete"), "novice", ValueError, "needs an environment with action="),
+        (scripted, "novice", TypeError, "got 'novice'; names are opponents in Echelon's environments only"),
+        (scripted, 3, TypeError, r"expected reset\(mask\) and act\(observations\), or a function, got 3$"),
+    ],
+)
+def test_bad_policies(env, policy, error, message):
+    with pytest.raises(error, match=message):
+        TeamVersusPolicy(env(), policy)
+
+
+@pytest.mark.parametrize(
     ("team", "message"),
     [
         ("bleu", r"unknown team 'bleu'; did you mean 'blue'\? \(valid: blue, red\)"),
-        ([], "team: expected agents among .*, got none"),
         (["blue_0", "blue_7"], r"team: expected agents among .*, got \['blue_7'\]"),
         (["blue_0", "red_0", "blue_1", "red_1"], "team: expected a part of the agents"),
     ],
@@ -122,16 +124,6 @@ def test_teams_by_name_and_by_agents(names, team, own):
 def test_bad_teams(team, message):
     with pytest.raises(ValueError, match=message):
         TeamVersusPolicy(scripted(), Recorder(), team)
-
-
-def test_bad_policies():
-    expected = r"policy: expected reset\(mask\) and act\(observations\), or a function, got "
-    with pytest.raises(ValueError, match=r"the opponent 'novice' needs an environment with action='continuous'"):
-        TeamVersusPolicy(battles.make("persist", action="discrete"), "novice")
-    with pytest.raises(TypeError, match=rf"{expected}'novice'; names are opponents in Echelon's environments only"):
-        TeamVersusPolicy(scripted(), "novice")
-    with pytest.raises(TypeError, match=rf"{expected}3$"):
-        TeamVersusPolicy(scripted(), 3)
 
 
 @pytest.mark.parametrize(
@@ -146,23 +138,6 @@ def test_bad_actions_of_the_policy(said, message):
     env.reset()
     with pytest.raises(ValueError, match=message):
         step(env)
-
-
-def test_bad_actions():
-    env = TeamVersusPolicy(scripted(), Recorder())
-    with pytest.raises(ResetNeeded):
-        env.step({})
-    env.reset()
-    with pytest.raises(ValueError, match=r"actions: expected agents among \['blue_0', 'blue_1'\], got \['red_0'\]"):
-        env.step({"blue_0": 0, "blue_1": 0, "red_0": 0})
-
-
-def test_actions_of_the_policy_are_cast_to_the_dtype_of_the_space():
-    inner = scripted()
-    env = TeamVersusPolicy(inner, lambda observations: np.array([2, 3], np.int8))
-    env.reset()
-    step(env)
-    assert inner.actions[-1]["red_1"] == 3 and inner.actions[-1]["red_1"].dtype == np.int64
 
 
 class Odd(ScriptedEnv):

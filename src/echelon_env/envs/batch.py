@@ -20,6 +20,7 @@ from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, batch_infos
+from echelon_env.envs.options import with_options
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
@@ -27,6 +28,7 @@ from echelon_env.spaces.observations import ObservationFormat
 Step = tuple[Any, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
+@with_options
 class BattleBatchEnv:
     """B battles on one engine with every mech as an agent: arrays (B, M, ...).
 
@@ -39,15 +41,15 @@ class BattleBatchEnv:
     A sub-environment is done when none of its rows is present. The autoreset modes are those of Gymnasium's vector
     environments.
 
-    The parameters are those of `BattleParallelEnv` without `render_mode`, and the batch parameters of `BattleVectorEnv`
-    (`num_envs`, `num_threads`, `autoreset_mode`).
-
     Observations and actions have leading axes (B, M) in every array.
 
-    Raises
-    ------
-    ConfigError
-        For invalid arguments.
+    Parameters
+    ----------
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
+    num_envs, num_threads, autoreset_mode
+        As in `BattleVectorEnv`.
+    {options}
 
     Examples
     --------

@@ -23,6 +23,7 @@ from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options, check_max_cycles
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
+from echelon_env.envs.options import with_options
 from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces, check_agents, of_agent, pick
@@ -33,6 +34,7 @@ from echelon_env.spaces.observations import ObservationFormat
 Infos = dict[str, dict[str, Any]]
 
 
+@with_options
 class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is untyped
     """One battle with every mech as an agent: ``blue_0`` ... ``red_n``, in the order of the rosters.
 
@@ -52,33 +54,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     ----------
     scenario
         A scenario's name or file, a `BattleConfig` or its dict.
-    observation
-        ``"flat"``: (D,) float32, see `echelon_env.layout.observations`. ``"dict"``: a dict of its streams.
-    action
-        ``"continuous"``: (A,) float32 in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of its
-        blocks. ``"multi_discrete"``: a choice for each part. ``"discrete"``: one choice. Both have masks of the
-        choices that are possible now.
-    mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with actions that
-        have masks.
-    events
-        Whether infos hold the events of the last decision.
-    max_cycles
-        Decisions after which all agents are truncated, independent of the battle's own time limit. None: no limit.
-    maps
-        None: every battle has a new map. Otherwise seeds choose maps from a pool that is generated once: the number of
-        maps, a directory of recipes, or a `MapPool`.
-    regenerate
-        Number of consecutive episodes on the same map.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
-    **overrides
-        Fields of the configuration to change.
-
-    Raises
-    ------
-    ConfigError
-        For invalid arguments.
+    {options}
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012

@@ -19,6 +19,7 @@ from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, agent_infos
+from echelon_env.envs.options import with_options
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
 from echelon_env.spaces.actions import ActionFormat
@@ -56,6 +57,7 @@ def agents_of(battles: ControlledBattles) -> int | None:
     return battles.num_controlled if battles.control == "team" else None
 
 
+@with_options
 class BattleEnv(gymnasium.Env[Any, Any]):
     """One battle with one agent; policies control the other mechs.
 
@@ -87,33 +89,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         Index of the pilot's mech in its team's roster.
     side
         The agent's team, 0 blue or 1 red.
-    observation
-        ``"flat"``: float32 vectors, see `echelon_env.layout.observations`. ``"dict"``: a dict of their streams.
-    action
-        ``"continuous"``: float32 vectors in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of their
-        blocks. ``"multi_discrete"``: a choice for each part. ``"discrete"``: one choice. Both have masks of the
-        choices that are possible now.
-    mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with actions that
-        have masks.
-    events
-        Whether infos hold the events of the last decision.
-    max_cycles
-        Decisions after which the episode is truncated, independent of the battle's own time limit. None: no limit.
-    maps
-        None: every battle has a new map. Otherwise seeds choose maps from a pool that is generated once: the number of
-        maps, a directory of recipes, or a `MapPool`.
-    regenerate
-        Number of consecutive episodes on the same map.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
-    **overrides
-        Fields of the configuration to change.
-
-    Raises
-    ------
-    ConfigError
-        For invalid arguments.
+    {options}
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4, **INFO_NAMES}  # noqa: RUF012

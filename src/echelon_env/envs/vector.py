@@ -19,6 +19,7 @@ from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.infos import INFO_NAMES, batch_infos
+from echelon_env.envs.options import with_options
 from echelon_env.envs.single import SingleControl, agents_of, make_battles
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_MODES, Screen, check_render_mode, render_fps
@@ -29,14 +30,17 @@ from echelon_env.spaces.observations import ObservationFormat
 Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
+@with_options
 class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     """`num_envs` battles on one engine: a batch of `BattleEnv` for `gymnasium.make_vec`.
 
     Infos are arrays with masks, see `echelon_env.envs.infos`. ``infos["action_mask"]`` has an entry for each
     sub-environment, in the format of the mask of ``single_action_space.sample``.
 
-    The parameters are those of `BattleEnv`, and:
-
+    Parameters
+    ----------
+    scenario, control, opponent, teammate, pilot, side, render_mode
+        As in `BattleEnv`.
     num_envs
         Number of battles.
     num_threads
@@ -47,6 +51,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         reward 0. `SAME_STEP`: the new battle starts in the same step; the last observation and info are in
         ``infos["final_obs"]`` and ``infos["final_info"]``. `DISABLED`: stepping raises ResetNeeded until
         ``reset(options={"reset_mask": mask})``.
+    {options}
     """
 
     def __init__(

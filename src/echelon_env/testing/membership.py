@@ -20,48 +20,27 @@ def find_mismatch(space: Space[Any], value: Any, path: str = "") -> Mismatch | N
     It is stricter than ``space.contains`` in two ways. The value of a Box, MultiBinary or MultiDiscrete must be an
     array with exactly the space's dtype. The entries of a Box must be finite even if its bounds are not.
     """
-    if isinstance(space, spaces.Dict):
-        return _in_dict(space, value, path)
-    if isinstance(space, spaces.Tuple):
-        return _in_tuple(space, value, path)
-    if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
-        return _in_array_space(space, value, path)
-    return None if space.contains(value) else (path, f"a member of {space}", brief(value))
-
-
-def _in_dict(space: spaces.Dict, value: Any, path: str) -> Mismatch | None:
-    if not isinstance(value, dict):
-        return path, "a dict", f"{type(value).__name__} {brief(value)}"
-    if value.keys() != space.spaces.keys():
-        return path, f"the keys {list(space.spaces)}", f"{list(value)}"
-    found = (find_mismatch(part, value[key], f"{path}[{key!r}]") for key, part in space.spaces.items())
-    return next((mismatch for mismatch in found if mismatch), None)
-
-
-def _in_tuple(space: spaces.Tuple[Any], value: Any, path: str) -> Mismatch | None:
-    if not isinstance(value, tuple) or len(value) != len(space.spaces):
-        return path, f"a tuple of {len(space.spaces)}", f"{type(value).__name__} {brief(value)}"
-    found = (find_mismatch(part, value[i], f"{path}[{i}]") for i, part in enumerate(space.spaces))
-    return next((mismatch for mismatch in found if mismatch), None)
-
-
-def _in_array_space(
-    space: spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete, value: Any, path: str
-) -> Mismatch | None:
-    if not isinstance(value, (np.ndarray, np.generic)):
-        return path, f"an array of shape {space.shape}", f"{type(value).__name__} {brief(value)}"
-    if value.shape != space.shape:
-        return path, f"shape {space.shape}", f"shape {value.shape}"
-    if value.dtype != space.dtype:
-        return path, f"dtype {space.dtype}", f"dtype {value.dtype}"
-    array = np.asarray(value)
-    low, high = _bounds(space)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        return _at(~np.isfinite(array), array, path, "a finite number")
-    for bound, outside, words in ((low, array < low, "at least"), (high, array > high, "at most")):
-        if outside.any():
-            limit = np.broadcast_to(bound, array.shape)[_first(outside)]
-            return _at(outside, array, path, f"{words} {limit}")
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        kind: type[Any] = dict if isinstance(space, spaces.Dict) else tuple
+        parts: dict[Any, Space[Any]] = dict(space.items() if isinstance(space, spaces.Dict) else enumerate(space))
+        keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, tuple) else ()
+        if not isinstance(value, kind) or {*keys} != {*parts}:
+            return path, f"a {kind.__name__} with the keys {[*parts]}", f"{type(value).__name__} {brief(value)}"
+        found = (find_mismatch(part, value[key], f"{path}[{key!r}]") for key, part in parts.items())
+        return next((mismatch for mismatch in found if mismatch), None)
+    if isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
+        if not isinstance(value, np.ndarray | np.generic):
+            return path, f"an array of shape {space.shape}", f"{type(value).__name__} {brief(value)}"
+        if (value.shape, value.dtype) != (space.shape, space.dtype):
+            return path, f"shape {space.shape}, {space.dtype}", f"shape {value.shape}, {value.dtype}"
+        low, high = (np.broadcast_to(bound, value.shape) for bound in _bounds(space))
+        array = np.asarray(value)
+        wrong = ~((low <= array) & (array <= high) & np.isfinite(array))
+        if wrong.any():
+            index = tuple(np.argwhere(wrong)[0].tolist())
+            expected = f"a finite number from {low[index]} to {high[index]}"
+            count = f"({int(wrong.sum())} of {array.size} entries are wrong)"
+            return path + (f"[{', '.join(map(str, index))}]" if index else ""), expected, f"{array[index]} {count}"
     return None if space.contains(value) else (path, f"a member of {space}", brief(value))
 
 
@@ -71,13 +50,3 @@ def _bounds(space: spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete) -> tu
     if isinstance(space, spaces.MultiBinary):
         return np.zeros((), np.int8), np.ones((), np.int8)
     return space.start, space.start + space.nvec - 1
-
-
-def _first(outside: NDArray[np.bool_]) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.argwhere(outside)[0])
-
-
-def _at(outside: NDArray[np.bool_], array: NDArray[Any], path: str, expected: str) -> Mismatch:
-    index = _first(outside)
-    place = f"[{', '.join(map(str, index))}]" if index else ""
-    return path + place, expected, f"{array[index]} ({int(outside.sum())} of {array.size} entries are wrong)"

@@ -83,9 +83,9 @@ def check_kind(env: Any, kind: type, name: str) -> None:
         raise TypeError(f"env: expected a {name}, got {type(env).__name__}")
 
 
-def is_alive(infos: Mapping[Any, Any], agent: Any) -> bool:
+def is_alive(info: Mapping[str, Any] | None) -> bool:
     """The value of ``alive`` in an agent's info; True if it is missing."""
-    return bool(infos.get(agent, {}).get("alive", True))
+    return bool((info or {}).get("alive", True))
 
 
 def check_box(agent: Any, space: Space[Any]) -> Box:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from gymnasium.spaces import Space
 
 from echelon_env.wrappers.base import ObservationWrapper, ParallelWrapper, ResetResult, StepResult, is_alive
@@ -16,8 +15,6 @@ from echelon_env.wrappers.statistics import (
     Tree,
     moments_of,
     named_moments,
-    row_of,
-    stack,
 )
 
 
@@ -79,10 +76,10 @@ class NormalizeObservations(ObservationStatistics, ObservationWrapper):
             tree, agents = self.moments[group[0]], [agent for agent in group if agent in observations]
             if not agents:
                 continue
-            alive = np.array([is_alive(infos, agent) for agent in agents])
-            acts = np.array([agent in self.env.agents for agent in agents])
-            batch = self._normalized(tree, stack(tree, [observations[agent] for agent in agents]), acts & alive, alive)
-            changed |= {agent: row_of(tree, batch, index) for index, agent in enumerate(agents)}
+            alive = [is_alive(infos.get(agent)) for agent in agents]
+            counted = [agent in self.env.agents and living for agent, living in zip(agents, alive, strict=True)]
+            rows = self._normalized_rows(tree, [observations[agent] for agent in agents], counted, alive)
+            changed |= dict(zip(agents, rows, strict=True))
         return changed
 
     def _named_moments(self) -> dict[str, RunningMoments]:
@@ -134,7 +131,7 @@ class NormalizeRewards(ReturnStatistics, ParallelWrapper):
         """Start an episode; the arguments are passed to the environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._returns = {}
-        self._alive = {agent: is_alive(infos, agent) for agent in self.env.agents}
+        self._alive = {agent: is_alive(infos.get(agent)) for agent in self.env.agents}
         return observations, infos
 
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
@@ -144,5 +141,5 @@ class NormalizeRewards(ReturnStatistics, ParallelWrapper):
         counted = [self._alive.get(agent, True) for agent in rewards]
         scaled = self._scaled(list(rewards.values()), list(returns.values()), counted)
         self._returns = returns
-        self._alive = {agent: is_alive(infos, agent) for agent in self.env.agents}
+        self._alive = {agent: is_alive(infos.get(agent)) for agent in self.env.agents}
         return observations, dict(zip(rewards, scaled.tolist(), strict=True)), terminations, truncations, infos

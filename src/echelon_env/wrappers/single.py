@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from echelon_env.wrappers.base import check_kind
-from echelon_env.wrappers.moments import RunningMoments
-from echelon_env.wrappers.statistics import (
-    ObservationStatistics,
-    ReturnStatistics,
-    moments_of,
-    named_moments,
-    row_of,
-    stack,
-)
+from echelon_env.wrappers.base import check_kind, is_alive
+from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
 
@@ -32,22 +23,8 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
     its episode is not over, and its info does not have ``alive`` = False. Files are those of
     `wrappers.vector.NormalizeObservations`, too.
 
-    Parameters
-    ----------
-    env
-        A Gymnasium environment.
-    epsilon
-        Added to variances, above 0.
-    clip
-        Maximum absolute value of the result, or None for no limit.
-
-    Raises
-    ------
-    TypeError
-        If `env` is not a `gymnasium.Env`.
-    ValueError
-        For an observation space without a float Box, and for invalid arguments. In `reset` and `step` for a non-finite
-        observation.
+    `epsilon` and `clip` are those of `echelon_env.wrappers.NormalizeObservations`, and so are the errors; TypeError if
+    `env` is not a `gymnasium.Env`.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
@@ -56,7 +33,6 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
         ObservationStatistics.__init__(self, epsilon, clip)
         gymnasium.Wrapper.__init__(self, env)
         self.moments = moments_of(env.observation_space, "observation space")
-        """The statistics: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
         self.observation_space = self._normalized_space(env.observation_space, self.moments)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -71,13 +47,8 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
         return self._change(observation, info, acts), float(reward), terminated, truncated, info
 
     def _change(self, observation: Any, info: dict[str, Any], acts: bool) -> Any:
-        alive = np.array([_is_alive(info)])
-        return row_of(
-            self.moments, self._normalized(self.moments, stack(self.moments, [observation]), alive & acts, alive), 0
-        )
-
-    def _named_moments(self) -> dict[str, RunningMoments]:
-        return dict(named_moments(self.moments, "observation"))
+        alive = is_alive(info)
+        return next(self._normalized_rows(self.moments, [observation], [acts and alive], [alive]))
 
 
 class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -87,23 +58,8 @@ class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], 
     with the episode. It counts if the agent was alive when it acted, see `echelon_env.wrappers.NormalizeRewards`. Files
     are those of `wrappers.vector.NormalizeRewards`, too.
 
-    Parameters
-    ----------
-    env
-        A Gymnasium environment.
-    gamma
-        Discount, from 0 to 1.
-    epsilon
-        Added to the variance, above 0.
-    clip
-        Maximum absolute value of the result, or None for no limit.
-
-    Raises
-    ------
-    TypeError
-        If `env` is not a `gymnasium.Env`.
-    ValueError
-        For invalid arguments. In `step` for a non-finite reward.
+    `gamma`, `epsilon` and `clip` are those of `echelon_env.wrappers.NormalizeRewards`, and so are the errors; TypeError
+    if `env` is not a `gymnasium.Env`.
     """
 
     def __init__(
@@ -124,7 +80,7 @@ class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; the arguments are passed to the environment."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._return, self._alive = 0.0, _is_alive(info)
+        self._return, self._alive = 0.0, is_alive(info)
         return observation, info
 
     def step(self, action: Any) -> Step:
@@ -132,9 +88,5 @@ class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], 
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._return = self._gamma * self._return + float(reward)
         scaled = self._scaled([float(reward)], [self._return], [self._alive])
-        self._alive = _is_alive(info)
+        self._alive = is_alive(info)
         return observation, float(scaled[0]), terminated, truncated, info
-
-
-def _is_alive(info: dict[str, Any]) -> bool:
-    return bool(info.get("alive", True))

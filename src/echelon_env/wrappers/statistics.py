@@ -79,6 +79,20 @@ class ObservationStatistics(Statistics):
     def _normalized_space(self, space: Space[Any], tree: Tree) -> Space[Any]:
         return _normalized_space(tree, space, np.inf if self._clip is None else self._clip)
 
+    moments: Any
+    """The statistics: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
+
+    def _named_moments(self) -> dict[str, RunningMoments]:
+        return dict(named_moments(self.moments, "observation"))
+
+    def _normalized_rows(
+        self, tree: Tree, observations: Sequence[Any], counted: ArrayLike, alive: ArrayLike
+    ) -> Iterator[Any]:
+        """Observations (B) normalized by `_normalized`."""
+        flags = np.asarray(counted, np.bool_), np.asarray(alive, np.bool_)
+        batch = self._normalized(tree, _stack(tree, observations), *flags)
+        return (_row_of(tree, batch, index) for index in range(len(observations)))
+
     def _normalized(self, tree: Tree, batch: Any, counted: NDArray[np.bool_], alive: NDArray[np.bool_]) -> Any:
         """Update the statistics by the rows of a batch that are counted (B,), and normalize all rows.
 
@@ -155,17 +169,17 @@ def named_moments(tree: Tree, name: str) -> Iterator[tuple[str, RunningMoments]]
         yield name, tree
 
 
-def stack(tree: Tree, observations: Sequence[Any]) -> Any:
+def _stack(tree: Tree, observations: Sequence[Any]) -> Any:
     """A batch of observations. Parts without statistics are lists."""
     if isinstance(tree, dict):
-        return {key: stack(tree[key], [each[key] for each in observations]) for key in observations[0]}
+        return {key: _stack(tree[key], [each[key] for each in observations]) for key in observations[0]}
     return observations if tree is None else np.stack(observations)
 
 
-def row_of(tree: Tree, batch: Any, index: int) -> Any:
+def _row_of(tree: Tree, batch: Any, index: int) -> Any:
     """An observation of a batch."""
     if isinstance(tree, dict):
-        return {key: row_of(tree[key], part, index) for key, part in batch.items()}
+        return {key: _row_of(tree[key], part, index) for key, part in batch.items()}
     return batch[index] if tree is None else np.asarray(batch[index])
 
 

@@ -12,15 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from echelon_env.wrappers.base import check_kind
-from echelon_env.wrappers.moments import RunningMoments
-from echelon_env.wrappers.statistics import (
-    ObservationStatistics,
-    ReturnStatistics,
-    moments_of,
-    named_moments,
-    row_of,
-    stack,
-)
+from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
 
@@ -39,22 +31,9 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
     ``infos["final_obs"]`` is normalized and does not count. Files are those of `wrappers.single.NormalizeObservations`,
     too.
 
-    Parameters
-    ----------
-    env
-        A vector environment. Without ``autoreset_mode`` in its metadata the mode is `NEXT_STEP`, as in Gymnasium.
-    epsilon
-        Added to variances, above 0.
-    clip
-        Maximum absolute value of the result, or None for no limit.
-
-    Raises
-    ------
-    TypeError
-        If `env` is not a `gymnasium.vector.VectorEnv`.
-    ValueError
-        For an observation space without a float Box, and for invalid arguments. In `reset` and `step` for a non-finite
-        observation.
+    `epsilon` and `clip` are those of `echelon_env.wrappers.NormalizeObservations`, and so are the errors; TypeError if
+    `env` is not a `gymnasium.vector.VectorEnv`. Without ``autoreset_mode`` in its metadata the mode is `NEXT_STEP`, as
+    in Gymnasium.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
@@ -63,7 +42,6 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
         ObservationStatistics.__init__(self, epsilon, clip)
         VectorWrapper.__init__(self, env)
         self.moments = moments_of(env.single_observation_space, "observation space")
-        """The statistics: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
         self.single_observation_space = self._normalized_space(env.single_observation_space, self.moments)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._resets_at_once = _mode_of(env) == AutoresetMode.SAME_STEP
@@ -90,12 +68,9 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
         finals = np.full(self.num_envs, None, object)
         alive = _alive(infos.get("final_info", {}), np.ones(self.num_envs, np.bool_))
         for index in np.flatnonzero(infos["_final_obs"]).tolist():
-            batch = stack(self.moments, [infos["final_obs"][index]])
-            finals[index] = row_of(self.moments, self._scaled(self.moments, batch, alive[[index]]), 0)
+            rows = self._normalized_rows(self.moments, [infos["final_obs"][index]], [False], [alive[index]])
+            finals[index] = next(rows)
         return finals
-
-    def _named_moments(self) -> dict[str, RunningMoments]:
-        return dict(named_moments(self.moments, "observation"))
 
 
 class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
@@ -106,23 +81,9 @@ class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
     if the agent was alive when it acted, see `echelon_env.wrappers.NormalizeRewards`. The step that only resets a
     sub-environment (`NEXT_STEP`) does not count. Files are those of `wrappers.single.NormalizeRewards`, too.
 
-    Parameters
-    ----------
-    env
-        A vector environment. Without ``autoreset_mode`` in its metadata the mode is `NEXT_STEP`, as in Gymnasium.
-    gamma
-        Discount, from 0 to 1.
-    epsilon
-        Added to the variance, above 0.
-    clip
-        Maximum absolute value of the result, or None for no limit.
-
-    Raises
-    ------
-    TypeError
-        If `env` is not a `gymnasium.vector.VectorEnv`.
-    ValueError
-        For invalid arguments. In `step` for a non-finite reward.
+    `gamma`, `epsilon` and `clip` are those of `echelon_env.wrappers.NormalizeRewards`, and so are the errors; TypeError
+    if `env` is not a `gymnasium.vector.VectorEnv`. Without ``autoreset_mode`` in its metadata the mode is `NEXT_STEP`,
+    as in Gymnasium.
     """
 
     def __init__(

@@ -23,13 +23,3 @@ def test_infos_are_arrays_of_the_same_shapes_at_every_call(action):
             assert {key: (value.dtype, value.shape) for key, value in info.items()} == kinds
         deaths += len(env.agents) < 10
     assert deaths
-
-
-def test_unknown_agents_are_still_errors():
-    env = NumericInfos(parallel_env("duel"))
-    env.reset(seed=0)
-    actions = {agent: env.action_space(agent).sample() for agent in env.possible_agents}
-    with pytest.raises(ValueError, match=r"expected agents among \['blue_0', 'red_0'\], got \['green_0'\]"):
-        env.step(actions | {"green_0": actions["blue_0"]})
-    with pytest.raises(ValueError, match=r"got none for \['red_0'\]"):
-        env.step({"blue_0": actions["blue_0"]})
