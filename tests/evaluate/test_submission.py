@@ -101,38 +101,40 @@ def test_a_part_of_a_suite_says_so(suite, tmp_path):
     assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
 
 
-def first_results(document):
-    return document["results"][SCENARIO]["trivial"]
-
-
-def change(column, value, battle=0):
-    def edit(document):
-        first_results(document)[column][battle] = value
-
-    return edit
-
-
-def rewrite(*row):
-    """Another result of the first battle."""
-
-    def edit(document):
-        for column, value in zip(first_results(document), row, strict=True):
-            first_results(document)[column][0] = value
-
-    return edit
+RESULTS, COLUMNS = ("results", SCENARIO, "trivial"), ("outcome", "reason", "decisions", "scores", "survivors")
 
 
 def put(value, *keys):
     def edit(document):
         for key in keys[:-1]:
             document = document[key]
-        document[keys[-1]] = value
+        if value is REMOVED:
+            del document[keys[-1]]
+        else:
+            document[keys[-1]] = value
+
+    return edit
+
+
+REMOVED = object()
+
+
+def change(column, value, battle=0):
+    return put(value, *RESULTS, column, battle)
+
+
+def rewrite(*row):
+    """Another result of the first battle."""
+
+    def edit(document):
+        for column, value in zip(COLUMNS, row, strict=True):
+            change(column, value)(document)
 
     return edit
 
 
 def swap_battles(document):
-    for column in first_results(document).values():
+    for column in document["results"][SCENARIO]["trivial"].values():
         column[0], column[2] = column[2], column[0]
 
 
@@ -168,67 +170,62 @@ BAD = [
     (rewrite(0, "zone_control", 200, [46.0, 45.0], [1, 1]), "the outcome is 0, expected 1, which follows"),
     (rewrite(-1, "time_limit", 240, [2.0, 1.0], [1, 1]), "the outcome is -1, expected 1, which follows"),
     (swap_battles, "results_hash: expected"),
-    (put("0" * 64, "results_hash"), "results_hash: expected .*, which follows from player and results, got '000"),
+    (put("0" * 64, "results_hash"), "which follows from player and results, got '000"),
     (put("f" * 64, "stamp", "engine_hash"), "results_hash: expected"),
     (put("deterministic", "player", "action_mode"), "results_hash: expected"),
     (put({"weights_sha256": "0" * 64}, "player", "identity"), "results_hash: expected"),
-    (put_proof(None), "battle 0: expected base64"),
-    (put_proof("", lost=True), "expected null, as it was lost"),
-    (lambda document: document["proofs"][SCENARIO]["novice"].pop(), "novice: expected a list of 6 values, one for"),
-    (lambda document: document["proofs"][SCENARIO]["novice"].append("AAAA"), "novice: expected a list of 6 values"),
-    (put({}, "proofs"), "proofs: expected an object with the keys"),
-    (put(None, "proofs", SCENARIO), "proofs.duel-open: expected an object with the keys"),
-    (lambda document: document["proofs"][SCENARIO].pop("novice"), "proofs.duel-open: expected an object with the"),
+    (put("echelon-replay", "format"), "expected a submission of echelon-env"),
+    (put(1, "version"), "version 1 of the format"),
     (put(True, "version"), "version True of the format"),
-    (put({"steps": True}, "player", "identity"), "identity.steps: expected a printable text"),
-    (put(True, "method", "decisions"), "method.decisions"),
-    (put("...", "method", "name"), "method.name: expected a name with a letter or digit"),
-    (put("\u3164", "method", "name"), "method.name: expected a name with a letter or digit"),
-    (change("scores", [-0.0, 0.0]), "scores: battle 0: unexpected value"),
-    (put("x" * 10**6, "suite", "name"), "suite.name: expected a printable text"),
-    (put("\x1b[31m" * 100, "method", "url"), "method.url: expected a printable text"),
-    (change("outcome", 2), "outcome: battle 0: unexpected value 2"),
-    (change("outcome", True), "outcome: battle 0: unexpected value True"),
-    (change("reason", "running"), "reason: battle 0: unexpected value 'running'"),
-    (change("decisions", 241), "decisions: battle 0: unexpected value 241"),
-    (change("decisions", 10**400), "decisions: battle 0: unexpected value 1000"),
-    (change("decisions", 30.0), "decisions: battle 0: unexpected value 30.0"),
-    (change("scores", [10**400, 0]), "scores: battle 0: unexpected value"),
-    (change("scores", [-1.0, 0.0]), "scores: battle 0: unexpected value"),
-    (change("scores", 3.0), "scores: battle 0: unexpected value 3.0"),
-    (change("survivors", [2, 0]), "survivors: battle 0: unexpected value"),
-    (lambda document: first_results(document)["scores"].pop(), "expected a list of an even number of 2 to 6"),
-    (put([], "results", SCENARIO, "trivial", "outcome"), "expected a list of an even number of 2 to 6"),
-    (put([1] * 8, "results", SCENARIO, "trivial", "outcome"), "expected a list of an even number of 2 to 6"),
-    (put([1] * 4, "results", SCENARIO, "trivial", "reason"), "reason: expected 6 values, got 4"),
-    (lambda document: document["results"][SCENARIO].pop("novice"), "expected an object with the keys"),
+    (put(REMOVED, "stamp"), "keys are missing: stamp"),
+    (put(1, "x"), "unknown config key 'x'"),
+    (put(1, "x" * 10**6), "expected keys of at most 60 characters"),
+    (change("outcome", 2), "outcome.0.'?: expected a number from -1 to 1"),
+    (change("outcome", True), "outcome.0.'?: expected int, got True"),
+    (change("reason", "running"), "reason.0.'?: got 'running'"),
+    (change("decisions", 241), "battle 0: expected at most 240 decisions, got 241"),
+    (change("decisions", 10**400), "decisions.0.'?: expected a number"),
+    (change("decisions", 30.0), "decisions.0.'?: expected int, got 30.0"),
+    (change("scores", [10**400, 0]), "scores.0..0.'?: expected a number"),
+    (change("scores", [-1.0, 0.0]), "scores.0..0.'?: expected a number from 0"),
+    (change("scores", [-0.0, 0.0]), "battle 0: expected two scores"),
+    (change("scores", [1.0]), "battle 0: expected two scores"),
+    (change("scores", 3.0), "scores.0.'?: expected a sequence"),
+    (change("survivors", [2, 0]), "battle 0: expected at most .* survivors"),
+    (put(REMOVED, *RESULTS, "scores", 0), "expected lists of an even number of 2 to 6"),
+    (put([], *RESULTS, "outcome"), "expected lists of an even number of 2 to 6"),
+    (put([1] * 8, *RESULTS, "outcome"), "expected lists of an even number of 2 to 6"),
+    (put(REMOVED, "results", SCENARIO, "novice"), "results.duel-open: expected the keys"),
     (put({}, "results"), "results: expected an object with one or several of duel-open"),
     (put({}, "results", "skirmish"), "results: expected an object with one or several of duel-open"),
+    (put("x" * 10**6, "suite", "name"), "suite.name: expected a printable text"),
     (put("other", "suite", "name"), "expected small with the hash"),
     (put("0" * 64, "suite", "hash"), "got 'small' with the hash '000000000000"),
     (put("e", "stamp", "engine_hash"), "stamp.engine_hash: expected 64 hexadecimal digits"),
-    (lambda document: document["stamp"].pop("package"), "stamp: expected an object"),
+    (put(REMOVED, "stamp", "package"), "stamp: expected an object"),
     (put("x" * 101, "stamp", "python"), "stamp.python: expected a printable text"),
-    (put({}, "method"), "keys are missing: name"),
-    (put("", "method", "name"), "method.name: expected a name"),
+    (put("...", "method", "name"), "method.name: expected a name with a letter or digit"),
+    (put("\u3164", "method", "name"), "method.name: expected a name with a letter or digit"),
     (put("x" * 61, "method", "name"), "method.name: expected a printable text of at most 60"),
     (put("a\nb", "method", "note"), "method.note: expected a printable text"),
     (put("\u202eb", "method", "authors"), "method.authors: expected a printable text"),
     (put("javascript:alert(1)", "method", "url"), "method.url: expected an address"),
     (put("https://x.org/) [a](b", "method", "url"), "method.url: expected an address"),
-    (put(-1, "method", "decisions"), "method.decisions"),
+    (put(True, "method", "decisions"), "method.decisions"),
     (put(1e300, "method", "cpu_minutes"), "method.cpu_minutes"),
-    (put("x", "method", "score"), "unknown config key 'method.score'"),
-    (put([1], "player", "identity"), "identity: expected an object"),
-    (put({"steps": 1.5}, "player", "identity"), "identity.steps: expected a printable text"),
-    (put(3, "player", "action_mode"), "player.action_mode: expected a printable text"),
-    (put([1], "proofs"), "proofs: expected an object with the keys"),
+    (put([1], "player", "identity"), "player.identity': expected a mapping"),
+    (put({"steps": True}, "player", "identity"), "player.identity.steps': expected int"),
+    (put({"steps": 1.5}, "player", "identity"), "player.identity.steps': expected"),
+    (put({str(number): 1 for number in range(17)}, "player", "identity"), "identity: expected at most 16 entries"),
+    (put("x" * 21, "player", "action_mode"), "player.action_mode: expected a printable text"),
+    (put_proof(None), "battle 0: expected null if and only if it was lost"),
+    (put_proof("", lost=True), "expected null if and only if it was lost"),
     (put_proof("?"), "battle 0: expected base64"),
-    (put_proof(5), "battle 0: expected base64"),
     (put_proof("\u00e4"), "battle 0: expected base64"),
-    (lambda document: document.pop("stamp"), "the document: expected an object with the keys"),
-    (put(1, "version"), "version 1 of the format"),
-    (put("echelon-replay", "format"), "expected a submission of echelon-env"),
+    (put_proof(5), "proofs.duel-open.*expected"),
+    (put(REMOVED, "proofs", SCENARIO, "novice", 0), "novice: expected 6 values, one for each battle"),
+    (put({}, "proofs"), "proofs: expected the keys"),
+    (put(REMOVED, "proofs", SCENARIO, "novice"), "proofs.duel-open: expected the keys"),
 ]
 
 
@@ -269,7 +266,7 @@ def test_other_files_are_refused(data, message, tmp_path):
 
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe\n.json")
-    with pytest.raises(SubmissionError, match=r"pipe\n\.json: not a regular file"):
+    with pytest.raises(SubmissionError, match=r"pipe\n\.json: .*not a regular file"):
         read_submission(tmp_path / "pipe\n.json")
     with pytest.raises(IsADirectoryError):
         read_submission(tmp_path)

@@ -164,7 +164,7 @@ def test_texts(name: str, width: int) -> None:
 
 
 def test_all_materials_are_drawn() -> None:
-    drawn = set(np.unique(materials().voxels)) | {material for material in np.unique(landscape().voxels)}
+    drawn = set(np.unique(materials().voxels)) | set(np.unique(landscape().voxels))
     assert drawn == set(range(len(catalog.MATERIALS)))
 
 
