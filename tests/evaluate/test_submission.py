@@ -76,29 +76,15 @@ def test_a_submission_is_read_as_it_was_written_and_verified(submission, suite, 
     assert read_submission(path, suite=suite).results_hash == submission.results_hash
     assert verify_submission(submission) == ()
     assert submission.complete == (SCENARIO,)
+    played = play_suite(baseline("novice"), suite)
+    assert [match.battles for match in submission.matches] == [match.battles for match in played]
+    assert {match.first for match in submission.matches} == {"My method"}
+    assert 0 < len(submission.proofs) == sum(match.wins + match.draws for match in played) < 2 * MAPS * len(OPPONENTS)
     before = path.read_bytes()
     with pytest.raises(FileExistsError, match="exists already"):
         write_submission(path, submission)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
-
-
-def test_it_holds_the_results_of_all_battles(submission, suite):
-    played = play_suite(baseline("novice"), suite)
-    assert [match.battles for match in submission.matches] == [match.battles for match in played]
-    assert {match.first for match in submission.matches} == {"My method"}
-    wins = sum(match.wins for match in played)
-    draws = sum(match.draws for match in played)
-    assert 0 < wins < 2 * MAPS * len(OPPONENTS)
-    assert len(submission.proofs) == wins + draws
-
-
-def test_a_part_of_a_suite_says_so(suite, tmp_path):
-    player = made_player(Charge)
-    part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
-    assert (part.method.name, part.complete) == ("charge", ())
-    write_submission(tmp_path / "part.json", part)
-    assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
 
 
 RESULTS, COLUMNS = ("results", SCENARIO, "trivial"), ("outcome", "reason", "decisions", "scores", "survivors")
@@ -242,41 +228,32 @@ def test_tampered_submissions_are_refused(edit, message, read):
     ("data", "message"),
     [
         (b"", "expected JSON"),
-        (b"\xff\xfe", "expected JSON"),
         ("[1]".encode("utf-16"), "expected JSON"),
-        ("[1]".encode("utf-32-le"), "expected JSON"),
-        (b"\xef\xbb\xbf[1]", "expected JSON"),
         (b'{"format": 1, "format": 2}', "expected different keys in each object, got 'format' twice"),
         (b"[" * 100_000, "expected JSON"),
-        (b'{"a":' * 100_000, "expected JSON"),
         (b"[]", "expected a submission"),
         (b'{"format": "echelon-submission", "version": NaN}', "expected finite numbers, got NaN"),
-        (b"[-Infinity]", "expected finite numbers, got -Infinity"),
         (b"[" + b"9" * 5000 + b"]", "expected JSON"),
         (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
         (b" " * (files.MAX_BYTES + 1), "larger than 134,217,728 bytes"),
     ],
+    ids=["empty", "utf-16", "twice", "deep", "list", "nan", "long", "many", "large"],
 )
-def test_other_files_are_refused(data, message, tmp_path):
+def test_other_files_are_refused(data, message, text, tmp_path):
     path = tmp_path / "file.json"
     path.write_bytes(data)
     with pytest.raises(SubmissionError, match=message):
         read_submission(path)
 
 
-def test_a_pipe_is_refused_at_once(tmp_path):
+def test_pipes_folders_and_unknown_suites_are_refused_at_once(text, tmp_path):
     os.mkfifo(tmp_path / "pipe\n.json")
     with pytest.raises(SubmissionError, match=r"pipe\n\.json: .*not a regular file"):
         read_submission(tmp_path / "pipe\n.json")
     with pytest.raises(IsADirectoryError):
         read_submission(tmp_path)
-
-
-def test_a_submission_of_an_unknown_suite_is_refused(text, tmp_path):
     (tmp_path / "file.json").write_text(text)
-    with pytest.raises(
-        SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'; a suite .* --suite FILE"
-    ):
+    with pytest.raises(SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'; a suite"):
         read_submission(tmp_path / "file.json")
 
 
@@ -431,78 +408,47 @@ def test_other_rules_are_named(submission):
 def test_actions_are_unpacked_as_they_were_packed(shape, seed):
     actions = np.random.default_rng(seed).standard_normal(shape, np.float32)
     np.testing.assert_array_equal(unpack_actions(pack_actions(actions), shape), actions)
-
-
-def test_actions_that_are_not_finite_are_refused():
-    actions = np.full((2, 1, ACTION_DIM), np.nan, np.float32)
     with pytest.raises(SubmissionError, match="expected finite actions"):
-        unpack_actions(pack_actions(actions), actions.shape)
+        unpack_actions(pack_actions(np.full(shape, np.nan, np.float32)), shape)
 
 
-def test_bad_actions_of_a_player_are_recorded_as_they_are_played(suite):
-    class Broken(Charge):
-        def act(self, observations):
-            actions = super().act(observations).astype(np.float64)
-            actions[:, Action.TURN] = np.nan
-            actions[:, Action.VENT] = 1e300
-            return actions
+def acting(act, name="made"):
+    """A player that walks and fires, with changed actions."""
+    changed = type("Changed", (Charge,), {"act": lambda self, observations: act(Charge.act(self, observations))})
+    return made_player(changed, name)
 
-    player = made_player(Broken, "broken")
+
+def test_actions_are_recorded_as_they_are_played_and_in_their_batch():
+    """Some are not finite, and others depend on the number of the battles."""
+
+    def act(actions):
+        actions = actions.astype(np.float64)
+        actions[:, Action.STRAFE], actions[:, Action.VENT] = np.nan, 1e300
+        actions[:, Action.TURN] = 0.1 * len(actions)
+        return actions
+
+    suite, player = freeze_suite("idle", [SCENARIO], ["idle"], MAPS), acting(act, "../runs/" + "x" * 99)
     submission = make_submission(play_suite(player, suite), player=player, suite=suite)
-    assert verify_submission(submission) == ()
-
-
-def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch():
-    batches = []
-
-    class Batch(Charge):
-        def reset(self, mask):
-            batches.append(len(mask))
-
-        def act(self, observations):
-            actions = super().act(observations)
-            actions[:, Action.TURN] = 0.1 * len(observations)
-            return actions
-
-    idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
-    player = made_player(Batch, "batch")
-    outcomes = play_suite(player, idle)
-    batches.clear()
-    submission = make_submission(outcomes, player=player, suite=idle)
-    assert batches == [MAPS, MAPS]
     assert len(submission.proofs) > 0
     assert verify_submission(submission) == ()
+    assert submission.method == Method("x" * 30 + "…" + "x" * 29), "by default the last part of the player's name"
 
 
 def test_a_player_that_acts_differently_each_time_is_refused():
     rng = np.random.default_rng(0)
-
-    class Chance(Charge):
-        def act(self, observations):
-            actions = super().act(observations)
-            actions[:, Action.TURN] = rng.uniform(-1, 1)
-            return actions
-
-    player = made_player(Chance, "chance")
+    player = acting(lambda actions: actions + rng.uniform(-1, 0, actions.shape).astype(np.float32), "chance")
     idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
     with pytest.raises(SubmissionError, match="ends differently when it is played again: the actions of 'chance' must"):
         make_submission(play_suite(player, idle), player=player, suite=idle)
 
 
-def test_the_default_name_is_the_last_part_of_a_path(suite):
-    for name, expected in (
-        ("runs/mine", "mine"),
-        ("../runs/" + "x" * 99, "x" * 30 + "…" + "x" * 29),
-        ("bold", "bold"),
-    ):
-        player = made_player(Charge, name)
-        part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
-        assert part.method == Method(expected)
-
-
-def test_matches_that_are_no_submission_are_refused(suite):
+def test_matches_that_are_no_submission_are_refused(suite, tmp_path):
     player = made_player(Charge)
     matches = play_suite(player, suite, maps=1)
+    part = make_submission(matches, player=player, suite=suite)
+    assert part.complete == ()
+    write_submission(tmp_path / "part.json", part)
+    assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
     longer = play_suite(player, suite)
     for bad in ([], matches[1:], [*matches, matches[0]], [replace(matches[0], first="x"), *matches[1:]]):
         with pytest.raises(SubmissionError, match="expected the matches of 'charge' against trivial, novice"):
