@@ -104,7 +104,7 @@ def test_a_full_disk_leaves_nothing_and_names_the_folder(monkeypatch, capsys):
         (["--json"], "--statistics"),
         (["--recipes", "x", "--biomes"], "--recipes"),
         (["--recipes", "x", "--out", "y"], "not allowed with"),
-        (["--out", "missing/maps.png"], "missing: no such folder"),
+        (["--out", "missing/maps.png"], "missing: is not a folder"),
         (["--out", "maps.jpg"], "--out: expected a name that ends in .png, got maps.jpg"),
         ([*SMALL, "--out", "kept.png"], "kept.png: exists already"),
         ([*SMALL, "--recipes", "full"], "not an empty folder"),

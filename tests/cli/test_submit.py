@@ -185,9 +185,9 @@ BAD = [
     ([*SUBMIT, "--about", "name=x"], "expected the name in --method NAME"),
     ([*SUBMIT, "--method", "x" * 61], "method.name: expected a printable"),
     ([*SUBMIT, "--method", ""], "--method: method.name: expected a name"),
-    ([*SUBMIT, "--statistics", "./x.json"], "--submit: expected another path than that of --statistics, got x.json"),
-    ([*SUBMIT, "--out", "x.json"], "--submit: expected another path than that of --out"),
-    ([*SUBMIT[:-1], "films/x.json", "--film", "films"], "--film: expected another folder than that of the file, which"),
+    ([*SUBMIT, "--statistics", "./x.json"], "--submit: expected another place than that of --statistics"),
+    ([*SUBMIT, "--out", "x.json"], "--out: expected another place than that of --submit"),
+    ([*SUBMIT[:-1], "films/x.json", "--film", "films"], "--film: expected another place than that of --submit"),
 ]
 
 
