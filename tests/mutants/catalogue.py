@@ -179,6 +179,7 @@ LEAGUE = (
              "league/ratings/test_nash_averaging"),
 )  # fmt: skip
 
+
 def _evaluate(name: str, file: str, old: str, new: str, test: str) -> Mutant:
     return Mutant(f"evaluate: {name}", f"echelon_env/{file}.py", old, new, f"tests/{test}.py")
 
