@@ -9,7 +9,7 @@ import pytest
 from echelon_env.evaluate import freeze_suite, leaderboard
 from echelon_env.evaluate.leaderboard import format_leaderboard, leaderboard_markdown, make_leaderboard
 from echelon_env.evaluate.report import aggregate
-from echelon_env.evaluate.submission import Draw, Method, SubmissionError
+from echelon_env.evaluate.submission import Method, SubmissionError
 from evaluate.submissions import STAMP, made_submission
 
 MAPS = 12
@@ -81,19 +81,6 @@ def submissions(suite):
         "b.json": drawn(suite, 5, 0.4, method=short, action_mode="deterministic"),
         "part.json": drawn(suite, 6, 0.9, scenarios=["duel-open"], method=Method("Part")),
     }
-
-
-def test_a_draw_is_named_so_that_it_can_be_repeated(submissions):
-    failures = {file: [] for file in submissions}
-    document = make_leaderboard(submissions, failures=failures, draw=Draw(5, "a|b"))
-    assert document["draw"] == {"battles": 5, "nonce": "a|b"}
-    assert {each["file"]: each["replayed"] for each in document["boards"][0]["submissions"]} == {
-        file: 5 if file == "part.json" else 10 for file in submissions  # of each scenario
-    }  # fmt: skip
-    assert "\nreplayed: 5 battles of each scenario and file, drawn with the nonce a|b\n" in format_leaderboard(document)
-    assert r"drawn with the nonce a\|b" in leaderboard_markdown(document)
-    won = sum(match.wins for submission in submissions.values() for match in submission.matches)
-    assert f"\nverified: 45 of {won} battles won or drawn replayed, all as stated" in format_leaderboard(document)
 
 
 def test_the_tables(submissions, suite):
@@ -182,14 +169,6 @@ def test_runs_that_agree_on_the_maps_have_the_interval_of_one(suite):
     (alone,), (both,) = (rows_of(make_leaderboard(runs)) for runs in ({"1": one}, {"1": one, "2": flipped}))
     assert both["iqm"] == pytest.approx(alone["iqm"])
     assert both["mean"] == pytest.approx(alone["mean"])
-
-
-def test_few_maps_have_no_interval(suite):
-    few = replace(suite, scenarios=tuple(replace(each, seeds=each.seeds[:4]) for each in suite.scenarios))
-    pairs = [[(1, -1), (1, 1), (-1, -1), (1, 1)]] * 2
-    run = made_submission(few, {"duel-open": pairs, "duel": pairs})
-    (row,) = rows_of(make_leaderboard({"few.json": run}))
-    assert (row["iqm"]["low"], row["iqm"]["high"]) == (None, None)
 
 
 def test_action_modes_and_authors_are_different_methods(submissions, suite):

@@ -41,11 +41,11 @@ def svg(tmp_path: Path):
 
 
 def test_matrix_has_every_number(played: CrossPlay, svg: Path) -> None:
-    save_matrix(svg, played, title="a title")
+    save_matrix(svg, played)
     words = texts(svg)
-    assert {"a title", "duel", "skirmish", "mean of all scenarios", "weak", "even"} <= set(words)
+    assert {"duel", "skirmish", "mean of all scenarios", "weak", "even"} <= set(words)
     assert shorten(LONG, 24) in words and LONG not in words
-    scores = [word for word in words[: words.index("a title")] if word.isdigit()]
+    scores = [word for word in words if word.isdigit()]
     for share in ("0", "48", "12", "58", "6", "53"):  # of weak in each panel
         assert share in scores and str(100 - int(share)) in scores
     intervals = [word for word in words if "–" in word]
@@ -66,10 +66,9 @@ def test_intervals_have_a_row_each_and_a_column_for_every_metric(svg: Path) -> N
             "win rate": {"a": Interval(0.5, 0.4, 0.6), LONG: Interval(0.996, 0.97, 1)},
             "interquartile mean": {"b": Interval(1, 1, 1), "a": Interval(0.004, 0, 0.05)},
         },
-        title="a title",
     )
     words = texts(svg)
-    assert {"a title", "win rate", "interquartile mean"} <= set(words)
+    assert {"win rate", "interquartile mean"} <= set(words)
     assert [word for word in words if word in ("a", LONG, "b")] == ["a", LONG, "b"]
     numbers = [word for word in words if "[" in word]
     assert numbers == ["50 [40, 60]", "99.6 [97, 100]", "0.4 [0, 5]", "100 [100, 100]"]

@@ -200,7 +200,7 @@ EVALUATION = (
     _evaluate("a suite takes another map", "evaluate/suite", "if battle.map_hash != frozen:", "if False:",
               "evaluate/test_suite"),
     _evaluate("the last sum counts alone", "evaluate/battle_totals", "sums.get(name, 0.0) + value", "value",
-              "evaluate/test_battle_totals"),
+              "evaluate/test_report"),
     _evaluate("a proof is not compared", "evaluate/submission/proofs", "if not _is_same(battle, replayed)\n",
               "if False\n", "evaluate/test_submission"),
     _evaluate("edited results keep their hash", "evaluate/submission/files",

@@ -115,23 +115,10 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     ``(argument, seed, action_mode=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
     ``KIND:ARGUMENT`` with the argument. A path that exists, or whose folder exists, calls the kind `CHECKPOINT` with
     the path: a member of a league is not a file of that path. ``policy:PATH`` and names with a handicap are opponents,
-    see `named_player`.
+    see `named_player`. The seed is that of the scripted levels' choices and of the weights of untrained networks.
 
-    Parameters
-    ----------
-    name
-        One of `BASELINES`, an opponent NAME[@HANDICAP], ``KIND``, ``KIND:ARGUMENT``, or a path.
-    seed
-        Seed of the scripted levels' choices and of the weights of untrained networks.
-    action_mode
-        How networks act.
-
-    Raises
-    ------
-    ConfigError
-        For any other name, for a folder without a loadable checkpoint, and for a kind that cannot be used.
-    ModuleNotFoundError
-        For a network if the extra ``[train]`` is not installed.
+    Raises ConfigError for any other name, a folder without a loadable checkpoint, and a kind that cannot be used;
+    ModuleNotFoundError for a network if the extra ``[train]`` is not installed.
     """
     if name in BASELINES:
         return baseline(name, seed, action_mode=action_mode)
