@@ -1,8 +1,5 @@
 """The opponent `champion`: which policy it is, and that it plays everywhere without PyTorch."""
 
-import subprocess
-import sys
-
 import gymnasium
 import numpy as np
 import pytest
@@ -16,8 +13,6 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Handicap, Mixture
 from echelon_env.wrappers import TeamVersusPolicy
 from opponents.contests import recorded, think
-
-BLOCKED = "torch", "stable_baselines3", "sb3_contrib", "tensorboard", "rich"
 
 
 def test_the_larger_team_decides():
@@ -100,27 +95,3 @@ def test_as_a_player_it_is_the_champion_of_each_scenario():
     twin = named_player(f"policy:{champion_folder('duel')}")
     found, expected = (play_match(each, baseline("novice"), config, seeds, scenario="x") for each in (player, twin))
     assert found.battles == expected.battles and found.classes == expected.classes
-
-
-def test_it_plays_where_pytorch_cannot_be_imported(tmp_path):
-    code = f"""
-import sys
-from importlib.abc import MetaPathFinder
-
-class Blocker(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {BLOCKED}:
-            raise ImportError(f"{{name}} must not be imported")
-
-sys.meta_path.insert(0, Blocker())
-import gymnasium
-import echelon_env
-from echelon_env.cli import main
-env = gymnasium.make("echelon/Duel-v0", opponent="champion")
-env.reset(seed=1)
-env.step(env.action_space.sample())
-assert main(["evaluate", "champion", "--scenario", "duel-open", "--battles", "2"]) == 0
-"""
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert "champion" in result.stdout

@@ -50,7 +50,7 @@ def check(scenario: str, opponent: str, maps: int, champion: str = CHAMPION, row
     assert found.pvalue > LEAST_P, moved
 
 
-@pytest.mark.parametrize(("scenario", "maps"), [("duel", 12), ("skirmish", 12)])
+@pytest.mark.parametrize(("scenario", "maps"), [("duel", 12), ("skirmish", 4)])
 def test_the_strength_in_a_few_battles(scenario, maps):
     check(scenario, "expert", maps)
 
@@ -71,6 +71,7 @@ def test_the_strength_in_all_battles(scenario, opponent):
 OTHER_RULES = {"engine_hash": "0" * 64}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("champion", "moved"), [("champion@reaction_delay=1", True), ("champion@aim_error=0.001", False)]
 )

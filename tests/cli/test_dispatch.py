@@ -11,7 +11,7 @@ import pytest
 from echelon_env.cli import main
 from echelon_env.cli.dispatch import TRAIN_PACKAGES
 from echelon_env.config import plugins
-from echelon_env.engine.kernels import EntryPoint
+from echelon_env.engine.kernels import Bound, EntryPoint
 from echelon_env.evaluate.stamps import describe_machine
 
 
@@ -53,12 +53,6 @@ def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_folder_that_cannot_be_created_is_reported_in_one_line(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    message = fail(["train", "--out", str(tmp_path / "file" / "run")], capsys)
-    assert "Not a directory" in message
-
-
 def all_commands() -> Iterator[list[str]]:
     """The words of every command and subcommand."""
     yield []
@@ -98,41 +92,27 @@ def run_without_train(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
 
 
-def test_without_the_extra_the_other_commands_report_what_to_install(tmp_path):
-    result = run_without_train("train", "--out", str(tmp_path / "x"))
-    assert result.returncode == 2
-    assert 'pip install "echelon-env[train]"' in result.stderr
-    assert "Traceback" not in result.stderr
-
-
 @pytest.mark.long
-def test_without_the_extra_bench_and_help_work():
+def test_without_the_extra_the_other_commands_work_and_train_reports_what_to_install(tmp_path):
     assert run_without_train("--help").returncode == 0
     result = run_without_train("bench", "--scenarios", "duel", "--seconds", "0.01")
     assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == describe_machine() and "agent-steps/s" in lines[1]
+    assert all(len(line) <= 80 for line in lines[1:])
+    result = run_without_train("train", "--out", str(tmp_path / "x"))
+    assert result.returncode == 2 and "Traceback" not in result.stderr
+    assert 'pip install "echelon-env[train]"' in result.stderr
 
 
 @pytest.mark.long
 def test_bench_measures_the_given_scenarios(capsys):
     assert main(["bench", "--scenarios", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    measurements = document["measurements"]
-    assert {m["scenario"] for m in measurements} == {"duel", "skirmish"}
-    assert {m["num_threads"] for m in measurements} >= {1}
-    for m in measurements:
+    assert {m["scenario"] for m in document["measurements"]} == {"duel", "skirmish"} and "cores" in document["machine"]
+    for m in document["measurements"]:
         mechs = {"duel": 2, "skirmish": 10}[m["scenario"]]
-        assert 0 < m["agent_steps"] <= mechs * m["env_steps"] * (1 + 1e-9)
-        assert m["reset_ms"] > 0
-    assert "cores" in document["machine"]
-
-
-@pytest.mark.long
-def test_bench_prints_a_table(capsys):
-    assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == describe_machine()
-    assert "agent-steps/s" in lines[1]
-    assert all(len(line) <= 80 for line in lines[1:])
+        assert 0 < m["agent_steps"] <= mechs * m["env_steps"] * (1 + 1e-9) and m["reset_ms"] > 0
 
 
 def test_train_then_evaluate(tmp_path, capsys):
@@ -152,11 +132,6 @@ def test_train_then_evaluate(tmp_path, capsys):
     assert "never overwritten" in capsys.readouterr().err
 
 
-def test_the_console_script_is_this_function():
-    (script,) = importlib.metadata.entry_points(group="console_scripts", name="echelon")
-    assert script.load() is main
-
-
 def test_a_closed_output_pipe_is_no_error():
     program = "import sys; from echelon_env.cli import main; sys.exit(main())"
     arguments = ["maps", "--scenario", "duel-open", "--maps", "2", "--statistics"]
@@ -167,36 +142,30 @@ def test_a_closed_output_pipe_is_no_error():
         assert process.stderr.read() == ""
 
 
-def test_the_module_is_the_command():
-    command = [sys.executable, "-m", "echelon_env"]
-    found = subprocess.run([*command, "--version"], capture_output=True, text=True)
-    assert found.returncode == 0 and found.stdout.split() == ["echelon-env", importlib.metadata.version("echelon-env")]
-    found = subprocess.run([*command, "bnch"], capture_output=True, text=True)
+def test_the_module_and_the_script_are_the_command():
+    """A terminal without a character gets another one."""
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="echelon")
+    assert script.load() is main
+    command, environment = [sys.executable, "-m", "echelon_env", "b\xb1nch"], os.environ | {"PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment | {"PYTHONUTF8": "0"})
     assert found.returncode == 2 and "did you mean 'bench'" in found.stderr
 
 
-def test_a_terminal_without_a_character_gets_another():
-    program = "from echelon_env.cli import main; main(['x']); print('\\xb1')"
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-    assert (found.returncode, found.stdout) == (0, "?\n")
-
-
 def test_warmup_calls_every_entry_point(monkeypatch, capsys):
-    called = set()
-    bind = EntryPoint.bind
+    called, init = set(), Bound.__init__
 
-    def watched(self, *first):
-        function = bind(self, *first)
+    def watched(self, entry, first):
+        init(self, entry, first)
+        call = self.call
 
-        def call(*rest):
-            called.add(self.function.__name__)
-            return function(*rest)
+        def named(*rest):
+            called.add(entry.function.__name__)
+            return call(*rest)
 
-        return call
+        self.call = named
 
-    monkeypatch.setattr(EntryPoint, "bind", watched)
-    monkeypatch.setattr(EntryPoint, "__call__", lambda self, *arguments: watched(self)(*arguments))
+    monkeypatch.setattr(Bound, "__init__", watched)
+    monkeypatch.setattr(EntryPoint, "__call__", lambda self, *arguments: self.bind()(*arguments))
     assert main(["warmup"]) == 0
     modules = [module for name, module in sys.modules.items() if name.startswith("echelon_env.")]
     found = {each.function.__name__ for module in modules for each in vars(module).values() if type(each) is EntryPoint}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cli.test_dispatch import fail
 from echelon_env.cli import main, maps
 from echelon_env.config.scenario import make_config
 from echelon_env.terrain import Recipe, Terrain, generate
-from echelon_env.terrain.biomes import BIOMES
 from echelon_env.terrain.statistics import map_statistics
 
 SMALL = ["--scenario", "duel-open"]
@@ -18,21 +18,6 @@ SMALL = ["--scenario", "duel-open"]
 @pytest.fixture(autouse=True)
 def _in_a_separate_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that a bad command line prints; it leaves nothing behind."""
-    before = sorted(Path().rglob("*"))
-    try:
-        code = main(["maps", *arguments])
-    except SystemExit as error:
-        code = error.code
-    captured = capsys.readouterr()
-    assert code == 2
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert sorted(Path().rglob("*")) == before
-    return captured.err
 
 
 def test_a_sheet_gets_the_next_free_name(capsys):
@@ -53,43 +38,26 @@ def test_sheets_are_no_wider_than_a_screen(view, count):
         assert 300 < sheet.height < 4000
 
 
-def test_seeds_choose_the_maps():
-    for seed in ("3", "4"):
-        assert main(["maps", *SMALL, "--maps", "1", "--seed", seed, "--out", f"{seed}.png"]) == 0
-    assert Path("3.png").read_bytes() != Path("4.png").read_bytes()
-
-
 @pytest.mark.long
 def test_a_page_for_each_biome(capsys):
     assert main(["maps", *SMALL, "--biomes", "urban", "jungle"]) == 0
     assert capsys.readouterr().out == "biomes: urban, jungle\n"
     assert sorted(path.name for path in Path("biomes").iterdir()) == ["jungle.png", "urban.png"]
-    with Image.open("biomes/jungle.png") as jungle, Image.open("biomes/urban.png") as urban:
+    with Image.open("biomes/jungle.png") as jungle:
         assert 1200 < jungle.width <= 2400
-        red, green, blue = (np.asarray(channel, float) for channel in jungle.split())
-        leaves = (green > red + 25) & (green > blue + 25)
-        assert leaves.mean() > 0.08
-        red, green, blue = (np.asarray(channel, float) for channel in urban.split())
-        assert ((green > red + 25) & (green > blue + 25)).mean() < 0.01
 
 
-def test_biomes_without_names_are_all_biomes(monkeypatch, capsys):
-    monkeypatch.setattr(maps, "draw_biomes", lambda configs, seed, out: None)
-    assert main(["maps", "--biomes"]) == 0
-    assert capsys.readouterr().out == f"biomes: {', '.join(BIOMES)}\n"
-
-
-def test_recipes_generate_the_maps_again(capsys):
+def test_recipes_generate_the_maps_again(monkeypatch, capsys):
+    monkeypatch.setattr(maps, "_REPORT_EVERY", 2)
     assert main(["maps", *SMALL, "--maps", "3", "--seed", "99", "--recipes", "pools/small"]) == 0
-    assert capsys.readouterr().out == "pools/small: recipes of duel-open, 3 maps, seeds 99 to 101\n"
+    shown = capsys.readouterr()
+    assert shown.out == "pools/small: recipes of duel-open, 3 maps, seeds 99 to 101\n"
+    assert shown.err == "2 of 3 maps\n"
     files = sorted(Path("pools/small").iterdir())
     assert [file.name for file in files] == ["099.json", "100.json", "101.json"]
     for seed, file in enumerate(files, 99):
         terrain = Terrain.from_recipe(Recipe.from_json(file.read_text()))
         assert terrain.content_hash == generate(make_config("duel-open"), seed).content_hash
-
-
-def test_recipes_are_named_for_every_seed():
     assert main(["maps", *SMALL, "--maps", "1", "--seed", str(2**64 - 1), "--recipes", "last"]) == 0
     assert [path.name for path in Path("last").iterdir()] == [f"{2**64 - 1}.json"]
 
@@ -114,7 +82,7 @@ def test_a_full_disk_leaves_nothing_and_names_the_folder(monkeypatch, capsys):
         written.append(path.write_bytes(text.encode()))
 
     monkeypatch.setattr(Path, "write_text", write_text)
-    assert fail([*SMALL, "--recipes", "pool"], capsys) == "echelon: pool: No space left on device\n"
+    assert fail(["maps", *SMALL, "--recipes", "pool"], capsys) == "echelon: pool: No space left on device\n"
     assert len(written) == 2
 
 
@@ -136,43 +104,21 @@ def test_a_full_disk_leaves_nothing_and_names_the_folder(monkeypatch, capsys):
         (["--json"], "--statistics"),
         (["--recipes", "x", "--biomes"], "--recipes"),
         (["--recipes", "x", "--out", "y"], "not allowed with"),
-        (["--out", "missing/maps.png"], "missing: no such folder"),
+        (["--out", "missing/maps.png"], "missing: is not a folder"),
         (["--out", "maps.jpg"], "--out: expected a name that ends in .png, got maps.jpg"),
+        ([*SMALL, "--out", "kept.png"], "kept.png: exists already"),
+        ([*SMALL, "--recipes", "full"], "not an empty folder"),
+        ([*SMALL, "--recipes", "kept.png"], "not an empty folder"),
+        ([*SMALL, "--biomes", "--out", "full"], "not an empty folder"),
     ],
 )
-def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys):
-    assert message in fail(arguments, capsys)
-
-
-def test_nothing_is_overwritten(capsys):
+def test_bad_command_lines_are_reported_in_one_line_and_change_nothing(arguments, message, capsys):
     Path("kept.png").write_text("kept")
     Path("full").mkdir()
     Path("full/file").write_text("kept")
-    assert "kept.png: exists already" in fail([*SMALL, "--out", "kept.png"], capsys)
-    for arguments in (["--recipes", "full"], ["--biomes", "--out", "full"], ["--recipes", "kept.png"]):
-        assert "not an empty folder" in fail([*SMALL, *arguments], capsys)
+    assert message in fail(["maps", *arguments], capsys)
+    assert sorted(map(str, Path().rglob("*"))) == ["full", "full/file", "kept.png"]
     assert Path("kept.png").read_text() == Path("full/file").read_text() == "kept"
-
-
-def test_statistics_of_a_scenario(capsys):
-    assert main(["maps", *SMALL, "--maps", "3", "--statistics"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "duel-open, 3 maps, seeds 0 to 2"
-    assert all(len(line) <= 80 for line in lines)
-    rows = {line.split()[0]: line.split()[1:] for line in lines[2:6]}
-    columns = dict(zip(rows.pop("cover"), range(1, 12), strict=True))
-    distances = [map_statistics(generate(make_config("duel-open"), seed)).zone_distance for seed in range(3)]
-    walks = [int(rows[name][columns["walk"]]) for name in ("least", "mean", "greatest")]
-    assert walks == [round(min(distances)), round(sum(distances) / 3), round(max(distances))]
-    assert {line.split()[0] for line in lines[7:]} == {"cover", *columns}
-
-
-def test_statistics_of_biomes(capsys):
-    assert main(["maps", *SMALL, "--maps", "2", "--statistics", "--biomes", "barrens", "jungle"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(len(line) <= 80 for line in lines)
-    cover = {name: int(values[0]) for name, *values in map(str.split, lines[3:5])}
-    assert cover["barrens"] < cover["jungle"]
 
 
 def test_statistics_as_json(capsys):
@@ -184,9 +130,3 @@ def test_statistics_as_json(capsys):
     assert statistics["mean"]["sight_line"] == pytest.approx(np.mean(measured))
     assert statistics["deviation"]["sight_line"] == pytest.approx(np.std(measured))
     assert [statistics[name]["sight_line"] for name in ("least", "greatest")] == sorted(measured)
-
-
-def test_progress_of_many_maps_goes_to_the_error_stream(monkeypatch, capsys):
-    monkeypatch.setattr(maps, "_REPORT_EVERY", 2)
-    assert main(["maps", *SMALL, "--maps", "5", "--recipes", "pool"]) == 0
-    assert capsys.readouterr().err == "2 of 5 maps\n4 of 5 maps\n"

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from cli.test_dispatch import fail
 from echelon_env.cli import main, play_server
 from echelon_env.cli.play_server import MAX_CONNECTIONS, PlayServer
 from echelon_env.engine.kernels import BackendError
@@ -70,6 +71,8 @@ def test_the_page_and_its_battles(server, game):
     for number in (1, 2, 1):
         response, body = ask(server, f"/{server.token}/battles/{number}")
         assert (response.status, body) == (200, game.start(number))
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert ask(server, f"/{server.token}/", method)[0].status == 501
 
 
 @pytest.mark.parametrize(
@@ -104,14 +107,8 @@ def test_who_is_answered(server, path, headers, status):
         assert int(connection.recv(100).split()[1]) == status
 
 
-def test_other_methods_are_refused(server):
-    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-        assert ask(server, f"/{server.token}/", method)[0].status == 501
-
-
 STRANGERS = {
     "idle": b"",
-    "half a request": b"GET /",
     "half of the headers": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
     "half a body": b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc",
     "kept alive": b"GET / HTTP/1.1\r\nConnection: keep-alive\r\n\r\n",
@@ -153,15 +150,6 @@ def test_pages_are_not_ended_for_others(game, monkeypatch):
                 time.sleep(0.05)  # the closed pages are counted out soon
         else:
             pytest.fail("the server does not answer any more")
-
-
-def test_without_webassembly_nothing_is_served(monkeypatch, capsys):
-    def refuse():
-        raise BackendError("no WebAssembly module: it is not there")
-
-    monkeypatch.setattr("echelon_env.replays.page.browser_module", refuse)
-    assert main(["play", "duel-open", "--no-browser"]) == 2
-    assert capsys.readouterr().err == "echelon: no WebAssembly module: it is not there\n"
 
 
 def test_a_browser_that_waits_for_the_page_gets_it(monkeypatch, game):
@@ -247,12 +235,16 @@ def test_a_page_is_written_and_none_is_overwritten(tmp_path, capsys):
 )
 def test_bad_requests_are_refused_in_one_line(options, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["play", *options, "--no-browser"]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+    assert message in fail(["play", *options, "--no-browser"], capsys)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_taken_port_is_named(server, capsys):
-    assert main(["play", "duel-open", "--no-browser", "--port", str(server.server_port)]) == 2
-    assert f"--port {server.server_port}: Address already in use" in capsys.readouterr().err
+def test_a_taken_port_and_a_missing_module_are_named(server, capsys, monkeypatch):
+    taken = ["play", "duel-open", "--no-browser", "--port", str(server.server_port)]
+    assert f"--port {server.server_port}: Address already in use" in fail(taken, capsys)
+
+    def refuse():
+        raise BackendError("no WebAssembly module: it is not there")
+
+    monkeypatch.setattr("echelon_env.replays.page.browser_module", refuse)
+    assert fail(taken[:-2], capsys) == "echelon: no WebAssembly module: it is not there\n"

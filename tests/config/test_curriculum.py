@@ -82,12 +82,6 @@ def test_an_outcome_is_not_accepted_as_a_win(won):
         Progress(DUELS).record(won)
 
 
-def test_numpy_booleans_are_booleans():
-    progress = Progress(DUELS)
-    progress.record(np.True_)
-    json.dumps(to_plain(progress.state))
-
-
 def test_accepted_formats_of_a_curriculum(tmp_path):
     file = tmp_path / "lesson.toml"
     file.write_text('description = "mine"\nblue = ["light"]\nred = ["light"]\n')

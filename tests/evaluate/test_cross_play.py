@@ -57,13 +57,7 @@ def test_cross_play_pools_the_matches_of_a_pair() -> None:
     for again in (parts[0], made_match("b", "a", [(DRAW, DRAW)], maps=1)):
         with pytest.raises(ValueError, match="played more than once on a map of 'duel'"):
             cross_play([*parts, again])
-
-
-def test_cross_play_of_a_player_with_itself() -> None:
-    matrix = cross_play([made_match("a", "a", [(WIN, WIN), (WIN, LOSS)])]).pooled
-    assert (matrix.wins.item(), matrix.losses.item(), matrix.score.item()) == (3, 1, 0.75)
-
-
-def test_cross_play_needs_matches() -> None:
     with pytest.raises(ValueError, match="at least one match"):
         cross_play([])
+    itself = cross_play([made_match("a", "a", [(WIN, WIN), (WIN, LOSS)])]).pooled
+    assert (itself.wins.item(), itself.losses.item(), itself.score.item()) == (3, 1, 0.75)

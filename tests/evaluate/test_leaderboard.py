@@ -9,7 +9,7 @@ import pytest
 from echelon_env.evaluate import freeze_suite, leaderboard
 from echelon_env.evaluate.leaderboard import format_leaderboard, leaderboard_markdown, make_leaderboard
 from echelon_env.evaluate.report import aggregate
-from echelon_env.evaluate.submission import Draw, Method, SubmissionError
+from echelon_env.evaluate.submission import Method, SubmissionError
 from evaluate.submissions import STAMP, made_submission
 
 MAPS = 12
@@ -83,68 +83,37 @@ def submissions(suite):
     }
 
 
-def test_the_table_has_80_columns(submissions, suite):
+def test_the_tables(submissions, suite):
+    """As text of 80 columns, as Markdown that shows texts of strangers as they are, and as JSON."""
     failures = {file: [] for file in submissions}
     sentence = "battle 3 of duel against trivial: stated won by elimination after 40 decisions, replayed lost"
     failures["part.json"] = [sentence, "battle 5", "battle 7"]
-    text = format_leaderboard(make_leaderboard(submissions, failures=failures))
+    document = make_leaderboard(submissions, failures=failures)
+    text = format_leaderboard(document)
     hashes = [submission.results_hash[:12] for submission in submissions.values()]
     won = sum(match.wins for file in submissions if file != "part.json" for match in submissions[file].matches)
     assert f"{text}\n" == TABLE.format(suite=suite.hash[:12], hashes=hashes, won=won)
     assert max(map(len, text.splitlines())) == 80
-
-
-def test_a_submission_that_fails_to_verify_is_not_ranked(submissions):
-    failures = {file: [] for file in submissions} | {"b.json": ["battle 3: stated won, replayed lost"]}
-    document = make_leaderboard(submissions, failures=failures)
+    markdown = leaderboard_markdown(document)
+    for line in (
+        "| [1 A method with a very long name](https://example.org/a) | sampled |",
+        r"| 2 B\|\[x\](y) \<b\> | deterministic |",
+        r" \*B\* |",
+        "| hardware | note |",
+        r"| 2 \<cores\> | \_n\_ |",
+        "not ranked: part.json: FAILED to verify: battle 3 of duel",
+    ):
+        assert line in markdown
+    assert "<b>" not in markdown
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
     (board,) = document["boards"]
-    assert {file for section in board["sections"] for row in section["rows"] for file in row["files"]} == {
-        *submissions
-    } - {"b.json"}
-    assert [each["verified"] for each in board["submissions"]] == [True] * 4
-    assert {row["verified"] for row in rows_of(document)} == {True}
-    (failed,) = board["not_ranked"]
-    assert (failed["file"], failed["verified"], failed["failures"]) == ("b.json", False, failures["b.json"])
-    for text in (format_leaderboard(document), leaderboard_markdown(document)):
-        assert "not ranked: b.json: FAILED to verify: battle 3: stated won, replayed lost" in text
-        assert "battles won or drawn replayed, all as stated" in text
-        assert "NOT VERIFIED" not in text
-
-
-def test_a_draw_is_named_so_that_it_can_be_repeated(submissions):
-    failures = {file: [] for file in submissions}
-    document = make_leaderboard(submissions, failures=failures, draw=Draw(5, "a|b"))
-    assert document["draw"] == {"battles": 5, "nonce": "a|b"}
-    assert {each["file"]: each["replayed"] for each in document["boards"][0]["submissions"]} == {
-        file: 5 if file == "part.json" else 10 for file in submissions  # of each scenario
-    }  # fmt: skip
-    assert "\nreplayed: 5 battles of each scenario and file, drawn with the nonce a|b\n" in format_leaderboard(document)
-    assert r"drawn with the nonce a\|b" in leaderboard_markdown(document)
-    won = sum(match.wins for submission in submissions.values() for match in submission.matches)
-    assert f"\nverified: 45 of {won} battles won or drawn replayed, all as stated" in format_leaderboard(document)
-
-
-def test_the_heading_says_that_nothing_was_verified(submissions):
-    document = make_leaderboard(submissions)
-    assert [each["verified"] for each in document["boards"][0]["submissions"]] == [None] * 5
-    assert {row["verified"] for row in rows_of(document)} == {None}
-    for text in (format_leaderboard(document), leaderboard_markdown(document)):
-        assert "NOT VERIFIED: no proof was replayed" in text
+    assert ([each["verified"] for each in board["submissions"]], board["installed"]) == ([True] * 4, True)
+    assert [(each["file"], each["verified"]) for each in board["not_ranked"]] == [("part.json", False)]
 
 
 def rows_of(document, section=0):
     (board,) = document["boards"]
     return board["sections"][section]["rows"]
-
-
-def test_methods_are_ranked_by_interquartile_mean(submissions):
-    document = make_leaderboard(submissions)
-    assert [(row["rank"], row["method"], len(row["files"])) for row in rows_of(document)] == [
-        (1, "A method with a very long name", 3),
-        (2, "B|[x](y) <b>", 1),
-    ]
-    assert document["boards"][0]["installed"]
-    assert document["boards"][0]["not_ranked"] == []
 
 
 def test_equal_methods_have_the_same_rank(suite):
@@ -202,41 +171,22 @@ def test_runs_that_agree_on_the_maps_have_the_interval_of_one(suite):
     assert both["mean"] == pytest.approx(alone["mean"])
 
 
-def test_few_maps_have_no_interval(suite):
-    few = replace(suite, scenarios=tuple(replace(each, seeds=each.seeds[:4]) for each in suite.scenarios))
-    pairs = [[(1, -1), (1, 1), (-1, -1), (1, 1)]] * 2
-    run = made_submission(few, {"duel-open": pairs, "duel": pairs})
-    (row,) = rows_of(make_leaderboard({"few.json": run}))
-    assert (row["iqm"]["low"], row["iqm"]["high"]) == (None, None)
-
-
-def test_action_modes_are_different_methods(submissions):
-    other = replace(submissions["b.json"], action_mode="mixed")
-    other = replace(other, matches=submissions["runs/a-0.json"].matches)
+def test_action_modes_and_authors_are_different_methods(submissions, suite):
+    other = replace(submissions["b.json"], action_mode="mixed", matches=submissions["runs/a-0.json"].matches)
     other = replace(other, matches=tuple(replace(match, first="B|[x](y) <b>") for match in other.matches))
     document = make_leaderboard({"b.json": submissions["b.json"], "mixed.json": other})
-    assert [(row["action_mode"], len(row["files"])) for row in rows_of(document)] == [
-        ("mixed", 1),
-        ("deterministic", 1),
-    ]
+    found = [(row["action_mode"], len(row["files"])) for row in rows_of(document)]
+    assert found == [("mixed", 1), ("deterministic", 1)]
     assert r" 2 B\|\[x\](y) \<b\> (deterministic) " in leaderboard_markdown(document)
-    assert " mixed " in format_leaderboard(document)
-
-
-def test_methods_of_other_authors_are_other_methods(suite):
-    runs = {f"{name}.json": drawn(suite, len(name), 0.5, method=Method("PPO", name)) for name in ("A", "Be")}
-    document = make_leaderboard(runs)
-    found = sorted((row["method"], row["authors"], len(row["files"])) for row in rows_of(document))
-    assert found == [("PPO", "A", 1), ("PPO", "Be", 1)]
-    text = format_leaderboard(document)
+    text = format_leaderboard(
+        make_leaderboard({each: drawn(suite, len(each), 0.5, method=Method("PPO", each)) for each in ("A", "Be")})
+    )
     assert " PPO (A) " in text and " PPO (Be) " in text
 
 
 def test_scenarios_can_be_chosen(submissions):
     (section,) = make_leaderboard(submissions, scenarios=["duel-open"])["boards"][0]["sections"]
-    assert section["scenarios"] == ["duel-open"]
-    assert section["rows"][0]["method"] == "Part"
-    assert len(section["rows"]) == 3
+    assert (section["scenarios"], section["rows"][0]["method"], len(section["rows"])) == (["duel-open"], "Part", 3)
     (board,) = make_leaderboard(submissions, scenarios=["duel"])["boards"]
     assert [each["file"] for each in board["not_ranked"]] == ["part.json"]
     with pytest.raises(SubmissionError, match="expected some of duel, duel-open, got 'battle'"):
@@ -311,19 +261,16 @@ def test_one_policy_is_not_several_runs(submissions, suite):
     failures = {"a.json": ["battle 3"], "again.json": []}
     document = make_leaderboard({"a.json": one, "again.json": few}, failures=failures)
     assert not_ranked(document) == (["again.json"], {"a.json": ("failed", "FAILED to verify: battle 3")})
-    most = change_details(one, 99, outcome=1)
-    assert len(rows_of(make_leaderboard({"a.json": one, "other.json": most}))[0]["files"]) == 2
+    renamed = [replace(one, method=Method(name)) for name in "BC"]
+    _, reasons = not_ranked(make_leaderboard({"a": one, "b": renamed[0], "c": renamed[1]}))
+    assert reasons == dict.fromkeys("bc", ("copy", "has the same results as a")), "and not as a copy"
+    won = made_submission(suite, dict.fromkeys(("duel-open", "duel"), [[(1, 1)] * MAPS] * 2))
+    for each in (one, won):  # equal outcomes are no evidence: strong policies win the same battles in different ways
+        most = change_details(each, 99, outcome=1)
+        assert len(rows_of(make_leaderboard({"a.json": each, "other.json": most}))[0]["files"]) == 2
 
 
-def test_a_copy_of_a_copy_is_compared_with_what_is_ranked(suite):
-    one = drawn(suite, 1, 0.7)
-    again = [replace(one, method=Method(name)) for name in "BC"]
-    _, reasons = not_ranked(make_leaderboard({"a": one, "b": again[0], "c": again[1]}))
-    assert reasons == dict.fromkeys("bc", ("copy", "has the same results as a"))
-
-
-def test_files_that_cannot_be_read_are_listed(submissions):
-    """They take nothing from the others."""
+def test_files_that_are_not_ranked_take_nothing_from_the_others(submissions, suite):
     invalid = {"x/\x1b|bad.json": "expected JSON: \x1b"}
     document = make_leaderboard(submissions, invalid=invalid)
     assert document["boards"] == make_leaderboard(submissions)["boards"]
@@ -332,44 +279,16 @@ def test_files_that_cannot_be_read_are_listed(submissions):
     assert r"not ranked: ?\|bad.json: expected JSON: ?" in leaderboard_markdown(document)
     alone = make_leaderboard({}, invalid=invalid, scenarios=["duel"])
     assert (alone["boards"], alone["not_ranked"]) == ([], document["not_ranked"])
-
-
-def test_a_policy_that_wins_everything_may_have_runs(suite):
-    """Equal outcomes are no evidence: strong policies win the same battles in different ways."""
-    won = [[(1, 1)] * MAPS] * 2
-    one = made_submission(suite, {"duel-open": won, "duel": won})
-    other = change_details(one, 99, outcome=1)
-    assert len(rows_of(make_leaderboard({"1.json": one, "2.json": other}))[0]["files"]) == 2
-
-
-def test_nothing_complete_is_not_ranked(submissions):
     part = submissions["part.json"]
     cut = replace(part, matches=tuple(replace(match, battles=match.battles[:4]) for match in part.matches))
-    document = make_leaderboard({"cut.json": cut})
-    assert document["boards"][0]["sections"] == []
-    text = " ".join(format_leaderboard(document).split())  # without the ends of lines
+    text = " ".join(format_leaderboard(make_leaderboard({"cut.json": cut})).split())  # without the ends of lines
     assert "not ranked: cut.json: has completed no scenario: a scenario is ranked only with all of its battles" in text
-    assert "NOT VERIFIED" in format_leaderboard(document)
+    assert "NOT VERIFIED: no proof was replayed" in text
     (board,) = make_leaderboard({**submissions, "cut.json": cut})["boards"]
     assert [section["scenarios"] for section in board["sections"]] == [["duel-open", "duel"], ["duel-open"]]
-
-
-def test_markdown_shows_texts_of_strangers_as_they_are(submissions):
-    text = leaderboard_markdown(make_leaderboard(submissions))
-    assert "| [1 A method with a very long name](https://example.org/a) | sampled |" in text
-    assert r"| 2 B\|\[x\](y) \<b\> | deterministic |" in text
-    assert r" \*B\* |" in text
-    assert "| hardware | note |" in text
-    assert r"| 2 \<cores\> | \_n\_ |" in text
-    assert "<b>" not in text
-
-
-def test_names_of_files_are_printable(suite):
-    document = make_leaderboard({"x/\x1b[31m|\n.json": drawn(suite, 1, 0.5)})
-    assert "?[31m|?.json" in format_leaderboard(document)
-    assert r"| ?\[31m\|?.json |" in leaderboard_markdown(document)
-    again = make_leaderboard({"x/\n.json": drawn(suite, 1, 0.5), "y": drawn(suite, 1, 0.5)})
-    assert "not ranked: y: has the same results as x/?.json" in format_leaderboard(again)
+    named = make_leaderboard({"x/\x1b[31m|\n.json": drawn(suite, 1, 0.5), "y": drawn(suite, 1, 0.5)})
+    assert "?[31m|?.json" in format_leaderboard(named)
+    assert r"| ?\[31m\|?.json |" in leaderboard_markdown(named)
 
 
 def width(line):
@@ -378,7 +297,7 @@ def width(line):
     )
 
 
-def test_wide_characters_keep_the_columns(suite):
+def test_wide_characters_and_many_opponents_keep_the_columns(suite):
     name = "深層強化学習の方法" * 6
     runs = {f"{name}.json": drawn(suite, 1, 0.5, method=Method(name)), "a.json": drawn(suite, 2, 0.5)}
     failed = drawn(suite, 3, 0.5)
@@ -388,17 +307,7 @@ def test_wide_characters_keep_the_columns(suite):
     lines = text.splitlines()
     table = lines[lines.index("scores in %") + 1 :][:3]
     assert {width(line) for line in table} == {80}
-
-
-def test_many_opponents_take_several_blocks(suite):
     names = ["idle", "random", "trivial", "novice", "competent", "veteran", "expert"]
-    wide = replace(suite, opponents=tuple(names))
-    text = format_leaderboard(make_leaderboard({"wide.json": drawn(wide, 0, 0.5)}))
-    assert max(map(len, text.splitlines())) <= 80
-    assert sum("made " in line for line in text.splitlines()) == 5
-    assert all(name in text for name in names)
-
-
-def test_the_document_is_json(submissions):
-    document = make_leaderboard(submissions)
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    text = format_leaderboard(make_leaderboard({"x.json": drawn(replace(suite, opponents=tuple(names)), 0, 0.5)}))
+    assert max(map(len, text.splitlines())) <= 80 and all(name in text for name in names)
+    assert sum("made " in line for line in text.splitlines()) == 5, "opponents take several blocks"

@@ -40,17 +40,6 @@ def test_every_baseline_plays(name):
     assert (name == "idle") == (not actions.any() and name not in (*opponents.LEVELS, "champion"))
 
 
-def test_a_scripted_level_has_its_seed_and_configuration():
-    made = baseline("trivial", 7).make(make_config("duel", decision_repeat=10), noise())
-    assert isinstance(made, type(opponents.make("trivial", 7, DUEL)))
-    made.reset(np.ones(6, np.bool_))
-    twin = opponents.make("trivial", 7, make_config("duel", decision_repeat=10))
-    twin.reset(np.ones(6, np.bool_))
-    observations = np.random.default_rng(0).random((20, 6, OBSERVATION_DIM), np.float32)
-    for rows in observations:
-        np.testing.assert_array_equal(made.act(rows), twin.act(rows))
-
-
 def test_unknown_players_are_refused():
     with pytest.raises(ConfigError, match="unknown player 'novic'; did you mean 'novice'"):
         baseline("novic")

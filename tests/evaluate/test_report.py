@@ -1,24 +1,24 @@
 import dataclasses
 import itertools
 import json
-import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, mannwhitneyu, trim_mean
 
 from echelon_env import make_config
-from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteError, SuiteScenario, report, stamp
+from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, report, stamp
 from echelon_env.evaluate.battle_totals import COUNTED
 from echelon_env.evaluate.cross_play import PayoffMatrix, cross_play
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE, make_report, write_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.statistics import score_interval
-from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, describe_maps, format_report, format_share, shorten
-from echelon_env.layout.measures import MEASURES
+from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, format_report
 
 STAMP = stamp()
+GOLDEN = Path(__file__).parent / "report.txt"
 
 
 def player(name: str, **fields: object) -> Player:
@@ -84,23 +84,6 @@ def test_the_aggregates_are_over_all_maps_that_a_player_played():
     assert report["aggregate"]["b"]["maps"] == 24  # two scenarios
 
 
-def test_a_duplicate_opponent_adds_no_information():
-    first, other = match("a", "b", 0.5, maps=40), match("a", "c", 0.5, maps=40)
-    alike = dataclasses.replace(first, second="c")
-    played = ([first], [first, alike], [first, other])
-    once, twice, apart = (document(matches, ["a"])["aggregate"]["a"] for matches in played)
-    assert {**twice, "opponents": ["b"]} == once
-    assert apart["mean"]["high"] - apart["mean"]["low"] < once["mean"]["high"] - once["mean"]["low"]
-
-
-def test_scenarios_that_share_seeds_are_one_sample_in_the_aggregates():
-    first = match("a", "b", 0.5, maps=40)
-    both = document([first, dataclasses.replace(first, scenario="skirmish")], ["a"])["aggregate"]["a"]
-    once = document([first], ["a"])["aggregate"]["a"]
-    assert both["mean"] == pytest.approx(once["mean"])
-    assert both["iqm"] == pytest.approx(once["iqm"])
-
-
 def test_the_interquartile_mean_of_few_maps_has_no_interval(tmp_path):
     few, enough = document(round_robin(["a", "b"], maps=9), ["a", "b"]), document([match("a", "b", maps=10)], ["a"])
     iqm = few["aggregate"]["a"]["iqm"]
@@ -119,29 +102,6 @@ def test_improvement_is_over_the_tasks_that_both_have():
     x, y = score(matches[0]), 1 - score(matches[1])
     assert pair["estimate"] == pytest.approx(mannwhitneyu(x, y).statistic / (len(x) * len(y)))
     assert document([match("a", "b")], ["a", "b"])["probability_of_improvement"] == []
-
-
-def test_the_matrix_is_its_own_mirror():
-    names = ["a", "b", "c"]
-    cross_play = document(round_robin(names), names)["cross_play"]
-    assert cross_play["players"] == names
-    for panel in (*cross_play["scenarios"].values(), cross_play["pooled"]):
-        for i, j in itertools.combinations(range(3), 2):
-            assert panel["score"][i][j] == pytest.approx(1 - panel["score"][j][i])
-            assert panel["wins"][i][j] == panel["losses"][j][i]
-        assert all(panel[name][i][i] is None for i in range(3) for name in panel)
-    duel = {name: cells[0][1] for name, cells in cross_play["scenarios"]["duel"].items()}
-    made = match("a", "b")
-    assert duel["score"] == pytest.approx(score(made).mean())
-    assert (duel["wins"], duel["draws"], duel["losses"]) == (made.wins, made.draws, made.losses)
-    assert duel["low"] < duel["score"] < duel["high"]
-
-
-def test_statistics_of_classes_are_summed_over_a_players_matches():
-    classes = document([match("a", "b"), match("c", "a")], ["a"])["classes"]["a"]
-    assert set(classes) == {"medium", "light"}  # as the first player, and as the second
-    twice = document([match("a", "b"), match("a", "c")], ["a"])["classes"]["a"]["medium"]
-    assert (twice["mechs"], twice["damage_dealt"], twice["kills"]) == (48.0, 4824.0, 2.0)
 
 
 def test_marl_eval_gets_the_tasks_that_all_players_have():
@@ -164,23 +124,6 @@ def test_marl_eval_gets_the_tasks_that_all_players_have():
     assert last[:24] == lost
 
 
-def test_tasks_with_equal_joined_names_are_kept_separate():
-    matches = [match("a", "y", scenario="x-v-x"), match("a", "x-v-y", scenario="x")]
-    report = document(matches, ["a"])
-    assert len(report["marl_eval"]["echelon"]) == 2
-    played = [replaced for m in matches for replaced in (m, dataclasses.replace(m, first="b"))]
-    (pair,) = document(played, ["a", "b"])["probability_of_improvement"]
-    assert pair["tasks"] == [["x-v-x", "y"], ["x", "x-v-y"]]
-
-
-def test_a_players_identity_is_kept_and_its_steps_are_marl_evals():
-    identity = {"checkpoint": "0000300000", "steps": 300_000, "weights": "ab12"}
-    report = document([match("a", "b"), match("c", "b")], [], players=[player("a", identity=identity), player("c")])
-    assert [row["identity"] for row in report["players"]] == [identity, {}]
-    algorithms = report["marl_eval"]["echelon"]["duel-v-b"]
-    assert [algorithms[name]["run_0"]["step_0"]["step_count"] for name in "ac"] == [300_000, 0]
-
-
 def test_actions_that_were_not_finite_are_reported():
     fine, bad = match("a", "b"), match("a", "c")
     bad = dataclasses.replace(
@@ -190,42 +133,8 @@ def test_actions_that_were_not_finite_are_reported():
     assert report["bad_actions"] == {"a": 2, "b": 1, "c": 1234}  # each made class has one
     text = format_report(report)
     assert "c: 1,234 entries of its actions not finite, played as 0" in text.splitlines()
-    report = document([dataclasses.replace(fine, classes=({}, {}))], ["a"])
-    assert "not finite" not in format_report(report)
-
-
-@pytest.mark.parametrize("known", [ENOUGH_MAPS - 1, ENOUGH_MAPS, None])
-def test_a_report_states_which_maps_were_trained_on(known):
-    hashes = None if known is None else frozenset(map(str, range(known)))
-    report = document([match("a", "b")], [], players=[player("a", trained_maps=hashes)])
-    text = format_report(report)
-    assert ("too few to speak of unseen maps" in text) == (known == ENOUGH_MAPS - 1)
-    assert (f"  on 12 maps, none of the {known or 0:,} trained on" in text) == (known is not None)
-    assert describe_maps(1, None, known) == "on 1 map"
-
-
-def test_shares_are_percentages_with_their_interval():
-    assert format_share({"estimate": 0.5204, "low": 0.451, "high": 1.0}) == "52.0 [45.1, 100.0]"
-    assert format_share({"estimate": 0.52, "low": None, "high": None}) == "52.0 -"
-
-
-def test_players_state_which_of_the_maps_they_trained_on():
-    trained = player("a", trained_maps=frozenset(["duel-0", "duel-3", "elsewhere"]))
-    (row,) = document([match("a", "b"), match("b", "c", scenario="skirmish")], [], players=[trained])["players"]
-    assert (row["maps"], row["maps_trained_on"], row["trained_maps"]) == (12, 2, 3)
-
-
-def test_impossible_reports_are_errors():
-    with pytest.raises(ValueError, match="at least one match and one player, got 0 and 0"):
-        document([], [])
-    with pytest.raises(ValueError, match="at least one match and one player, got 1 and 0"):
-        document([match("a", "b")], [])
-    with pytest.raises(ValueError, match="got two of 'a' and 'b' in 'duel'"):
-        document([match("a", "b"), match("b", "a")], ["a"])
-    with pytest.raises(ValueError, match="got 'a' twice"):
-        document([match("a", "b")], ["a", "a"])
-    with pytest.raises(ValueError, match="'c' is in none"):
-        document([match("a", "b")], ["c"])
+    twice = document([fine, match("a", "c")], ["a"])["classes"]["a"]["medium"]
+    assert (twice["mechs"], twice["damage_dealt"], twice["kills"]) == (48.0, 4824.0, 2.0)
 
 
 def test_a_suite_is_complete_when_everything_of_it_was_played(monkeypatch):
@@ -238,63 +147,6 @@ def test_a_suite_is_complete_when_everything_of_it_was_played(monkeypatch):
     assert not document(whole[:-1], names, suite=suite)["suite"]["complete"]
     short = [*whole[:-1], match("c", "b", scenario="skirmish", maps=11)]
     assert not document(short, names, suite=suite)["suite"]["complete"]
-
-
-def test_a_suite_refuses_other_maps():
-    suite = Suite("s", (SuiteScenario("duel", "", "", (evaluation_seed(1, 0),)),), ("b",))
-    with pytest.raises(SuiteError, match="not the first"):
-        document([match("a", "b")], ["a"], suite=suite)
-
-
-LONG = ["runs/a-very-long-name-of-a-run/with/folders/checkpoints/0000300000", *(f"player-{i:030}" for i in range(6))]
-
-
-@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c"], LONG])
-def test_tables_fit_80_columns(names):
-    text = format_report(document(round_robin(names, maps=20), names))
-    assert max(map(len, text.splitlines())) <= WIDTH == 80
-    assert all(name in text for name in names if len(name) < 12)
-
-
-def test_tables_have_the_reports_numbers():
-    names = ["a", "b", "c"]
-    report = document(round_robin(names), names)
-    lines = format_report(report).splitlines()
-    row = next(line for line in lines if line.startswith("v b "))
-    shown = re.findall(r"([\d.]+) \[(\d+), (\d+)\]", row)
-    for name, numbers in zip(("win", "draw", "loss", "score"), shown, strict=True):
-        estimate, low, high = map(float, numbers)
-        share = report["matches"][0][name]
-        assert estimate == pytest.approx(100 * share["estimate"], abs=0.05)
-        assert low <= 100 * share["low"] < low + 1
-        assert high - 1 < 100 * share["high"] <= high
-    matrix = lines[next(i for i, line in enumerate(lines) if line.startswith("all scenarios")) :]
-    pooled = report["cross_play"]["pooled"]["score"]
-    assert matrix[2].split() == ["a", "-", f"{100 * pooled[0][1]:.1f}", f"{100 * pooled[0][2]:.1f}"]
-    start = lines.index("a: per mech and battle")
-    cells = dict(line.rsplit(maxsplit=1) for line in lines[start + 2 : lines.index("", start)])
-    assert lines[start + 1].split() == ["medium"]
-    assert (cells["mechs"], cells["damage dealt, HP"], cells["accuracy, %"]) == ("96", "100.5", "25.0")
-    assert cells.keys() == {"mechs", "accuracy, %", *(each.heading for each in MEASURES if each.counted)}
-
-
-def test_one_pairing_has_no_matrix():
-    assert "row against column" not in format_report(document([match("a", "b")], ["a"]))
-
-
-def test_names_are_cut_in_the_middle():
-    assert shorten("abc", 3) == "abc"
-    assert shorten("abcdefghij", 5) == "ab…ij"
-    assert shorten("abcdefghij", 6) == "abc…ij"
-
-
-def test_a_report_is_written_completely(tmp_path):
-    made = document(round_robin(["a", "b", "c"]), ["a", "b", "c"])
-    assert write_report(tmp_path / "x" / "report", made)
-    assert {path.name for path in (tmp_path / "x" / "report").iterdir()} == {REPORT_FILE, MATRIX_FILE, INTERVALS_FILE}
-    assert json.loads((tmp_path / "x" / "report" / REPORT_FILE).read_text()) == made
-    with pytest.raises(FileExistsError):
-        write_report(tmp_path / "x" / "report", made)
 
 
 def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
@@ -318,8 +170,84 @@ def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
     assert set(drawn[-1]["win rate"]) == {"duel: a v b", "skirmish: a v c"}
 
 
-def test_without_pictures_only_the_document_is_written(tmp_path, monkeypatch):
-    made = document([match("a", "b")], ["a"])
+def test_common_maps_are_one_sample():
+    """A second opponent with the same results adds no information, nor does a scenario with the same seeds."""
+    first, other = match("a", "b", 0.5, maps=40), match("a", "c", 0.5, maps=40)
+    alike, elsewhere = dataclasses.replace(first, second="c"), dataclasses.replace(first, scenario="skirmish")
+    played = ([first], [first, alike], [first, other], [first, elsewhere])
+    once, twice, apart, both = (document(matches, ["a"])["aggregate"]["a"] for matches in played)
+    assert {**twice, "opponents": ["b"]} == once
+    assert apart["mean"]["high"] - apart["mean"]["low"] < once["mean"]["high"] - once["mean"]["low"]
+    assert (both["mean"], both["iqm"]) == (pytest.approx(once["mean"]), pytest.approx(once["iqm"]))
+
+
+def test_tasks_with_equal_joined_names_are_kept_separate():
+    matches = [match("a", "y", scenario="x-v-x"), match("a", "x-v-y", scenario="x")]
+    assert len(document(matches, ["a"])["marl_eval"]["echelon"]) == 2
+    played = [replaced for m in matches for replaced in (m, dataclasses.replace(m, first="b"))]
+    (pair,) = document(played, ["a", "b"])["probability_of_improvement"]
+    assert pair["tasks"] == [["x-v-x", "y"], ["x", "x-v-y"]]
+
+
+@pytest.mark.parametrize(("known", "enough"), [(ENOUGH_MAPS - 1, False), (ENOUGH_MAPS, True), (None, True)])
+def test_what_is_known_of_a_player(known, enough):
+    hashes = None if known is None else frozenset(["duel-0", "duel-3", *map(str, range(known - 2))])
+    identity = {"checkpoint": "0000300000", "steps": 300_000, "weights": "ab12"}
+    made = document([match("a", "b")], [], players=[player("a", trained_maps=hashes, identity=identity)])
+    (row,) = made["players"]
+    common = None if known is None else 2
+    assert row["identity"] == identity
+    assert (row["maps"], row["maps_trained_on"], row["trained_maps"]) == (12, common, known)
+    assert made["marl_eval"]["echelon"]["duel-v-b"]["a"]["run_0"]["step_0"]["step_count"] == 300_000
+    text = format_report(made)
+    assert ("too few to speak of unseen maps" in text) != enough
+    assert (f"  on 12 maps, 2 of the {known or 0:,} trained on" in text) == (known is not None)
+
+
+@pytest.mark.parametrize(
+    ("matches", "names", "error"),
+    [
+        ([], [], "at least one match and one player, got 0 and 0"),
+        ([match("a", "b")], [], "at least one match and one player, got 1 and 0"),
+        ([match("a", "b"), match("b", "a")], ["a"], "got two of 'a' and 'b' in 'duel'"),
+        ([match("a", "b")], ["a", "a"], "got 'a' twice"),
+        ([match("a", "b")], ["c"], "'c' is in none"),
+    ],
+)
+def test_impossible_reports_are_errors(matches, names, error):
+    with pytest.raises(ValueError, match=error):
+        document(matches, names)
+
+
+LONG = ["runs/a-very-long-name-of-a-run/with/folders/checkpoints/0000300000", *(f"player-{i:030}" for i in range(6))]
+
+
+def tables(names: list[str]) -> str:
+    """The tables without the line of the versions."""
+    return format_report(document(round_robin(names, maps=20), names)).partition("\n")[2] + "\n"
+
+
+def test_the_tables_are_the_golden_ones():
+    """`python tests/evaluate/test_report.py` writes them again."""
+    assert tables(["a", "b", "c"]) == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("names", [["a", "b"], LONG])
+def test_tables_fit_80_columns(names):
+    text = tables(names)
+    assert max(map(len, text.splitlines())) <= WIDTH == 80
+    assert all(name in text for name in names if len(name) < 12)
+    assert "row against column" not in format_report(document([match("a", "b")], ["a"])), "a pairing has no matrix"
+
+
+def test_a_report_is_written_completely(tmp_path, monkeypatch):
+    made = document(round_robin(["a", "b", "c"]), ["a", "b", "c"])
+    folder = tmp_path / "x" / "report"
+    assert write_report(folder, made)
+    assert {path.name for path in folder.iterdir()} == {REPORT_FILE, MATRIX_FILE, INTERVALS_FILE}
+    assert json.loads((folder / REPORT_FILE).read_text()) == made
+    with pytest.raises(FileExistsError):
+        write_report(folder, made)
     assert not write_report(tmp_path / "plain", made, pictures=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # importing it raises ModuleNotFoundError
     assert not write_report(tmp_path / "missing", made)
@@ -327,11 +255,5 @@ def test_without_pictures_only_the_document_is_written(tmp_path, monkeypatch):
         assert [path.name for path in (tmp_path / name).iterdir()] == [REPORT_FILE]
 
 
-def test_nothing_is_half_written(tmp_path, monkeypatch):
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(report, "_draw", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_report(tmp_path / "report", document([match("a", "b")], ["a"]))
-    assert list(tmp_path.iterdir()) == []
+if __name__ == "__main__":
+    GOLDEN.write_text(tables(["a", "b", "c"]), encoding="utf-8")

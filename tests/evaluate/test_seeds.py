@@ -14,17 +14,35 @@ from echelon_env.evaluate import (
 )
 
 
-def test_the_ranges_are_disjoint():
-    assert TRAINING_SEEDS.stop <= EVALUATION_SEEDS.start
-    assert EVALUATION_SEEDS.stop <= 2**64
+def test_seeds_are_different_and_in_disjoint_ranges():
+    assert TRAINING_SEEDS.stop <= EVALUATION_SEEDS.start and EVALUATION_SEEDS.stop <= 2**64
+    runs = (0, 1, 2**31, 2**63, 2**70 + 7)
+    trained = [training_seed(run, place, k) for run in runs for place in range(10) for k in range(10)]
+    trained += [training_map_seed(run, k) for run in runs for k in range(10)]
+    evaluated = [evaluation_seed(run, index) for run in runs for index in range(100)]
+    assert len({*trained}) == 550 and len({*evaluated}) == 500
+    check_seeds([*trained, np.uint64(7), 2**62 - 1], TRAINING_SEEDS)
+    check_seeds(evaluated, EVALUATION_SEEDS)
 
 
-def test_every_seed_is_in_its_range():
-    for seed in (0, 1, 2**31, 2**63, 2**70):
-        for index in range(20):
-            assert training_seed(seed, index, index) in TRAINING_SEEDS
-            assert training_map_seed(seed, index) in TRAINING_SEEDS
-            assert evaluation_seed(seed, index) in EVALUATION_SEEDS
+@pytest.mark.parametrize(
+    ("seed", "allowed", "message"),
+    [
+        (
+            evaluation_seed(0, 0),
+            TRAINING_SEEDS,
+            r"outside the allowed range \[0, 4611686018427387904\); it is kept for",
+        ),
+        (2**63, TRAINING_SEEDS, r"seed 9223372036854775808 is outside the allowed range \[0, \d+\)$"),
+        (np.int64(7), EVALUATION_SEEDS, r"seed 7 is outside .*\); evaluation_seed\(seed, index\) makes"),
+        *((seed, TRAINING_SEEDS, "expected an integer") for seed in (-1, 0.5, True, 2**64, "1")),
+    ],
+)
+def test_other_seeds_are_refused(seed, allowed, message):
+    with pytest.raises(ValueError, match=message):
+        check_seeds([seed], allowed)
+    with pytest.raises(ValueError, match="at least 0"):
+        evaluation_seed(-1, 0)
 
 
 def test_validation_maps_are_in_no_evaluation_with_a_similar_seed():
@@ -35,34 +53,6 @@ def test_validation_maps_are_in_no_evaluation_with_a_similar_seed():
     assert not watched & judged
     assert all(seed in EVALUATION_SEEDS for seed in watched)
     assert all(0 <= validation_seed(seed) < 2**64 for seed in (*seeds, 2**64, 2**70))
-
-
-def test_seeds_differ_by_run_place_and_episode():
-    seeds = {training_seed(run, place, k) for run in range(5) for place in range(10) for k in range(10)}
-    seeds |= {training_map_seed(run, k) for run in range(5) for k in range(10)}
-    assert len(seeds) == 550
-    assert len({evaluation_seed(seed, index) for seed in range(5) for index in range(100)}) == 500
-
-
-def test_seeds_of_the_other_range_are_refused():
-    check_seeds([training_seed(0, 0, 0), np.uint64(7), 2**62 - 1], TRAINING_SEEDS)
-    with pytest.raises(ValueError, match=r"outside the allowed range \[0, 4611686018427387904\); it is kept for eval"):
-        check_seeds([training_seed(0, 0, 0), evaluation_seed(0, 0)], TRAINING_SEEDS)
-    with pytest.raises(ValueError, match=r"seed 9223372036854775808 is outside the allowed range \[0, \d+\)$"):
-        check_seeds([2**63], TRAINING_SEEDS)
-    with pytest.raises(ValueError, match=r"seed 7 is outside .*\); evaluation_seed\(seed, index\) makes"):
-        check_seeds([np.int64(7)], EVALUATION_SEEDS)
-
-
-@pytest.mark.parametrize("seed", [-1, 0.5, True, 2**64, "1"])
-def test_invalid_seeds_are_refused(seed):
-    with pytest.raises(ValueError, match="expected an integer"):
-        check_seeds([seed], TRAINING_SEEDS)
-
-
-def test_negative_seeds_are_refused():
-    with pytest.raises(ValueError, match="at least 0"):
-        evaluation_seed(-1, 0)
 
 
 FIRST, LAST = EVALUATION_SEEDS[0], EVALUATION_SEEDS[-1]
@@ -77,6 +67,8 @@ def test_a_file_has_a_seed_on_each_line(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (None, r"seeds '.*': Is a directory"),
+        ("utf-16", r"seeds '.*': is not UTF-8"),
         ("", r"seeds '.*': expected 1 to 10,000, got 0$"),
         (
             f"{FIRST}\n\n7\n",
@@ -94,13 +86,9 @@ def test_a_file_has_a_seed_on_each_line(tmp_path):
 )
 def test_invalid_files_are_refused_with_the_line(text, message, tmp_path):
     path = tmp_path / "seeds.txt"
-    path.write_text(text)
+    if text is None:
+        path.mkdir()
+    else:
+        path.write_text(text, encoding="utf-16" if text == "utf-16" else None)
     with pytest.raises(ConfigError, match=message):
         read_seeds(path)
-
-
-def test_files_that_cannot_be_read(tmp_path):
-    (tmp_path / "seeds.txt").write_bytes(b"\xff\xfe1")
-    for path, reason in (("seeds.txt", "is not UTF-8"), ("none.txt", "No such file"), (".", "Is a directory")):
-        with pytest.raises(ConfigError, match=f"seeds '.*': {reason}"):
-            read_seeds(tmp_path / path)

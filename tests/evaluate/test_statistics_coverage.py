@@ -110,7 +110,7 @@ def test_wilson_has_the_documented_coverage(coupling: float, least: float, most:
     assert least < min(found) and max(found) < most
 
 
-@pytest.mark.parametrize("maps", [20, 100])
+@pytest.mark.parametrize("maps", [20, pytest.param(100, marks=pytest.mark.long)])
 def test_score_interval_covers_at_any_correlation(maps: int) -> None:
     exact = Exact(maps, lambda scores: score_interval({"": scores}))
     for coupling in COUPLINGS:
@@ -129,16 +129,9 @@ def test_bootstrap_covers_the_interquartile_mean() -> None:
         assert min(found) > 0.91, (coupling, found)
 
 
-def test_bootstrap_does_not_cover_a_mean_near_one() -> None:
-    exact = Exact(20, lambda scores: stratified_bootstrap({"": scores}, np.mean, samples=1000))
-    assert exact.coverage(chances(0.99, 0), 0.99) < 0.4
-    assert exact.coverage(chances(0.7, 0), 0.7) > 0.94
-
-
 @pytest.mark.parametrize(
     ("wins", "least"),
     [
-        ((0.6, 0.6, 0.6), 0.925),
         ((0.97, 0.9, 0.95), 0.925),
         ((0.99, 0.75, 0.3), 0.925),
         ((0.999, 0.99, 0.98), 0.885),
@@ -162,30 +155,17 @@ def on_the_same_maps(correlation: float) -> Array:
     return np.where(rng.random((trials, 1, maps)) < correlation, common, each)
 
 
-@pytest.mark.parametrize("correlation", [0, 0.17, 0.32])
+@pytest.mark.parametrize("correlation", [0, 0.32])
 def test_score_interval_covers_the_mean_over_opponents_on_the_same_maps(correlation: float) -> None:
     trials = [dict(enumerate(scores)) for scores in on_the_same_maps(correlation)]
     maps = dict.fromkeys(range(5), range(100))
     assert 0.93 < np.mean([holds(score_interval(scores, maps=maps), 0.6) for scores in trials]) < 0.98
     naive = np.mean([holds(score_interval(scores), 0.6) for scores in trials])
-    assert naive < {0: 0.98, 0.17: 0.90, 0.32: 0.84}[correlation]
-
-
-def test_bootstrap_covers_the_interquartile_mean_over_opponents_on_the_same_maps() -> None:
-    trials = on_the_same_maps(0.32).mean(axis=1)
-    truth = float(interquartile_mean(trials.ravel()))  # of the distribution that all trials have
-    found = np.mean([holds(iqm_interval({0: scores}), truth) for scores in trials])
-    assert 0.93 - 0.033 < found < 0.97 + 0.033  # the description's bounds, and three standard errors of the simulation
+    assert naive < {0: 0.98, 0.32: 0.84}[correlation]
 
 
 def iqm_interval(scores: dict[int, Array]) -> Interval:
     return stratified_bootstrap(scores, interquartile_mean, samples=300)
-
-
-@pytest.mark.parametrize("wins", [(0.7, 0.7, 0.7), (0.9, 0.75, 0.3)])
-def test_bootstrap_covers_the_interquartile_mean_of_strata(wins: tuple[float, ...]) -> None:
-    strata = [chances(win, 0.4, draw=0.1) for win in wins]
-    assert 0.92 < coverage(strata, 100, true_iqm(strata), iqm_interval, trials=200) < 0.99
 
 
 def improvement_coverage(ours: Sequence[Array], theirs: Sequence[Array], maps: int, trials: int) -> float:
@@ -199,6 +179,7 @@ def improvement_coverage(ours: Sequence[Array], theirs: Sequence[Array], maps: i
     return coverage([*ours, *theirs], maps, truth, interval, trials)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ours", "theirs", "least"),
     [(0.5, 0.5, 0.93), (0.8, 0.5, 0.93), (0.95, 0.9, 0.93), (0.95, 0.1, 0.9), (0.99, 0.01, 0.9)],

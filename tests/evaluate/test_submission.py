@@ -76,6 +76,10 @@ def test_a_submission_is_read_as_it_was_written_and_verified(submission, suite, 
     assert read_submission(path, suite=suite).results_hash == submission.results_hash
     assert verify_submission(submission) == ()
     assert submission.complete == (SCENARIO,)
+    played = play_suite(baseline("novice"), suite)
+    assert [match.battles for match in submission.matches] == [match.battles for match in played]
+    assert {match.first for match in submission.matches} == {"My method"}
+    assert 0 < len(submission.proofs) == sum(match.wins + match.draws for match in played) < 2 * MAPS * len(OPPONENTS)
     before = path.read_bytes()
     with pytest.raises(FileExistsError, match="exists already"):
         write_submission(path, submission)
@@ -83,56 +87,40 @@ def test_a_submission_is_read_as_it_was_written_and_verified(submission, suite, 
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-def test_it_holds_the_results_of_all_battles(submission, suite):
-    played = play_suite(baseline("novice"), suite)
-    assert [match.battles for match in submission.matches] == [match.battles for match in played]
-    assert {match.first for match in submission.matches} == {"My method"}
-    wins = sum(match.wins for match in played)
-    draws = sum(match.draws for match in played)
-    assert 0 < wins < 2 * MAPS * len(OPPONENTS)
-    assert len(submission.proofs) == wins + draws
-
-
-def test_a_part_of_a_suite_says_so(suite, tmp_path):
-    player = made_player(Charge)
-    part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
-    assert (part.method.name, part.complete) == ("charge", ())
-    write_submission(tmp_path / "part.json", part)
-    assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
-
-
-def first_results(document):
-    return document["results"][SCENARIO]["trivial"]
-
-
-def change(column, value, battle=0):
-    def edit(document):
-        first_results(document)[column][battle] = value
-
-    return edit
-
-
-def rewrite(*row):
-    """Another result of the first battle."""
-
-    def edit(document):
-        for column, value in zip(first_results(document), row, strict=True):
-            first_results(document)[column][0] = value
-
-    return edit
+RESULTS, COLUMNS = ("results", SCENARIO, "trivial"), ("outcome", "reason", "decisions", "scores", "survivors")
 
 
 def put(value, *keys):
     def edit(document):
         for key in keys[:-1]:
             document = document[key]
-        document[keys[-1]] = value
+        if value is REMOVED:
+            del document[keys[-1]]
+        else:
+            document[keys[-1]] = value
+
+    return edit
+
+
+REMOVED = object()
+
+
+def change(column, value, battle=0):
+    return put(value, *RESULTS, column, battle)
+
+
+def rewrite(*row):
+    """Another result of the first battle."""
+
+    def edit(document):
+        for column, value in zip(COLUMNS, row, strict=True):
+            change(column, value)(document)
 
     return edit
 
 
 def swap_battles(document):
-    for column in first_results(document).values():
+    for column in document["results"][SCENARIO]["trivial"].values():
         column[0], column[2] = column[2], column[0]
 
 
@@ -156,79 +144,55 @@ def repack(actions):
 BAD = [
     (rewrite(-1, "elimination", 200, [1.0, 2.0], [0, 1]), "results_hash: expected"),
     (rewrite(1, "time_limit", 240, [1.0, 1.0], [1, 1]), "results_hash: expected"),
-    (rewrite(1, "zone_control", 200, [45.0, 1.0], [0, 1]), "results_hash: expected"),
     (rewrite(1, "elimination", 200, [1.0, 1.0], [1, 1]), "expected elimination if and only if a team has no"),
     (rewrite(1, "time_limit", 240, [1.0, 1.0], [0, 1]), "expected elimination if and only if a team has no"),
     (rewrite(1, "time_limit", 200, [1.0, 0.0], [1, 1]), "by time_limit after 200 decisions, expected 240"),
     (rewrite(1, "zone_control", 200, [14.5, 1.0], [1, 1]), "expected zone_control if and only if a score"),
-    (rewrite(1, "elimination", 200, [45.0, 1.0], [1, 0]), "expected zone_control if and only if a score"),
     (rewrite(1, "zone_control", 179, [45.0, 1.0], [1, 1]), "a score is higher than the 44.75 s of the battle"),
     (rewrite(1, "elimination", 200, [1.0, 1.0], [0, 1]), "the outcome is 1, expected -1, which follows"),
-    (rewrite(1, "elimination", 200, [1.0, 1.0], [0, 0]), "the outcome is 1, expected 0, which follows"),
     (rewrite(0, "zone_control", 200, [46.0, 45.0], [1, 1]), "the outcome is 0, expected 1, which follows"),
     (rewrite(-1, "time_limit", 240, [2.0, 1.0], [1, 1]), "the outcome is -1, expected 1, which follows"),
     (swap_battles, "results_hash: expected"),
-    (put("0" * 64, "results_hash"), "results_hash: expected .*, which follows from player and results, got '000"),
-    (put("f" * 64, "stamp", "engine_hash"), "results_hash: expected"),
+    (put("0" * 64, "results_hash"), "which follows from player and results, got '000"),
     (put("deterministic", "player", "action_mode"), "results_hash: expected"),
     (put({"weights_sha256": "0" * 64}, "player", "identity"), "results_hash: expected"),
-    (put_proof(None), "battle 0: expected base64"),
-    (put_proof("", lost=True), "expected null, as it was lost"),
-    (lambda document: document["proofs"][SCENARIO]["novice"].pop(), "novice: expected a list of 6 values, one for"),
-    (lambda document: document["proofs"][SCENARIO]["novice"].append("AAAA"), "novice: expected a list of 6 values"),
-    (put({}, "proofs"), "proofs: expected an object with the keys"),
-    (put(None, "proofs", SCENARIO), "proofs.duel-open: expected an object with the keys"),
-    (lambda document: document["proofs"][SCENARIO].pop("novice"), "proofs.duel-open: expected an object with the"),
+    (put("echelon-replay", "format"), "expected a submission of echelon-env"),
     (put(True, "version"), "version True of the format"),
-    (put({"steps": True}, "player", "identity"), "identity.steps: expected a printable text"),
-    (put(True, "method", "decisions"), "method.decisions"),
-    (put("...", "method", "name"), "method.name: expected a name with a letter or digit"),
-    (put("\u3164", "method", "name"), "method.name: expected a name with a letter or digit"),
-    (change("scores", [-0.0, 0.0]), "scores: battle 0: unexpected value"),
-    (put("x" * 10**6, "suite", "name"), "suite.name: expected a printable text"),
-    (put("\x1b[31m" * 100, "method", "url"), "method.url: expected a printable text"),
-    (change("outcome", 2), "outcome: battle 0: unexpected value 2"),
-    (change("outcome", True), "outcome: battle 0: unexpected value True"),
-    (change("reason", "running"), "reason: battle 0: unexpected value 'running'"),
-    (change("decisions", 241), "decisions: battle 0: unexpected value 241"),
-    (change("decisions", 10**400), "decisions: battle 0: unexpected value 1000"),
-    (change("decisions", 30.0), "decisions: battle 0: unexpected value 30.0"),
-    (change("scores", [10**400, 0]), "scores: battle 0: unexpected value"),
-    (change("scores", [-1.0, 0.0]), "scores: battle 0: unexpected value"),
-    (change("scores", 3.0), "scores: battle 0: unexpected value 3.0"),
-    (change("survivors", [2, 0]), "survivors: battle 0: unexpected value"),
-    (lambda document: first_results(document)["scores"].pop(), "expected a list of an even number of 2 to 6"),
-    (put([], "results", SCENARIO, "trivial", "outcome"), "expected a list of an even number of 2 to 6"),
-    (put([1] * 8, "results", SCENARIO, "trivial", "outcome"), "expected a list of an even number of 2 to 6"),
-    (put([1] * 4, "results", SCENARIO, "trivial", "reason"), "reason: expected 6 values, got 4"),
-    (lambda document: document["results"][SCENARIO].pop("novice"), "expected an object with the keys"),
+    (put(REMOVED, "stamp"), "keys are missing: stamp"),
+    (put(1, "x"), "unknown config key 'x'"),
+    (put(1, "x" * 10**6), "expected keys of at most 60 characters"),
+    (change("outcome", 2), "outcome.0.'?: expected a number from -1 to 1"),
+    (change("reason", "running"), "reason.0.'?: got 'running'"),
+    (change("decisions", 241), "battle 0: expected at most 240 decisions, got 241"),
+    (change("decisions", 10**400), "decisions.0.'?: expected a number"),
+    (change("scores", [10**400, 0]), "scores.0..0.'?: expected a number"),
+    (change("scores", [-0.0, 0.0]), "battle 0: expected two scores"),
+    (change("scores", [1.0]), "battle 0: expected two scores"),
+    (change("survivors", [2, 0]), "battle 0: expected at most .* survivors"),
+    (put(REMOVED, *RESULTS, "scores", 0), "expected lists of an even number of 2 to 6"),
+    (put([1] * 8, *RESULTS, "outcome"), "expected lists of an even number of 2 to 6"),
+    (put(REMOVED, "results", SCENARIO, "novice"), "results.duel-open: expected the keys"),
     (put({}, "results"), "results: expected an object with one or several of duel-open"),
-    (put({}, "results", "skirmish"), "results: expected an object with one or several of duel-open"),
+    (put("x" * 10**6, "suite", "name"), "suite.name: expected a printable text"),
     (put("other", "suite", "name"), "expected small with the hash"),
-    (put("0" * 64, "suite", "hash"), "got 'small' with the hash '000000000000"),
     (put("e", "stamp", "engine_hash"), "stamp.engine_hash: expected 64 hexadecimal digits"),
-    (lambda document: document["stamp"].pop("package"), "stamp: expected an object"),
-    (put("x" * 101, "stamp", "python"), "stamp.python: expected a printable text"),
-    (put({}, "method"), "keys are missing: name"),
-    (put("", "method", "name"), "method.name: expected a name"),
-    (put("x" * 61, "method", "name"), "method.name: expected a printable text of at most 60"),
+    (put(REMOVED, "stamp", "package"), "stamp: expected an object"),
+    (put("...", "method", "name"), "method.name: expected a name with a letter or digit"),
     (put("a\nb", "method", "note"), "method.note: expected a printable text"),
     (put("\u202eb", "method", "authors"), "method.authors: expected a printable text"),
     (put("javascript:alert(1)", "method", "url"), "method.url: expected an address"),
     (put("https://x.org/) [a](b", "method", "url"), "method.url: expected an address"),
-    (put(-1, "method", "decisions"), "method.decisions"),
-    (put(1e300, "method", "cpu_minutes"), "method.cpu_minutes"),
-    (put("x", "method", "score"), "unknown config key 'method.score'"),
-    (put([1], "player", "identity"), "identity: expected an object"),
-    (put({"steps": 1.5}, "player", "identity"), "identity.steps: expected a printable text"),
-    (put(3, "player", "action_mode"), "player.action_mode: expected a printable text"),
-    (put([1], "proofs"), "proofs: expected an object with the keys"),
+    (put(True, "method", "decisions"), "method.decisions"),
+    (put({"steps": True}, "player", "identity"), "player.identity.steps': expected int"),
+    (put({str(number): 1 for number in range(17)}, "player", "identity"), "identity: expected at most 16 entries"),
+    (put("x" * 21, "player", "action_mode"), "player.action_mode: expected a printable text"),
+    (put_proof(None), "battle 0: expected null if and only if it was lost"),
+    (put_proof("", lost=True), "expected null if and only if it was lost"),
     (put_proof("?"), "battle 0: expected base64"),
-    (put_proof(5), "battle 0: expected base64"),
     (put_proof("\u00e4"), "battle 0: expected base64"),
-    (lambda document: document.pop("stamp"), "the document: expected an object with the keys"),
-    (put(1, "version"), "version 1 of the format"),
-    (put("echelon-replay", "format"), "expected a submission of echelon-env"),
+    (put(REMOVED, "proofs", SCENARIO, "novice", 0), "novice: expected 6 values, one for each battle"),
+    (put({}, "proofs"), "proofs: expected the keys"),
+    (put(REMOVED, "proofs", SCENARIO, "novice"), "proofs.duel-open: expected the keys"),
 ]
 
 
@@ -245,41 +209,32 @@ def test_tampered_submissions_are_refused(edit, message, read):
     ("data", "message"),
     [
         (b"", "expected JSON"),
-        (b"\xff\xfe", "expected JSON"),
         ("[1]".encode("utf-16"), "expected JSON"),
-        ("[1]".encode("utf-32-le"), "expected JSON"),
-        (b"\xef\xbb\xbf[1]", "expected JSON"),
         (b'{"format": 1, "format": 2}', "expected different keys in each object, got 'format' twice"),
         (b"[" * 100_000, "expected JSON"),
-        (b'{"a":' * 100_000, "expected JSON"),
         (b"[]", "expected a submission"),
         (b'{"format": "echelon-submission", "version": NaN}', "expected finite numbers, got NaN"),
-        (b"[-Infinity]", "expected finite numbers, got -Infinity"),
         (b"[" + b"9" * 5000 + b"]", "expected JSON"),
         (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
         (b" " * (files.MAX_BYTES + 1), "larger than 134,217,728 bytes"),
     ],
+    ids=["empty", "utf-16", "twice", "deep", "list", "nan", "long", "many", "large"],
 )
-def test_other_files_are_refused(data, message, tmp_path):
+def test_other_files_are_refused(data, message, text, tmp_path):
     path = tmp_path / "file.json"
     path.write_bytes(data)
     with pytest.raises(SubmissionError, match=message):
         read_submission(path)
 
 
-def test_a_pipe_is_refused_at_once(tmp_path):
+def test_pipes_folders_and_unknown_suites_are_refused_at_once(text, tmp_path):
     os.mkfifo(tmp_path / "pipe\n.json")
-    with pytest.raises(SubmissionError, match=r"pipe\n\.json: not a regular file"):
+    with pytest.raises(SubmissionError, match=r"pipe\n\.json: .*not a regular file"):
         read_submission(tmp_path / "pipe\n.json")
     with pytest.raises(IsADirectoryError):
         read_submission(tmp_path)
-
-
-def test_a_submission_of_an_unknown_suite_is_refused(text, tmp_path):
     (tmp_path / "file.json").write_text(text)
-    with pytest.raises(
-        SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'; a suite .* --suite FILE"
-    ):
+    with pytest.raises(SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'; a suite"):
         read_submission(tmp_path / "file.json")
 
 
@@ -434,78 +389,47 @@ def test_other_rules_are_named(submission):
 def test_actions_are_unpacked_as_they_were_packed(shape, seed):
     actions = np.random.default_rng(seed).standard_normal(shape, np.float32)
     np.testing.assert_array_equal(unpack_actions(pack_actions(actions), shape), actions)
-
-
-def test_actions_that_are_not_finite_are_refused():
-    actions = np.full((2, 1, ACTION_DIM), np.nan, np.float32)
     with pytest.raises(SubmissionError, match="expected finite actions"):
-        unpack_actions(pack_actions(actions), actions.shape)
+        unpack_actions(pack_actions(np.full(shape, np.nan, np.float32)), shape)
 
 
-def test_bad_actions_of_a_player_are_recorded_as_they_are_played(suite):
-    class Broken(Charge):
-        def act(self, observations):
-            actions = super().act(observations).astype(np.float64)
-            actions[:, Action.TURN] = np.nan
-            actions[:, Action.VENT] = 1e300
-            return actions
+def acting(act, name="made"):
+    """A player that walks and fires, with changed actions."""
+    changed = type("Changed", (Charge,), {"act": lambda self, observations: act(Charge.act(self, observations))})
+    return made_player(changed, name)
 
-    player = made_player(Broken, "broken")
+
+def test_actions_are_recorded_as_they_are_played_and_in_their_batch():
+    """Some are not finite, and others depend on the number of the battles."""
+
+    def act(actions):
+        actions = actions.astype(np.float64)
+        actions[:, Action.STRAFE], actions[:, Action.VENT] = np.nan, 1e300
+        actions[:, Action.TURN] = 0.1 * len(actions)
+        return actions
+
+    suite, player = freeze_suite("idle", [SCENARIO], ["idle"], MAPS), acting(act, "../runs/" + "x" * 99)
     submission = make_submission(play_suite(player, suite), player=player, suite=suite)
-    assert verify_submission(submission) == ()
-
-
-def test_a_player_that_depends_on_its_batch_is_recorded_in_its_batch():
-    batches = []
-
-    class Batch(Charge):
-        def reset(self, mask):
-            batches.append(len(mask))
-
-        def act(self, observations):
-            actions = super().act(observations)
-            actions[:, Action.TURN] = 0.1 * len(observations)
-            return actions
-
-    idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
-    player = made_player(Batch, "batch")
-    outcomes = play_suite(player, idle)
-    batches.clear()
-    submission = make_submission(outcomes, player=player, suite=idle)
-    assert batches == [MAPS, MAPS]
     assert len(submission.proofs) > 0
     assert verify_submission(submission) == ()
+    assert submission.method == Method("x" * 30 + "…" + "x" * 29), "by default the last part of the player's name"
 
 
 def test_a_player_that_acts_differently_each_time_is_refused():
     rng = np.random.default_rng(0)
-
-    class Chance(Charge):
-        def act(self, observations):
-            actions = super().act(observations)
-            actions[:, Action.TURN] = rng.uniform(-1, 1)
-            return actions
-
-    player = made_player(Chance, "chance")
+    player = acting(lambda actions: actions + rng.uniform(-1, 0, actions.shape).astype(np.float32), "chance")
     idle = freeze_suite("idle", [SCENARIO], ["idle"], MAPS)
     with pytest.raises(SubmissionError, match="ends differently when it is played again: the actions of 'chance' must"):
         make_submission(play_suite(player, idle), player=player, suite=idle)
 
 
-def test_the_default_name_is_the_last_part_of_a_path(suite):
-    for name, expected in (
-        ("runs/mine", "mine"),
-        ("../runs/" + "x" * 99, "x" * 30 + "…" + "x" * 29),
-        ("bold", "bold"),
-    ):
-        player = made_player(Charge, name)
-        part = make_submission(play_suite(player, suite, maps=1), player=player, suite=suite)
-        assert part.method == Method(expected)
-
-
-def test_matches_that_are_no_submission_are_refused(suite):
+def test_matches_that_are_no_submission_are_refused(suite, tmp_path):
     player = made_player(Charge)
     matches = play_suite(player, suite, maps=1)
+    part = make_submission(matches, player=player, suite=suite)
+    assert part.complete == ()
+    write_submission(tmp_path / "part.json", part)
+    assert verify_submission(read_submission(tmp_path / "part.json", suite=suite)) == ()
     longer = play_suite(player, suite)
     for bad in ([], matches[1:], [*matches, matches[0]], [replace(matches[0], first="x"), *matches[1:]]):
         with pytest.raises(SubmissionError, match="expected the matches of 'charge' against trivial, novice"):

@@ -37,6 +37,9 @@ def test_the_draw_follows_from_nonce_and_results(large):
     assert drawn_battles(large, Draw(8, "x")) == drawn[:8]
     assert set(drawn_battles(large, Draw(99, "x"))) == set(drawn_battles(large))
     assert len(drawn_battles(large)) == 48
+    suite = freeze_suite("two", [SCENARIO, "duel"], ["novice"], 4)
+    each = drawn_battles(made_submission(suite, {name: [[(1, 1)] * 4] for name in (SCENARIO, "duel")}), Draw(3, "x"))
+    assert Counter(key.scenario for key in each) == {SCENARIO: 3, "duel": 3}, "each scenario has its draw"
 
 
 def test_draws_catch_as_much_as_the_page_states(suite):
@@ -60,12 +63,6 @@ def test_draws_catch_as_much_as_the_page_states(suite):
             assert abs(passed - chance) < 4 * math.sqrt(max(chance * (1 - chance), 0.001) / draws)
 
 
-def test_each_scenario_has_its_draw():
-    suite = freeze_suite("two", [SCENARIO, "duel"], ["novice"], 4)
-    drawn = drawn_battles(made_submission(suite, {name: [[(1, 1)] * 4] for name in (SCENARIO, "duel")}), Draw(3, "x"))
-    assert Counter(key.scenario for key in drawn) == {SCENARIO: 3, "duel": 3}
-
-
 @pytest.mark.parametrize(("battles", "nonce"), [(0, "x"), (2.5, "x"), (1, ""), (1, "a b"), (1, "\n"), (1, "x" * 65)])
 def test_bad_draws_are_refused(battles, nonce):
     with pytest.raises(ConfigError, match=r"^(battles|nonce): expected"):
@@ -76,11 +73,3 @@ def test_lost_battles_are_not_drawn(suite):
     lost = made_submission(suite, {SCENARIO: [[(1, -1), (0, -1), (-1, -1)], *[[(-1, -1)] * MAPS] * 2]})
     for draw in (None, Draw(9, "x")):
         assert {(key.opponent, key.number) for key in drawn_battles(lost, draw)} == {("trivial", 0), ("trivial", 2)}
-
-
-def test_all_battles_are_equally_likely_to_be_drawn(large):
-    words = 300
-    counts = Counter(key for word in range(words) for key in drawn_battles(large, Draw(32, str(word))))
-    assert len(counts) == 48 and sum(counts.values()) == words * 32
-    deviation = math.sqrt(words * 2 / 3 * 1 / 3)
-    assert max(abs(count - words * 2 / 3) for count in counts.values()) < 4 * deviation

@@ -276,4 +276,58 @@ ENVIRONMENTS = (
          "changes[key] = override(type(current)(), value,", "config/test_battle"),
 )  # fmt: skip
 
-MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE, *RUNS, *ENVIRONMENTS)
+
+def _evaluate(name: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return Mutant(f"evaluate: {name}", f"echelon_env/{file}.py", old, new, f"tests/{test}.py")
+
+
+EVALUATION = (
+    _evaluate("both battles of a map from one side", "evaluate/matches", "(first, second), batch, side)",
+              "(first, second), batch, 0)", "evaluate/test_matches"),
+    _evaluate("both sides of a map have the same noise", "evaluate/matches", "(side, place), team_size",
+              "(0, place), team_size", "evaluate/test_matches"),
+    _evaluate("draws are wins in the interval", "evaluate/report", '{"win": match.wins,',
+              '{"win": match.wins + match.draws,', "evaluate/test_report"),
+    _evaluate("maps that were trained on are unseen", "evaluate/report", "len(played & trained)", "0",
+              "evaluate/test_report"),
+    _evaluate("common maps are independent", "evaluate/statistics", "np.concatenate(_check_maps(strata, maps))",
+              "np.concatenate(_check_maps(strata, None))", "evaluate/test_statistics"),
+    _evaluate("seeds of training are seeds of evaluation", "evaluate/seeds", "if seed not in allowed:", "if False:",
+              "evaluate/test_seeds"),
+    _evaluate("a suite takes another map", "evaluate/suite", "if battle.map_hash != frozen:", "if False:",
+              "evaluate/test_suite"),
+    _evaluate("the last sum counts alone", "evaluate/battle_totals", "sums.get(name, 0.0) + value", "value",
+              "evaluate/test_report"),
+    _evaluate("a proof is not compared", "evaluate/submission/proofs", "if not _is_same(battle, replayed)\n",
+              "if False\n", "evaluate/test_submission"),
+    _evaluate("edited results keep their hash", "evaluate/submission/files",
+              "document.results_hash != submission.results_hash", "not document.results_hash",
+              "evaluate/test_submission"),
+    _evaluate("a draw is known before the results", "evaluate/submission/document",
+              "draw.nonce, submission.results_hash, ", "draw.nonce, ", "evaluate/test_submission_draws"),
+    _evaluate("a copy is ranked", "evaluate/leaderboard", "if file not in copies}", "if file}",
+              "evaluate/test_leaderboard"),
+    _evaluate("what fails to verify is ranked", "evaluate/leaderboard", '["verified"] is not False}',
+              '["verified"] != 0.5}', "evaluate/test_leaderboard"),
+    _evaluate("a replay of another map passes", "replays/replay", "if found != self.map_hash:", "if False:",
+              "replays/test_replay"),
+    _evaluate("a replay of another course passes", "replays/replay", "            return False", "            pass",
+              "replays/test_replay"),
+    _evaluate("a replay is unpacked without a limit", "replays/files", "(data, MAX_UNPACKED_BYTES)", "(data)",
+              "replays/test_replay"),
+    _evaluate("a changed battle is recorded on", "replays/recorder",
+              "    def on_change(self) -> None:\n        self.started.clear()",
+              "    def on_change(self) -> None:\n        pass", "replays/test_recorder"),
+    _evaluate("frames have the south on top", "render/canvas", "self.image.height - y * self.scale",
+              "y * self.scale", "render/test_frame"),
+    _evaluate("a control character reaches the terminal", "cli/output",
+              'return "\\n".join(map(printable, text.split("\\n")))', "return text", "cli/test_output"),
+    _evaluate("a page of another origin is answered", "cli/play_server",
+              ' or origin not in (None, f"http://{host}")', "", "cli/test_play"),
+    _evaluate("a request to another host is answered", "cli/play_server", "host not in hosts or ", "",
+              "cli/test_play"),
+    _evaluate("the smaller team chooses the champion", "champions/__init__", "max(len(config.blue)",
+              "min(len(config.blue)", "champions/test_champions"),
+)  # fmt: skip
+
+MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE, *RUNS, *ENVIRONMENTS, *EVALUATION)

@@ -1,41 +1,15 @@
-"""A handmade battle without an engine: flat ground with one wall."""
-
-from __future__ import annotations
-
-import numpy as np
 import pytest
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.catalog import CONCRETE, DIRT
-from echelon_env.config.scenario import make_config
-from echelon_env.engine.allocation import allocate
-from echelon_env.engine.state import BLUE, RED, State
-
-SIZE = 50
+from echelon_env.engine.state import State
+from render.battles import CONFIG, handmade
 
 
 @pytest.fixture
 def config() -> BattleConfig:
-    return make_config("skirmish", terrain={"size": SIZE, "height": 8})
+    return CONFIG
 
 
 @pytest.fixture
-def state(config: BattleConfig) -> State:
-    """Blue in a row in the south-west, red in the north-east, the zone in the middle, a wall in the north-west."""
-    state = allocate(config, 2, battle_map_width=1)
-    state.voxels[:, 0] = DIRT
-    state.voxels[:, :5, 42:46, 4:10] = CONCRETE
-    state.columns["solid"][:, 42:46, 4:10] = state.columns["opaque"][:, 42:46, 4:10] = 0b11111
-    battles = state.battles
-    battles["zone_x"], battles["zone_y"], battles["zone_radius"] = SIZE / 2, SIZE / 2, 6.0
-    mechs, of_team = state.mechs, len(config.blue)
-    for team, y, yaw in ((BLUE, 6.0, 0.0), (RED, 44.0, -np.pi)):
-        rows = mechs[:, team * of_team : (team + 1) * of_team]
-        classes = [config.catalog.class_index(name) for name in config.rosters[team]]
-        rows["team"], rows["mech_class"], rows["alive"] = team, classes, 1
-        rows["x"] = np.arange(of_team) * 5 + (6.0 if team == BLUE else 24.0)
-        rows["y"], rows["yaw"] = y, yaw
-        for field in ("armour", "legs"):
-            rows[field] = [getattr(config.catalog.mech_classes[index], field) for index in classes]
-    state.teams["mechs_alive"] = of_team
-    return state
+def state() -> State:
+    return handmade()

@@ -1,19 +1,34 @@
-"""Measurements on pictures."""
+"""Measurements on pictures, and golden ones."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import NO_MECH, State
-from echelon_env.render import render_frame
-from echelon_env.render.header import header_height
 from echelon_env.render.palette import RGB
 
-PIXELS = 500
+GOLDENS = Path(__file__).parent / "goldens"
+BLOCK = 10
+"""Pixels of a block along an axis. A golden picture has the mean colour of each block."""
+TOLERANCE = 8
+"""Of the mean colour of a block, 0 to 255: letters differ a little between versions of FreeType."""
 
 
-def map_of(config: BattleConfig, state: State, battle: int = 0, pixels: int = PIXELS) -> NDArray[np.uint8]:
-    return render_frame(config, state, battle, pixels)[header_height(pixels) :]
+def differs(picture: Image.Image, name: str) -> str:
+    """What differs from a golden picture; empty if nothing does. With the option --write it is written instead."""
+    found, path = picture.convert("RGB").reduce(BLOCK), GOLDENS / f"{name}.png"
+    if "--write" in sys.argv:
+        found.save(path, optimize=True)
+        return ""
+    with Image.open(path) as golden:
+        if golden.size != found.size:
+            return f"{name}: expected {golden.size} blocks, got {found.size}"
+        error = np.abs(np.asarray(golden, int) - np.asarray(found, int)).max(axis=-1)
+    places = np.argwhere(error > TOLERANCE)[:9].tolist()
+    return f"{name}: differs in the blocks (row, column) {places}, at most by {error.max()}" if places else ""
 
 
 def window(picture: NDArray[np.uint8], x: float, y: float, metres: float) -> NDArray[np.uint8]:
@@ -28,32 +43,12 @@ def count(picture: NDArray[np.uint8], colour: RGB, tolerance: int = 12) -> int:
     return int((np.abs(picture.astype(int) - colour).max(axis=-1) <= tolerance).sum())
 
 
-def changes(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[float, float, float]:
-    """Extent of the pixels that differ, in a picture of 50 m: minimum and maximum x, and their share."""
-    differ = (before != after).any(axis=-1)
-    columns = np.flatnonzero(differ.any(axis=0)) * 50 / len(before)
-    return columns.min(), columns.max(), differ.mean()
-
-
-def add_event(state: State, **fields: object) -> None:
+def add(state: State, what: str, **fields: object) -> None:
+    """Add an event, a projectile or a cloud to the first battle."""
     battle = state.battles[0]
-    event = state.events[0, battle["num_events"]]
-    event["target"], event["weapon"] = NO_MECH, -1
+    record = getattr(state, what)[0, battle[f"num_{what}"]]
+    if what == "events":
+        record["target"], record["weapon"] = NO_MECH, -1
     for name, value in fields.items():
-        event[name] = value
-    battle["num_events"] += 1
-
-
-def add_projectile(state: State, **fields: object) -> None:
-    battle = state.battles[0]
-    projectile = state.projectiles[0, battle["num_projectiles"]]
-    for name, value in fields.items():
-        projectile[name] = value
-    battle["num_projectiles"] += 1
-
-
-def add_cloud(state: State, x: float, y: float, *, radius: float = 4.0, ticks: int = 200) -> None:
-    battle = state.battles[0]
-    cloud = state.clouds[0, battle["num_clouds"]]
-    cloud["x"], cloud["y"], cloud["radius"], cloud["ticks"] = x, y, radius, ticks
-    battle["num_clouds"] += 1
+        record[name] = value
+    battle[f"num_{what}"] += 1

@@ -32,68 +32,41 @@ def read(path: Path) -> tuple[list[NDArray[np.uint8]], list[int]]:
     return pictures, durations
 
 
-def test_the_gif_has_the_given_frames(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
+def test_the_gif_has_the_given_frames_and_their_times(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
     path = tmp_path / "battle.gif"
-    save_gif(frames, path, fps=10)
+    path.write_bytes(b"old")
+    save_gif(frames, str(path), fps=10)
     pictures, durations = read(path)
     assert durations == [100] * 6
     for picture, frame in zip(pictures, frames, strict=True):
         assert np.abs(picture.astype(int) - frame).mean() < 2
+    size = path.stat().st_size
+    save_gif(frames[:1], path)
+    assert size < 2 * path.stat().st_size, "only changes are stored"
+    save_gif(frames, path)
+    durations = read(path)[1]
+    assert set(durations) == {120, 130} and sum(durations) == 750
+    save_gif([frames[0], *[frames[1]] * 3], path, fps=10)
+    assert read(path)[1] == [100, 300]
     assert os.listdir(tmp_path) == ["battle.gif"]
 
 
-def test_the_total_duration_is_right_with_fractional_hundredths(
-    frames: list[NDArray[np.uint8]], tmp_path: Path
-) -> None:
-    path = tmp_path / "battle.gif"
-    save_gif(frames, path)
-    durations = read(path)[1]
-    assert set(durations) == {120, 130}
-    assert sum(durations) == 750
-
-
-def test_equal_frames_become_one_that_lasts_longer(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
-    path = tmp_path / "battle.gif"
-    save_gif([frames[0], frames[1], frames[1], frames[1]], path, fps=10)
-    assert read(path)[1] == [100, 300]
-
-
-def test_only_changes_are_stored(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
-    save_gif(frames[:1], tmp_path / "one.gif")
-    save_gif(frames, tmp_path / "six.gif")
-    one, six = ((tmp_path / name).stat().st_size for name in ("one.gif", "six.gif"))
-    assert six < 2 * one
-
-
 def test_frames_of_many_colours_are_written(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    noise = rng.integers(0, 256, (3, 40, 30, 3), dtype=np.uint8)
+    noise = np.random.default_rng(0).integers(0, 256, (3, 40, 30, 3), dtype=np.uint8)
     save_gif(list(noise), tmp_path / "noise.gif")
     pictures, _ = read(tmp_path / "noise.gif")
     assert [picture.shape for picture in pictures] == [(40, 30, 3)] * 3
     assert np.abs(np.stack(pictures).astype(int) - noise).mean() < 40
 
 
-def test_an_existing_file_is_replaced(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
-    path = tmp_path / "battle.gif"
-    path.write_bytes(b"old")
-    save_gif(frames, str(path))
-    assert len(read(path)[0]) == 6
-
-
-def test_missing_folder_is_named(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
-    path = tmp_path / "nowhere" / "battle.gif"
-    with pytest.raises(FileNotFoundError, match="cannot write the GIF: No such file or directory") as caught:
-        save_gif(frames, path)
-    assert str(path) in str(caught.value)
-
-
-def test_a_failure_leaves_only_the_old_file(
+def test_a_failure_names_the_file_and_leaves_only_the_old_one(
     frames: list[NDArray[np.uint8]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(source: Path, target: Path) -> None:
         raise PermissionError(13, "Permission denied", str(source))
 
+    with pytest.raises(FileNotFoundError, match="cannot write the GIF: No such file or directory"):
+        save_gif(frames, tmp_path / "nowhere" / "battle.gif")
     path = tmp_path / "battle.gif"
     path.write_bytes(b"old")
     monkeypatch.setattr(os, "replace", refuse)
@@ -104,18 +77,21 @@ def test_a_failure_leaves_only_the_old_file(
     assert path.read_bytes() == b"old"
 
 
-def test_bad_arguments_are_refused(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
-    path = tmp_path / "battle.gif"
-    with pytest.raises(ValueError, match="frames: expected at least one, got none"):
-        save_gif([], path)
-    with pytest.raises(ValueError, match=r"got \(10, 10, 3\) uint8 at index 1"):
-        save_gif([frames[0], np.zeros((10, 10, 3), np.uint8)], path)
-    with pytest.raises(ValueError, match="float64 at index 0"):
-        save_gif([np.zeros((10, 10, 3))], path)  # type: ignore[list-item]
-    for fps in (0, -1, 51, float("nan")):
-        with pytest.raises(ValueError, match="fps: expected more than 0 and at most 50"):
-            save_gif(frames, path, fps)
-    for still, fps in (([frames[0]] * 3000, 4.0), (frames, 0.001)):
-        with pytest.raises(ValueError, match="fps: expected frames of at most 655 s, equal ones together"):
-            save_gif(still, path, fps)
+SMALL = np.zeros((10, 10, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("frames", "fps", "message"),
+    [
+        ([], 8, "frames: expected at least one, got none"),
+        ([np.zeros((9, 10, 3), np.uint8), SMALL], 8, r"got \(10, 10, 3\) uint8 at index 1"),
+        ([SMALL.astype(float)], 8, "float64 at index 0"),
+        *(([SMALL], fps, "fps: expected more than 0 and at most 50") for fps in (0, -1, 51, float("nan"))),
+        ([SMALL] * 3000, 4.0, "fps: expected frames of at most 655 s, equal ones together"),
+        ([SMALL, SMALL + np.uint8(1)], 0.001, "fps: expected frames of at most 655 s"),
+    ],
+)
+def test_bad_arguments_are_refused(frames: list, fps: float, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        save_gif(frames, tmp_path / "battle.gif", fps)
     assert os.listdir(tmp_path) == []

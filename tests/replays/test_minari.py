@@ -20,7 +20,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_each_mech_of_each_battle_is_an_episode():
-    cut = dataclasses.replace(recorded(), actions=recorded().actions[:5], digests=recorded().digests[:6])
+    actions = recorded().actions[:5].copy()
+    actions[0, 0, :3] = np.nan, np.inf, -np.inf  # played as 0
+    cut = dataclasses.replace(recorded(), actions=actions, digests=recorded().digests[:6])
     export_minari([recorded(), cut], "echelon/skirmish/random-v0", algorithm_name="random")
     dataset = minari.load_dataset("echelon/skirmish/random-v0")
     assert (dataset.total_episodes, dataset.total_steps) == (20, 10 * 12 + 10 * 5)
@@ -30,6 +32,7 @@ def test_each_mech_of_each_battle_is_an_episode():
         np.testing.assert_array_equal(episode.actions, arrays["actions"][:, mech])
         np.testing.assert_allclose(episode.rewards, arrays["rewards"][:, mech])
         assert episode.truncations.tolist() == [False] * 11 + [True] and not episode.terminations.any()
+    assert next(dataset.iterate_episodes([10])).actions[0, :3].tolist() == [0.0, 0.0, 0.0]
     assert [each.truncations[-1] for each in dataset.iterate_episodes(range(10, 20))] == [True] * 10
 
 
@@ -58,15 +61,9 @@ def test_battles_of_several_configurations_have_no_environment(tmp_path, capsys)
         write_replay(tmp_path / f"{scenario}.replay", recorded(scenario))
     assert main(["replay", *map(str, tmp_path.glob("*.replay")), "--minari", "echelon/two-v0"]) == 2
     assert "--minari: replays: expected battles of one configuration" in capsys.readouterr().err
+    with pytest.raises(ReplayError, match="at least one with a decision"):
+        export_minari([], "echelon/none-v0")
     assert minari.list_local_datasets() == {}
-
-
-def test_entries_that_are_not_finite_are_those_that_were_played():
-    actions = recorded("duel-open").actions.copy()
-    actions[0, 0, :3] = np.nan, np.inf, -np.inf
-    export_minari([dataclasses.replace(recorded("duel-open"), actions=actions)], "echelon/duel/infinite-v0")
-    episode = next(iter(minari.load_dataset("echelon/duel/infinite-v0").iterate_episodes([0])))
-    assert episode.actions[0, :3].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_command(tmp_path, capsys):
@@ -87,8 +84,3 @@ def test_a_name_that_minari_cannot_read_again_is_refused(name, tmp_path, capsys)
     assert main(["replay", str(tmp_path / "none.replay"), "--minari", name]) == 2
     assert capsys.readouterr().err.startswith("echelon: --minari: expected NAME-vN")
     assert minari.list_local_datasets() == {}
-
-
-def test_nothing_to_export_is_refused():
-    with pytest.raises(ReplayError, match="at least one with a decision"):
-        export_minari([], "echelon/none-v0")

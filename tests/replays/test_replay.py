@@ -24,13 +24,14 @@ from echelon_env.replays import (
     write_page,
     write_replay,
 )
-from echelon_env.replays.files import MAX_BYTES, MAX_UNPACKED_BYTES, pack, unpack
+from echelon_env.replays.files import MAX_BYTES, MAX_UNPACKED_BYTES, pack
 from oracles.configs import ALL_OFF
 from replays.battles import recorded
 
 
-def test_a_file_has_the_whole_replay(tmp_path):
-    replay = recorded()
+@pytest.mark.parametrize("abilities", [{}, ALL_OFF], ids=["all", "none"])
+def test_a_file_has_the_whole_replay(tmp_path, abilities):
+    replay = recorded(make_config("skirmish-open", abilities=abilities))
     write_replay(tmp_path / "one.replay", replay)
     found = read_replay(tmp_path / "one.replay")
     for field in dataclasses.fields(replay):
@@ -39,13 +40,8 @@ def test_a_file_has_the_whole_replay(tmp_path):
     assert pack(found) == pack(replay)
 
 
-def test_battles_without_abilities_are_simulated_again(tmp_path):
+def test_abilities_that_are_off_have_no_effect():
     replay = recorded(make_config("skirmish-open", abilities=ALL_OFF))
-    assert replay.first_difference() is None
-    write_replay(tmp_path / "one.replay", replay)
-    found = read_replay(tmp_path / "one.replay")
-    assert found.config.abilities == AbilityConfig(**ALL_OFF)
-    assert found.first_difference() is None
     actions = replay.actions.copy()
     actions[..., Action.TARGET_0 :] = -actions[..., Action.TARGET_0 :]
     assert dataclasses.replace(replay, actions=actions).first_difference() is None, "they have no effect"
@@ -84,23 +80,20 @@ def damaged(**changes):
     [
         (lambda: b"", "not a replay"),
         (lambda: b"PK\x03\x04 a zip", "not a replay"),
+        (lambda: pack(recorded())[:900] + b"x" + pack(recorded())[901:], "not a replay"),  # gzip has a checksum
         (lambda: pack(recorded())[:-40], r"not a replay \(truncated\)"),
         (lambda: pack(recorded()) + b"x", "1 bytes after the end"),
         (lambda: gzip.compress(b"no header"), "no header"),
         (lambda: gzip.compress(b"{}\n"), "not a replay of echelon-env"),
         (lambda: gzip.compress(b"[" * 100_000 + b"\n"), "header"),
-        (lambda: gzip.compress(b"9" * 5000 + b"\n"), "header"),
         (lambda: gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
         (lambda: bytes(MAX_BYTES + 1), "larger than 5,000,000 bytes"),
-        (lambda: damaged(format="other"), "not a replay of echelon-env"),
         (lambda: damaged(version=2), "version 2 of the format, this release reads 1"),
         (lambda: damaged(version=10**999), r"version [0-9.]{20,50} of the format"),
         (lambda: damaged(seed=-1), "seed: expected an integer from 0"),
         (lambda: damaged(seed=True), "seed: unexpected value True"),
         (lambda: damaged(map_hash=3), "map_hash: unexpected value 3"),
         (lambda: damaged(players=["one"]), "players: expected the names"),
-        (lambda: damaged(players=["one", "x" * 2000]), "at most 1024 bytes"),
-        (lambda: damaged(players=["one", "b\ud800"]), "printable names"),
         (lambda: damaged(players=["one", "\x1b[2J"]), "printable names"),
         (lambda: damaged(map_hash="\x1b[2J"), "map_hash: expected 64 hexadecimal digits"),
         (lambda: damaged(decisions=13), "decisions: expected 0 to 12, got 13"),
@@ -114,6 +107,37 @@ def test_other_files_are_refused(tmp_path, data, message):
     (tmp_path / "page").write_bytes(data())
     with pytest.raises(ReplayError, match=message):
         read_replay(tmp_path / "page")
+
+
+def test_the_command_checks_and_converts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_replay("one.replay", recorded())
+    assert main(["replay", "one.replay", "--html", "pages", "--npz", "."]) == 0
+    said = capsys.readouterr().out
+    assert "left (blue) v right (red), 5 v 5: draw, time limit" in said and "12 of 12 decisions equal" in said
+    assert main(["replay", "pages/one.html", "--replay", "."]) == 0
+    assert Path("one-2.replay").read_bytes() == Path("one.replay").read_bytes()
+    actions = recorded().actions.copy()
+    actions[3] = 0.0
+    write_replay("other.replay", dataclasses.replace(recorded(), actions=actions))
+    Path("bad.replay").write_bytes(damaged(map_hash="0" * 64))
+    capsys.readouterr()
+    for files, code, error in (
+        (["other.replay"], 1, "  no transitions of a battle that differs from its recording"),
+        (["pages"], 2, "echelon: pages: Is a directory"),
+        (["one.npz"], 2, "echelon: one.npz: not a replay"),
+        (["none.replay"], 2, "echelon: none.replay: No such file"),
+        (["bad.replay"], 2, "echelon: bad.replay: the map of seed 3 has the content hash"),
+    ):
+        assert main(["replay", *files, "one.replay", "--npz", "transitions"]) == code
+        shown = capsys.readouterr()
+        assert shown.err.startswith(error) and shown.err.count("\n") == 1
+        assert "12 of 12 decisions equal" in shown.out, "the others are checked nevertheless"
+        assert ("differs from the recording after decision 4 of 12" in shown.out) == (code == 1)
+    assert all(path.stem.startswith("one") for path in Path("transitions").iterdir())
+    monkeypatch.setattr("echelon_env.replays.export.MAX_EXPORT_BYTES", 1)
+    assert main(["replay", "one.replay", "--npz", "."]) == 2
+    assert capsys.readouterr().err.startswith("echelon: one.replay: --npz: observations of")
 
 
 @pytest.mark.parametrize(
@@ -137,16 +161,6 @@ def test_battles_that_take_too_much_are_refused(monkeypatch):
     monkeypatch.setattr("echelon_env.engine.allocation.MAX_RECORDS", 1)
     with pytest.raises(ReplayError, match="expected at most 1"):
         next(recorded().play())
-
-
-def test_a_flipped_bit_is_refused_or_found():
-    data = pack(recorded())
-    rng = np.random.default_rng(0)
-    for _ in range(40):
-        other = bytearray(data)
-        other[rng.integers(10, len(other))] ^= 1 << rng.integers(8)
-        with pytest.raises(ReplayError):
-            unpack(bytes(other))  # gzip has a checksum
 
 
 def test_transitions_are_what_the_environment_gave(tmp_path, monkeypatch):
@@ -178,42 +192,6 @@ def test_a_battle_of_a_match_is_recorded(side):
     assert replay.decisions * config.decision_seconds == battle.seconds
 
 
-def test_the_command_checks_and_converts(tmp_path, capsys):
-    write_replay(tmp_path / "one.replay", recorded())
-    file, pages = str(tmp_path / "one.replay"), str(tmp_path / "pages")
-    assert main(["replay", file, "--html", pages, "--npz", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "left (blue) v right (red), 5 v 5: draw, time limit" in said and "12 of 12 decisions equal" in said
-    assert main(["replay", str(tmp_path / "pages" / "one.html"), "--replay", str(tmp_path)]) == 0
-    assert (tmp_path / "one-2.replay").read_bytes() == (tmp_path / "one.replay").read_bytes()
-    actions = recorded().actions.copy()
-    actions[3] = 0.0
-    write_replay(tmp_path / "other.replay", dataclasses.replace(recorded(), actions=actions))
-    assert main(["replay", str(tmp_path / "other.replay"), "--npz", str(tmp_path)]) == 1
-    shown = capsys.readouterr()
-    assert "differs from the recording after decision 4 of 12" in shown.out
-    assert "no transitions of a battle that differs" in shown.err and not (tmp_path / "other.npz").exists()
-    assert main(["replay", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"echelon: {tmp_path}: Is a directory\n"
-    assert main(["replay", str(tmp_path / "one.npz"), str(tmp_path / "other.replay"), file]) == 2
-    shown = capsys.readouterr()
-    assert "one.npz: not a replay" in shown.err and "12 of 12 decisions equal" in shown.out
-    assert main(["replay", str(tmp_path / "none.replay"), file]) == 2
-    shown = capsys.readouterr()
-    assert "none.replay" in shown.err and "12 of 12 decisions equal" in shown.out
-
-
-def test_an_error_of_one_replay_among_several_names_it(tmp_path, capsys, monkeypatch):
-    one, other = str(tmp_path / "one.replay"), str(tmp_path / "other.replay")
-    write_replay(one, recorded())
-    Path(other).write_bytes(damaged(map_hash="0" * 64))
-    assert main(["replay", other, one]) == 2
-    assert capsys.readouterr().err.startswith(f"echelon: {other}: the map of seed 3 has the content hash")
-    monkeypatch.setattr("echelon_env.replays.export.MAX_EXPORT_BYTES", 1)
-    assert main(["replay", one, "--npz", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith(f"echelon: {one}: --npz: observations of")
-
-
 @pytest.mark.parametrize(("repeat", "milliseconds"), [(5, 12 * 125), (10, 12 * 250)])
 def test_a_film_runs_at_twice_real_time(repeat, milliseconds, tmp_path):
     config = make_config("duel-open", decision_repeat=repeat, max_steps=12)
@@ -225,17 +203,13 @@ def test_a_film_runs_at_twice_real_time(repeat, milliseconds, tmp_path):
     assert shown == pytest.approx(milliseconds + first_and_last, abs=20)
 
 
-def test_names_in_a_page_are_texts(tmp_path):
+def test_a_page_has_names_as_texts_and_is_shown_in_a_notebook(tmp_path):
     names = "</script><script>alert(1)</script>%engine%", "<img src=x onerror=alert(1)> %replay%%viewer%"
-    hostile = dataclasses.replace(recorded(), players=names)
-    write_page(tmp_path / "page.html", hostile)
+    write_page(tmp_path / "page.html", dataclasses.replace(recorded(), players=names))
     text = (tmp_path / "page.html").read_text()
     assert text.count("<img") == 1  # the picture for browsers without scripts
     assert "alert(1)</script>" not in text
-    assert read_replay(tmp_path / "page.html").players == hostile.players
-
-
-def test_a_notebook_shows_the_page():
+    assert read_replay(tmp_path / "page.html").players == names
     shown = show(recorded())
     with Image.open(io.BytesIO(shown._repr_png_())) as picture:
         assert (picture.format, picture.width) == ("PNG", 480)

@@ -12,7 +12,7 @@ from typing import Any
 
 from echelon_env.cli import submit, tournament
 from echelon_env.cli.arguments import change_battle, parse_settings
-from echelon_env.cli.films import add_replays, check_folder, read_replays, write_films, write_replays
+from echelon_env.cli.films import add_replays, read_replays, write_films, write_replays
 from echelon_env.cli.output import command
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
@@ -102,14 +102,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     _check(args)
-    tournament.check_out(args)
-    check_folder("--film", args.film, args.out, "the report, which --out")
-    count, replays = read_replays(args)
-    check_folder("--replays", replays, args.film, "the films, which --film")
-    tournament.check_new_file(args.statistics)
     submit.check(args)
-    _check_outputs(args, replays)
-    check_folder("--film", args.film, replays, "the replays, which --replays")
+    count, replays = read_replays(args)
+    folders = {"--out": args.out, "--film": args.film, "--replays": replays}
+    tournament.check_outputs({"--statistics": args.statistics, "--submit": args.submit}, folders)
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     method = submit.read_method(args, players[0]) if args.submit else None
@@ -128,20 +124,13 @@ def run(args: argparse.Namespace) -> int:
         steps = int(players[0].identity.get("steps", 0))
         evaluations = tuple(EvaluationTotals(steps, name, each) for name, each in totals.items())
         write_statistics(args.statistics, StatisticsFile(names[0], steps, evaluations=evaluations))
-        if not args.json:
-            print(f"\nStatistics: {args.statistics}")
+        tournament.say(args, [f"Statistics: {args.statistics}"])
     if method is not None and suite is not None:
-        line = submit.write(args, matches, players[0], suite, method)
-        if not args.json:
-            print(f"\n{line}")
+        tournament.say(args, [submit.write(args, matches, players[0], suite, method)])
     if args.film:
-        lines = write_films(args.film, matches, pairings, fields)
-        if not args.json:
-            print("", *lines, sep="\n")
+        tournament.say(args, write_films(args.film, matches, pairings, fields))
     if replays:
-        lines = write_replays(replays, count, matches, pairings, fields)
-        if not args.json:
-            print("", *lines, sep="\n")
+        tournament.say(args, write_replays(replays, count, matches, pairings, fields))
     return 0
 
 
@@ -164,16 +153,6 @@ def format_match(report: Mapping[str, Any], seeds: str) -> str:
     )
 
 
-def _check_outputs(args: argparse.Namespace, replays: Path | None) -> None:
-    """Raise ConfigError if options write to the same path, or a file into a folder of films or replays."""
-    files = {"--statistics": args.statistics, "--submit": args.submit}
-    folders = {"--film": args.film, "--replays": replays}
-    tournament.check_outputs({"--out": args.out, **files, **folders})
-    for folder_option, folder in folders.items():
-        for option, file in files.items():
-            check_folder(folder_option, folder, file, f"the file, which {option}")
-
-
 def _check(args: argparse.Namespace) -> None:
     """Raise `ConfigError` for options that exclude each other."""
     for name in args.players:
@@ -183,21 +162,19 @@ def _check(args: argparse.Namespace) -> None:
     for name in args.opponent or []:
         if args.opponent.count(name) > 1:
             raise ConfigError(f"--opponent: {name} is named twice")
-    if args.opponent and args.suite:
-        raise ConfigError("--opponent: not allowed with --suite, which has its own opponents")
-    if args.opponent and len(args.players) > 1:
-        raise ConfigError("--opponent: takes one player; several players play each other")
-    if args.film and len(args.players) > 1:
-        raise ConfigError("--film: takes one player, and films it against each opponent")
-    if args.statistics and len(args.players) > 1:
-        raise ConfigError("--statistics: takes one player")
-    if args.eval_seeds is not None and (args.suite or args.battles):
-        other = "--suite, which has its own maps" if args.suite else "--battles, which follows from the seeds"
-        raise ConfigError(f"--eval-seeds: not allowed with {other}")
-    if args.set and args.suite:
-        raise ConfigError("--set: not allowed with --suite, whose battles are frozen")
-    if args.seed is not None and args.suite:
-        raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
+    several, own_seeds = len(args.players) > 1, args.eval_seeds is not None
+    for wrong, message in (
+        (args.opponent and args.suite, "--opponent: not allowed with --suite, which has its own opponents"),
+        (args.opponent and several, "--opponent: takes one player; several players play each other"),
+        (args.film and several, "--film: takes one player, and films it against each opponent"),
+        (args.statistics and several, "--statistics: takes one player"),
+        (own_seeds and args.suite, "--eval-seeds: not allowed with --suite, which has its own maps"),
+        (own_seeds and args.battles, "--eval-seeds: not allowed with --battles, which follows from the seeds"),
+        (args.set and args.suite, "--set: not allowed with --suite, whose battles are frozen"),
+        (args.seed is not None and args.suite, "--seed: not allowed with --suite, which has its own seeds"),
+    ):
+        if wrong:
+            raise ConfigError(message)
 
 
 def _plan(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
 from echelon_env.replays import ReplayError, record_battle, write_page, write_replay
 from echelon_env.replays.films import film_battle
-from echelon_env.storage.atomic import check_new_folder, new_folder
+from echelon_env.storage.atomic import new_folder
 
 _LONGEST = 60  # characters of a name in that of a file
 _COLOURS = ("blue", "red")
@@ -51,8 +50,7 @@ def add_replays(parser: argparse.ArgumentParser) -> None:
 def read_replays(args: argparse.Namespace) -> tuple[int, Path | None]:
     """The number of replays of each pairing, and their folder.
 
-    Raises ConfigError for a bad number and as `check_folder`, OSError, and `BackendError` where there is no WebAssembly
-    module for pages.
+    Raises ConfigError for a bad number, and `BackendError` where there is no WebAssembly module for pages.
     """
     if args.replays is None:
         return 0, None
@@ -62,17 +60,7 @@ def read_replays(args: argparse.Namespace) -> tuple[int, Path | None]:
     except argparse.ArgumentTypeError as error:
         raise ConfigError(f"--replays: N: {error}") from None
     browser_module()
-    check_folder("--replays", Path(folder), args.out, "the report, which --out")
     return count, Path(folder)
-
-
-def check_folder(option: str, folder: Path | None, other: Path | None, whose: str) -> None:
-    """Raise OSError if a folder cannot be made, and ConfigError if `other` is to be written into it."""
-    if folder is None:
-        return
-    check_new_folder(folder)
-    if other and Path(os.path.realpath(other)).is_relative_to(os.path.realpath(folder)):
-        raise ConfigError(f"{option}: expected another folder than that of {whose} writes to {other}")
 
 
 def write_films(

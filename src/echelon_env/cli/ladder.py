@@ -31,15 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
-    tournament.check_out(args)
     count, replays = read_replays(args)
+    tournament.check_outputs({}, {"--out": args.out, "--replays": replays})
     suite = load_suite(SUITE)
     fields = tournament.suite_fields(suite, args.scenario, args.battles)
     players = [baseline(name) for name in reversed(BASELINES)]  # the strongest first
     pairings = [*itertools.combinations(players, 2)]
     matches = tournament.play_and_report(pairings, players, fields, suite, 0, args)
     if replays:
-        lines = write_replays(replays, count, matches, pairings, fields)
-        if not args.json:
-            print("", *lines, sep="\n")
+        tournament.say(args, write_replays(replays, count, matches, pairings, fields))
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from echelon_env.cli.arguments import positive
 from echelon_env.cli.output import show_status
-from echelon_env.cli.tournament import check_different, check_new_file
+from echelon_env.cli.tournament import check_different, check_outputs
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.submission import Draw, Submission, SubmissionError, read_submission, verify_submission
 from echelon_env.evaluate.suite import SUITES, load_suite
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         make_leaderboard,
     )
 
-    check_new_file(args.out)
+    check_outputs({"--out": args.out}, {})
     check_different(args.scenario or [])
     for file in args.files:
         if args.files.count(file) > 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import io
 import json
 import sys
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.cli.arguments import non_negative, positive
+from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.map import MapConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
@@ -130,10 +130,7 @@ def describe(scenario: str, seeds: range) -> str:
 
 def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: Path) -> None:
     """Write a contact sheet of maps as PNG. Raises OSError, also if `out` exists."""
-    if out.exists():
-        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(out))
-    if not out.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(out.parent))
+    check_new_file(out)
     png = io.BytesIO()
     contact_sheet(_generate_all(config, seeds), len(seeds), view=view, title=title).save(png, "PNG")
     write_bytes(out, png.getvalue())

@@ -11,7 +11,6 @@ from typing import Any
 
 from echelon_env.cli.arguments import parse_settings
 from echelon_env.cli.output import show_status
-from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import Player
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raise ConfigError or OSError for options that cannot be fulfilled with any player."""
+    """Raise ConfigError for options that cannot be fulfilled with any player."""
     if args.submit is None:
         for option, value in (("--method", args.method), ("--about", args.about)):
             if value:
@@ -48,7 +47,6 @@ def check(args: argparse.Namespace) -> None:
         raise ConfigError("--submit: takes --suite, whose battles everyone plays")
     if len(args.players) > 1:
         raise ConfigError("--submit: takes one player")
-    check_new_file(args.submit)
 
 
 def read_method(args: argparse.Namespace, player: Player) -> Method:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import itertools
 import json
 import os
 import sys
@@ -70,16 +71,8 @@ def seed(text: str) -> int:
     return value
 
 
-def check_out(args: argparse.Namespace) -> None:
-    """Raise OSError if ``--out`` cannot be written. Call it before any battle is played."""
-    if args.out is not None:
-        check_new_folder(args.out)
-
-
-def check_new_file(path: Path | None) -> None:
-    """Raise OSError if a new file cannot be written at `path`. Call it before any battle is played."""
-    if path is None:
-        return
+def check_new_file(path: Path) -> None:
+    """Raise OSError if a new file cannot be written at `path`."""
     if path.exists():
         raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
     if not path.parent.is_dir():
@@ -88,14 +81,19 @@ def check_new_file(path: Path | None) -> None:
         raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(path.parent))
 
 
-def check_outputs(outputs: Mapping[str, Path | None]) -> None:
-    """Raise ConfigError if two options, by name, write to the same path. Call it before any battle is played."""
-    owners: dict[str, str] = {}
-    for option, path in outputs.items():
-        if path is not None:
-            owner = owners.setdefault(os.path.realpath(path), option)
-            if owner != option:
-                raise ConfigError(f"{option}: expected another path than that of {owner}, got {path}")
+def check_outputs(files: Mapping[str, Path | None], folders: Mapping[str, Path | None]) -> None:
+    """Check the new files and folders that options write, by their names, before any battle is played.
+
+    Raises OSError if one cannot be written, and ConfigError if two are the same or one is in the folder of another
+    option; a report's folder, that of ``--out``, is made first and may have others in it.
+    """
+    given = {option: path for option, path in (*files.items(), *folders.items()) if path is not None}
+    for option, path in given.items():
+        check_new_folder(path) if option in folders else check_new_file(path)
+    for (option, path), (other, folder) in itertools.permutations(given.items(), 2):
+        place, around = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+        if place == around or (other in folders and other != "--out" and place.is_relative_to(around)):
+            raise ConfigError(f"{other}: expected another place than that of {option}, which writes to {path}")
 
 
 def check_different(names: Sequence[str]) -> None:
@@ -117,23 +115,10 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     ``(argument, seed, action_mode=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
     ``KIND:ARGUMENT`` with the argument. A path that exists, or whose folder exists, calls the kind `CHECKPOINT` with
     the path: a member of a league is not a file of that path. ``policy:PATH`` and names with a handicap are opponents,
-    see `named_player`.
+    see `named_player`. The seed is that of the scripted levels' choices and of the weights of untrained networks.
 
-    Parameters
-    ----------
-    name
-        One of `BASELINES`, an opponent NAME[@HANDICAP], ``KIND``, ``KIND:ARGUMENT``, or a path.
-    seed
-        Seed of the scripted levels' choices and of the weights of untrained networks.
-    action_mode
-        How networks act.
-
-    Raises
-    ------
-    ConfigError
-        For any other name, for a folder without a loadable checkpoint, and for a kind that cannot be used.
-    ModuleNotFoundError
-        For a network if the extra ``[train]`` is not installed.
+    Raises ConfigError for any other name, a folder without a loadable checkpoint, and a kind that cannot be used;
+    ModuleNotFoundError for a network if the extra ``[train]`` is not installed.
     """
     if name in BASELINES:
         return baseline(name, seed, action_mode=action_mode)
@@ -238,6 +223,12 @@ def play_and_report(
     if not drawn:
         print('echelon: no pictures without matplotlib: pip install "echelon-env[train]"', file=sys.stderr)
     return matches
+
+
+def say(args: argparse.Namespace, lines: Sequence[str]) -> None:
+    """Print lines about what was written after the report, unless that is JSON."""
+    if not args.json:
+        print("", *lines, sep="\n")
 
 
 class _Progress:

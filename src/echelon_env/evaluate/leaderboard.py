@@ -16,15 +16,9 @@ from numpy.typing import NDArray
 
 from echelon_env.evaluate.leaderboard_tables import format_leaderboard, leaderboard_markdown
 from echelon_env.evaluate.matches import LOSS, Match
-from echelon_env.evaluate.report import MIN_MAPS
+from echelon_env.evaluate.report import mean_scores
 from echelon_env.evaluate.stamps import stamp
-from echelon_env.evaluate.statistics import (
-    CONFIDENCE,
-    interquartile_mean,
-    map_scores,
-    score_interval,
-    stratified_bootstrap,
-)
+from echelon_env.evaluate.statistics import CONFIDENCE, interquartile_mean, map_scores
 from echelon_env.evaluate.submission import Draw, Submission, SubmissionError, drawn_battles
 from echelon_env.evaluate.submission.document import BattleKey, battle_key, proved_battles
 from echelon_env.evaluate.suite import Suite
@@ -253,6 +247,7 @@ def _section(submissions: Submissions, scenarios: tuple[str, ...], verified: boo
 def _row(runs: Submissions, scenarios: Sequence[str]) -> dict[str, Any]:
     """A method's results over its runs."""
     first = next(iter(runs.values()))
+    scores = [{name: _map_scores(run, name) for name in scenarios} for run in runs.values()]
     every = [match for run in runs.values() for match in run.matches if match.scenario in scenarios]
     return {
         "method": first.method.name,
@@ -260,7 +255,8 @@ def _row(runs: Submissions, scenarios: Sequence[str]) -> dict[str, Any]:
         "authors": first.method.authors,
         "url": first.method.url,
         "files": list(runs),
-        **_figures([*runs.values()], scenarios),
+        **mean_scores(scores, {name: first.suite.scenario(name).seeds for name in scenarios}),
+        "iqm_of_runs": [float(interquartile_mean(np.concatenate([*run.values()]))) for run in scores],
         "wins_against": {
             opponent: _win_rate([match for match in every if match.second == opponent])
             for opponent in first.suite.opponents
@@ -269,24 +265,6 @@ def _row(runs: Submissions, scenarios: Sequence[str]) -> dict[str, Any]:
             scenario: _win_rate([match for match in every if match.scenario == scenario]) for scenario in scenarios
         },
     }
-
-
-def _figures(runs: Sequence[Submission], scenarios: Sequence[str]) -> dict[str, Any]:
-    """Means over the runs of the mean and of the interquartile mean, with intervals over the maps, which runs share."""
-    seeds = {name: runs[0].suite.scenario(name).seeds for name in scenarios}
-    scores = [{name: _map_scores(run, name) for name in scenarios} for run in runs]
-    mean = score_interval({name: np.mean([run[name] for run in scores], axis=0) for name in scenarios}, maps=seeds)
-    of_runs = [float(interquartile_mean(np.concatenate([*run.values()]))) for run in scores]
-    iqm: dict[str, float | None] = {"estimate": float(np.mean(of_runs)), "low": None, "high": None}
-    if len({seed for each in seeds.values() for seed in each}) >= MIN_MAPS:
-
-        def mean_of_runs(values: NDArray[np.float64], axis: int) -> Any:  # of all runs' maps, run by run
-            return interquartile_mean(values.reshape(*values.shape[:-1], len(runs), -1)).mean(axis=axis)
-
-        strata = {(number, name): run[name] for number, run in enumerate(scores) for name in scenarios}
-        maps = {key: seeds[key[1]] for key in strata}  # so all runs get the same draws of maps
-        iqm |= asdict(stratified_bootstrap(strata, mean_of_runs, maps=maps))
-    return {"mean": asdict(mean), "iqm": iqm, "iqm_of_runs": of_runs}
 
 
 def _map_scores(run: Submission, scenario: str) -> NDArray[np.float64]:

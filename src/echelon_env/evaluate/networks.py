@@ -130,31 +130,10 @@ def network_player(
     trained_maps: frozenset[str] | None = None,
     identity: Mapping[str, str | int] | None = None,
 ) -> Player:
-    """A player with a network's weights.
+    """A player with a network's weights: tensors by the names of PyTorch's modules, which are copied.
 
-    Parameters
-    ----------
-    name
-        The player's name.
-    config
-        The network's shape.
-    tensors
-        The weights, by the names of PyTorch's modules. They are copied.
-    action_mode
-        How it acts; in training it samples.
-    battle
-        The battle that it was trained on, if any.
-    trained_maps
-        Content hashes of the maps that it was trained on, if known.
-    identity
-        Distinguishes players of the same name, see `Player.identity`.
-
-    Raises
-    ------
-    CheckpointError
-        If a tensor is missing, or has another shape or dtype.
-    ConfigError
-        For an unknown action mode.
+    The other arguments are those of `Player`. Raises CheckpointError if a tensor is missing, or has another shape or
+    dtype, and ConfigError for an unknown action mode.
     """
     check_action_mode(action_mode)
     network = load_network(config, tensors)

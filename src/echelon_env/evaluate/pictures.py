@@ -39,7 +39,7 @@ _COLOURS = "RdBu"
 _EMPTY = "0.93"
 
 
-def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None = None, title: str = "") -> None:
+def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None = None) -> None:
     """Draw payoff matrices: a panel for each scenario and, for several scenarios, a pooled one.
 
     A cell shows the score of the row's player in %, and the interval below it. Scores above 50 % are blue, below red.
@@ -52,8 +52,6 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
         The scores.
     rows
         The players that have a row, by default all. The columns are the players that any of them has played against.
-    title
-        Title of the figure.
 
     Raises
     ------
@@ -75,7 +73,7 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     across = min(len(panels), 1 if 2 * len(chosen) <= len(others) else 2)
     down = math.ceil(len(panels) / across)
     width = across * (_CELL * len(others) + 0.3) + left
-    figure = _figure(max(width, 4.5), down * (_CELL * len(chosen) + 0.5) + above + 1.2, title)
+    figure = _figure(max(width, 4.5), down * (_CELL * len(chosen) + 0.5) + above + 1.2)
     grid = figure.subplots(down, across, squeeze=False)
     for place, axes in enumerate(grid.flat):
         if place >= len(panels):
@@ -93,7 +91,7 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     _save(path, figure)
 
 
-def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]], *, title: str = "") -> None:
+def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]]) -> None:
     """Draw estimates with their intervals: a column for each metric, a row for each player or pairing.
 
     Parameters
@@ -102,8 +100,6 @@ def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]], 
         The file to write, atomically.
     intervals
         Metric (such as ``"win rate"``) -> row -> interval of a share between 0 and 1. A row may lack some metrics.
-    title
-        Title of the figure.
 
     Raises
     ------
@@ -117,7 +113,7 @@ def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]], 
         raise ValueError("expected at least one interval")
     names = [shorten(row, 2 * _NAME) for row in rows]
     width = _LETTER * max(map(len, names)) + (_PANEL_WIDTH + 1) * len(intervals)
-    figure = _figure(width, _ROW * len(rows) + 1.1, title)
+    figure = _figure(width, _ROW * len(rows) + 1.1)
     columns = figure.subplots(1, len(intervals), sharey=True, squeeze=False)[0]
     for axes, (metric, of_rows) in zip(columns, intervals.items(), strict=True):
         axes.axvline(0.5, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
@@ -178,13 +174,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}" if whole in ("0", "100") and share not in (0, 1) else whole
 
 
-def _figure(width: float, height: float, title: str) -> Figure:
+def _figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    if title:
-        figure.suptitle(title)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _save(path: Path, figure: Figure) -> None:

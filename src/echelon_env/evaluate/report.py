@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -126,16 +125,35 @@ def aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
         for battle, score in zip(match.battles[::2], _map_scores(match, place), strict=True):
             scores.setdefault(match.scenario, {}).setdefault(battle.seed, []).append(score)
     strata = {name: np.array([np.mean(of_map) for of_map in by_map.values()]) for name, by_map in scores.items()}
-    maps = {name: tuple(by_map) for name, by_map in scores.items()}
-    iqm: dict[str, float | None] = {**_interval(stratified_bootstrap(strata, interquartile_mean, maps=maps))}
-    if len(set().union(*maps.values())) < MIN_MAPS:
-        iqm |= {"low": None, "high": None}
     return {
         "opponents": list(dict.fromkeys(rival for _, _, rival in played)),
         "maps": len({battle.map_hash for match, _, _ in played for battle in match.battles}),
-        "mean": _interval(score_interval(strata, maps=maps)),
-        "iqm": iqm,
+        **mean_scores([strata], {name: tuple(by_map) for name, by_map in scores.items()}),
     }
+
+
+def mean_scores(runs: Sequence[Mapping[str, NDArray[np.float64]]], maps: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """Means over runs of the mean score and of the interquartile mean, with intervals over the maps, which runs share.
+
+    Parameters
+    ----------
+    runs
+        For each run the scores (maps,) in each scenario.
+    maps
+        The seeds of each scenario's maps.
+    """
+    mean = score_interval({name: np.mean([run[name] for run in runs], axis=0) for name in maps}, maps=maps)
+    estimates = [float(interquartile_mean(np.concatenate([*run.values()]))) for run in runs]
+    iqm: dict[str, float | None] = {"estimate": float(np.mean(estimates)), "low": None, "high": None}
+    if len(set().union(*maps.values())) >= MIN_MAPS:
+
+        def mean_of_runs(values: NDArray[np.float64], axis: int) -> Any:  # of all runs' maps, run by run
+            return interquartile_mean(values.reshape(*values.shape[:-1], len(runs), -1)).mean(axis=axis)
+
+        strata = {(number, name): run[name] for number, run in enumerate(runs) for name in maps}
+        of_strata = {key: maps[key[1]] for key in strata}  # so all runs get the same draws of maps
+        iqm |= asdict(stratified_bootstrap(strata, mean_of_runs, maps=of_strata))
+    return {"mean": asdict(mean), "iqm": iqm}
 
 
 def write_report(folder: Path, report: Mapping[str, Any], *, pictures: bool = True) -> bool:
@@ -251,8 +269,8 @@ def _match(match: Match) -> dict[str, Any]:
         "first": match.first,
         "second": match.second,
         "action_modes": list(match.action_modes),
-        **{name: {"count": n, **_interval(wilson(n, len(match.battles)))} for name, n in shares.items()},
-        "score": _interval(score_interval({match.scenario: map_scores(match)})),
+        **{name: {"count": n, **asdict(wilson(n, len(match.battles)))} for name, n in shares.items()},
+        "score": asdict(score_interval({match.scenario: map_scores(match)})),
         "battles": {field.name: _column(match, field.name) for field in fields(Battle)},
         "classes": [{name: dict(counts) for name, counts in classes.items()} for classes in match.classes],
     }
@@ -280,7 +298,7 @@ def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
                     "player": player,
                     "over": other,
                     "tasks": [*map(list, common)],
-                    **_interval(probability_of_improvement(x, y)),
+                    **asdict(probability_of_improvement(x, y)),
                 }
             )
     return pairs
@@ -326,10 +344,6 @@ def _marl_eval_run(outcomes: Sequence[int], steps: int) -> dict[str, Any]:
     return {"step_0": {"step_count": steps, **metrics}, "absolute_metrics": metrics}
 
 
-def _interval(interval: Interval) -> dict[str, float]:
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
-
-
 def _cross_play(cross_play: CrossPlay) -> dict[str, Any]:
     return {
         "players": list(cross_play.players),
@@ -362,23 +376,19 @@ def _draw(folder: Path, report: Mapping[str, Any]) -> None:
         columns = {"win rate": "win", "mean score": "score"}
         rows = {f"{match['scenario']}: {match['first']} v {match['second']}": match for match in report["matches"]}
     intervals = {
-        title: {name: Interval(**_ends(row[key])) for name, row in rows.items() if row[key]["low"] is not None}
+        title: {
+            name: Interval(row[key]["estimate"], row[key]["low"], row[key]["high"])
+            for name, row in rows.items()
+            if row[key]["low"] is not None
+        }
         for title, key in columns.items()
     }
     save_intervals(folder / INTERVALS_FILE, {title: of_rows for title, of_rows in intervals.items() if of_rows})
 
 
-def _ends(interval: Mapping[str, float]) -> dict[str, float]:
-    """The inverse of `_interval`, without other keys."""
-    return {name: interval[name] for name in ("estimate", "low", "high")}
-
-
 def _payoffs(panel: Mapping[str, Any]) -> PayoffMatrix:
     """The inverse of `_panel`."""
-    counts = (_array(panel[name], 0, np.int64) for name in _COUNTS)
-    scores = (_array(panel[name], math.nan, np.float64) for name in _SCORES)
-    return PayoffMatrix(*counts, *scores)
-
-
-def _array(rows: Sequence[Sequence[float | None]], missing: float, dtype: type[np.generic]) -> NDArray[Any]:
-    return np.array([[missing if cell is None else cell for cell in row] for row in rows], dtype)
+    cells: dict[str, Any] = {
+        name: np.array(panel[name], np.float64) for name in (*_COUNTS, *_SCORES)
+    }  # NaN where there is None
+    return PayoffMatrix(**cells | {name: np.nan_to_num(cells[name]).astype(np.int64) for name in _COUNTS})

@@ -39,6 +39,12 @@ def soft_disc(diameter: int) -> Image.Image:
     return Image.fromarray((255 * np.clip((1 - distance) / SOFT_RIM, 0, 1)).astype(np.uint8))
 
 
+def around(centre: tuple[float, float], radius: float) -> tuple[float, float, float, float]:
+    """The square around a place as Pillow takes it: left, top, right, bottom."""
+    x, y = centre
+    return x - radius, y - radius, x + radius, y + radius
+
+
 class Canvas:
     """A square picture of a map in canvas pixels. A frame pixel is `pixel` canvas pixels wide."""
 
@@ -60,18 +66,21 @@ class Canvas:
         """A length in metres as canvas pixels, at least `minimum` frame pixels."""
         return max(metres * self.scale, minimum * self.pixel)
 
+    def cross(self, centre: tuple[float, float], reach: float, colour: RGB, width: float, alpha: int = 255) -> None:
+        """Draw an X around a canvas pixel, with arms of `reach` canvas pixels along each axis."""
+        x, y = centre
+        self.line((x - reach, y - reach), (x + reach, y + reach), colour, width, alpha)
+        self.line((x - reach, y + reach), (x + reach, y - reach), colour, width, alpha)
+
     def disc(self, centre: tuple[float, float], radius: float, colour: RGB, alpha: int) -> None:
         """Draw a disc around a canvas pixel, with a radius in canvas pixels."""
-        x, y = centre
-        self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*colour, alpha))
+        self.draw.ellipse(around(centre, radius), fill=(*colour, alpha))
 
     def dashes(self, centre: tuple[float, float], radius: float, colour: RGB, count: int, width: float) -> None:
         """Draw a circle of `count` dashes and equally long gaps around a canvas pixel, `width` frame pixels wide."""
-        x, y = centre
-        box = (x - radius, y - radius, x + radius, y + radius)
         for start in range(count):
             ends = start * 360 / count, (start + 0.5) * 360 / count
-            self.draw.arc(box, *ends, fill=colour, width=max(1, round(width * self.pixel)))
+            self.draw.arc(around(centre, radius), *ends, fill=colour, width=max(1, round(width * self.pixel)))
 
     def star(self, centre: tuple[float, float], radius: float, spokes: int, colour: RGB, alpha: int) -> None:
         """Draw a star with `spokes` points around a canvas pixel, with a radius in canvas pixels."""

@@ -8,7 +8,7 @@ from typing import Any
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import Weapon
 from echelon_env.engine.state import BLUE, HIT, IMPACT, INTERCEPTION, RED, State
-from echelon_env.render.canvas import DARK, FIRE, FLASH, LIGHT, Canvas
+from echelon_env.render.canvas import DARK, FIRE, FLASH, LIGHT, Canvas, around
 from echelon_env.render.palette import RGB, TEAMS
 from echelon_env.render.projectiles import FLAME, draw_streak
 
@@ -23,9 +23,7 @@ OLDEST = 0.4  # opacity of the effects of a decision's first tick
 
 def draw_zone(canvas: Canvas, battle: Any, teams: Any) -> None:
     """Draw the zone: white if empty, in the colour of the only team inside, or in dashes of both colours."""
-    x, y = canvas.at(battle["zone_x"], battle["zone_y"])
-    radius = battle["zone_radius"] * canvas.scale
-    box = (x - radius, y - radius, x + radius, y + radius)
+    box = around(canvas.at(battle["zone_x"], battle["zone_y"]), battle["zone_radius"] * canvas.scale)
     inside = [team for team in (BLUE, RED) if teams[team]["tonnage"] > 0]
     colours = [TEAMS[team].colour for team in inside] or [LIGHT]
     alpha = 48 if len(inside) == 1 else 28
@@ -76,9 +74,7 @@ def _draw_impact(canvas: Canvas, weapon: Weapon, place: tuple[float, float], alp
         radius = weapon.splash_radius * canvas.scale
         canvas.veil(place, radius, FIRE, alpha // 2)
         canvas.veil(place, 0.6 * radius, FLASH, alpha * 2 // 3)
-        x, y = place
-        box = (x - radius, y - radius, x + radius, y + radius)
-        canvas.draw.ellipse(box, outline=(*FLASH, alpha), width=canvas.pixel)
+        canvas.draw.ellipse(around(place, radius), outline=(*FLASH, alpha), width=canvas.pixel)
     if weapon.damage > 0:
         _draw_spark(canvas, place, alpha)
 

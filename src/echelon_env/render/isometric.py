@@ -15,10 +15,10 @@ from PIL import Image, ImageDraw
 from scipy import ndimage
 
 from echelon_env.config.catalog import AIR, FOLIAGE, GLASS, LAVA, MATERIALS
-from echelon_env.render.canvas import DARK, LIGHT, Canvas, font
+from echelon_env.render.canvas import DARK, LIGHT, Canvas, around, font
 from echelon_env.render.map_picture import AREA_NAMES, draw_marks
 from echelon_env.render.palette import RGB, STYLE_BY_MATERIAL
-from echelon_env.render.terrain_layer import terrain_layer
+from echelon_env.render.terrain_layer import FILLS, SHADOW_DROP, terrain_layer
 from echelon_env.terrain import Terrain
 
 BACKDROP: RGB = (24, 26, 31)
@@ -28,7 +28,6 @@ TOP, WEST, SOUTH = range(3)
 SUNLIT, SHADED = (1.1, 0.84, 0.56), (0.66, 0.56, 0.48)
 """Brightness of the faces. The sun is in the north-west; south faces get light from the sky only."""
 
-SHADOW_DROP = 2  # m, descent of a sunbeam per diagonal voxel
 LIGHTNESS = 0.78, 1.45  # brightness on the ground and at the map's maximum height
 GRAIN = 0.05  # random variation of brightness between voxels, so that neighbours are distinguishable
 LEAVES = 0.3  # random variation of brightness between spots on foliage
@@ -41,8 +40,7 @@ PIN = 3  # m, height of the pin heads above the highest voxel
 HIDDEN_RING = 90  # opacity (0..255) of the zone's circle where it is hidden
 CHUNK = 1 << 22  # number of pixels that are stamped at once
 
-_FILLS = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
-_OPAQUE = _FILLS & (np.arange(len(MATERIALS)) != GLASS)
+_OPAQUE = FILLS & (np.arange(len(MATERIALS)) != GLASS)
 _COLOURS = np.array([style.colour for style in STYLE_BY_MATERIAL], np.float64)
 
 Indices = NDArray[np.intp]
@@ -239,7 +237,7 @@ def _lay_ground(
 
     `lit` (Y, X) marks the columns in sunlight.
     """
-    flat = np.where(_FILLS[terrain.voxels[:1]], AIR, terrain.voxels[:1]).astype(np.uint8)
+    flat = np.where(FILLS[terrain.voxels[:1]], AIR, terrain.voxels[:1]).astype(np.uint8)
     canvas = Canvas(terrain_layer(flat, view.size * view.scale // 2), view.size)
     draw_marks(canvas, terrain)
     texture = np.asarray(canvas.image.convert("RGB"), np.float32)
@@ -254,7 +252,7 @@ def _lay_glass(
 ) -> None:
     """Blend glass faces over the picture (H, W, 3) where they are nearer than the visible `faces` (H, W)."""
     shown = np.zeros(faces.size)  # logarithm of the transmitted share of the background
-    filled = _FILLS[codes]
+    filled = FILLS[codes]
     for face, (dz, dy, dx) in ((TOP, (1, 0, 0)), (WEST, (0, 0, -1)), (SOUTH, (0, -1, 0))):
         z, y, x = voxels.z + dz, voxels.y + dy, voxels.x + dx
         outside = (z >= len(codes)) | (y < 0) | (x < 0)
@@ -293,8 +291,7 @@ def _draw_pins(image: Image.Image, view: View, terrain: Terrain) -> None:
         row += radius
         for width, ink in ((4 * pixel, DARK), (2 * pixel, LIGHT)):
             draw.line([foot, (column, row)], fill=ink, width=width)
-        box = (column - radius, row - radius, column + radius, row + radius)
-        draw.ellipse(box, fill=DARK, outline=LIGHT, width=2 * pixel if letter else 5 * pixel)
+        draw.ellipse(around((column, row), radius), fill=DARK, outline=LIGHT, width=2 * pixel if letter else 5 * pixel)
         draw.text((column, row), letter, font=font(round(1.4 * radius)), anchor="mm", fill=LIGHT)
 
 

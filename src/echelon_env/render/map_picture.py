@@ -10,9 +10,9 @@ from PIL import Image
 from scipy import ndimage
 
 from echelon_env.config.catalog import MATERIALS
-from echelon_env.render.canvas import DARK, LIGHT, OVERSAMPLING, Canvas, font
+from echelon_env.render.canvas import DARK, LIGHT, OVERSAMPLING, Canvas, around, font
 from echelon_env.render.palette import RGB
-from echelon_env.render.terrain_layer import terrain_layer
+from echelon_env.render.terrain_layer import FILLS, terrain_layer
 from echelon_env.terrain import Lane, Terrain
 from echelon_env.terrain.statistics import EYE_LEVEL
 
@@ -27,7 +27,6 @@ BESIDE = 2.5  # m, offset along each axis from a spawn place to a letter beside 
 DASH = 9  # frame pixels, dashes of the outlines of flanking lanes
 HEIGHT_VEIL = 0.55  # opacity of the white layer at the map's maximum height
 _BLOCKS_SIGHT = np.array([material.blocks_sight for material in MATERIALS])
-_FILLS = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -57,7 +56,7 @@ def map_picture(terrain: Terrain, pixels: int) -> Image.Image:
 def draw_terrain(voxels: NDArray[np.uint8], pixels: int) -> Canvas:
     """Draw voxels (Z, Y, X) on a canvas for a picture `pixels` wide, with clearer heights than in battle frames."""
     canvas = Canvas(terrain_layer(voxels, pixels), voxels.shape[1])
-    filled = _FILLS[voxels]
+    filled = FILLS[voxels]
     heights = np.where(filled.any(axis=0), len(filled) - filled[::-1].argmax(axis=0), 0)
     veil = _to_pixels(heights, canvas.image.width) * (HEIGHT_VEIL / len(filled))
     canvas.image.paste(LIGHT, (0, 0), _mask(veil))
@@ -91,22 +90,17 @@ def draw_lane(canvas: Canvas, columns: NDArray[np.bool_], lane: Lane) -> None:
 
 def draw_zone(canvas: Canvas, x: float, y: float, radius: float) -> None:
     """Draw a white ring (metres) around lightened ground, with a dark outer edge that is visible on any ground."""
-    column, row = canvas.at(x, y)
-    inner = radius * canvas.scale
-    canvas.disc((column, row), inner, LIGHT, 40)
+    place, inner = canvas.at(x, y), radius * canvas.scale
+    canvas.disc(place, inner, LIGHT, 40)
     for wider, width, ink in ((1, 4, DARK), (0, 2, LIGHT)):
-        reach = inner + wider * canvas.pixel
-        box = (column - reach, row - reach, column + reach, row + reach)
-        canvas.draw.ellipse(box, outline=ink, width=width * canvas.pixel)
+        canvas.draw.ellipse(around(place, inner + wider * canvas.pixel), outline=ink, width=width * canvas.pixel)
 
 
 def draw_spawn(canvas: Canvas, x: float, y: float, area: int) -> None:
     """Draw a spawn place (metres): a disc in the first area, a square in the second."""
-    column, row = canvas.at(x, y)
     radius = max(canvas.scale, 2.5 * canvas.pixel)
     for reach, ink in ((radius + canvas.pixel, DARK), (radius, LIGHT)):
-        box = (column - reach, row - reach, column + reach, row + reach)
-        (canvas.draw.rectangle if area else canvas.draw.ellipse)(box, fill=ink)
+        (canvas.draw.rectangle if area else canvas.draw.ellipse)(around(canvas.at(x, y), reach), fill=ink)
 
 
 def _to_pixels(columns: NDArray[Scalar], pixels: int) -> NDArray[Scalar]:

@@ -61,10 +61,8 @@ def _draw_signs(canvas: Canvas, mech: Any, place: tuple[float, float], half: tup
     size = SIGN * canvas.pixel
     y = place[1] + half[1] + 2 * size
     if mech["legs"] <= 0:
-        x = place[0] - half[0] / 2
         for width, ink in ((3.5, DARK), (1.5, LIGHT)):
-            canvas.line((x - size, y - size), (x + size, y + size), ink, width, 255)
-            canvas.line((x - size, y + size), (x + size, y - size), ink, width, 255)
+            canvas.cross((place[0] - half[0] / 2, y), size, ink, width)
     if mech["suppressed"] > 0:
         x = place[0] + half[0] / 2
         for width, ink in ((3.5, DARK), (1.5, SUPPRESSED)):

@@ -23,15 +23,14 @@ MIN_BAR = 9  # frame pixels
 
 def draw_dead(canvas: Canvas, mech: Any) -> None:
     """Draw an X in the team's colour at a dead mech, larger in the decision of its death."""
-    px, py = canvas.at(mech["x"], mech["y"])
+    place = canvas.at(mech["x"], mech["y"])
     reach = canvas.length(0.9, 4.5) if mech["died"] else canvas.length(0.55, 3)
     colour = TEAMS[mech["team"]].colour
     if mech["died"]:
         for ink, size in ((FIRE, 2.9), (FLASH, 2.0)):
-            canvas.star((px, py), size * reach, 10, ink, 170)
+            canvas.star(place, size * reach, 10, ink, 170)
     for ink, width, alpha in ((DARK, 5.5, 200), (LIGHT, 3.5, 230), (colour, 2, 255)):
-        canvas.line((px - reach, py - reach), (px + reach, py + reach), ink, width, alpha)
-        canvas.line((px - reach, py + reach), (px + reach, py - reach), ink, width, alpha)
+        canvas.cross(place, reach, ink, width, alpha)
 
 
 def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> None:

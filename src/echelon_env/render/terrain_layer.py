@@ -14,6 +14,8 @@ from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL, TEXTURE_CELLS
 
 SHADOW_DROP = 2  # m, descent of a sunbeam from the north-west per diagonal voxel
 SHADOW = 0.66  # multiplies the colour in shadow
+FILLS = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
+"""Whether a material fills its voxel; others are flat."""
 PLAIN, LIT, DIM, ACCENT = range(4)
 """Appearance of a pixel: the voxel's colour, lighter, darker, or the accent of its texture."""
 FACTORS = (1.0, 1.3, 0.62)  # multiply the colour for PLAIN, LIT and DIM
@@ -58,15 +60,14 @@ def _surface(
     colour = np.array([style.colour for style in STYLE_BY_MATERIAL], np.float64)
     accent = np.array([style.accent for style in STYLE_BY_MATERIAL], np.float64)
     opacity = np.array([style.opacity for style in STYLE_BY_MATERIAL])
-    has_volume = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
     solid = np.array([material.blocks_movement for material in MATERIALS])
     colours = np.broadcast_to(np.array(BEDROCK, np.float64), (*voxels.shape[1:], 3)).copy()
     relief, texture = np.zeros((2, *voxels.shape[1:]), np.int64)
     gap, hollow = np.zeros((2, *voxels.shape[1:]), np.bool_)
     for z, layer in enumerate(voxels):
-        lightness = np.where(has_volume, 0.72 + 0.6 * (z + 1) / len(voxels), 1.0)
+        lightness = np.where(FILLS, 0.72 + 0.6 * (z + 1) / len(voxels), 1.0)
         colours += ((colour * lightness[:, None])[layer] - colours) * opacity[layer][..., None]
-        relief[has_volume[layer]] = z + 1
+        relief[FILLS[layer]] = z + 1
         filled = layer != AIR
         texture[filled] = layer[filled]
         hollow |= solid[layer] & gap

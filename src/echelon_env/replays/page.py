@@ -73,27 +73,10 @@ def fill_page(
     starts: Sequence[bytes] = (),
     loads: bool = False,
 ) -> str:
-    """The text of a page.
+    """The text of a page of a `World.pack`: of a replay's file, or of a game and the `starts` of its next battles.
 
-    Parameters
-    ----------
-    title
-        Of the window.
-    world
-        See `World.pack`.
-    replay
-        The file of the replay to show; without one, the page is a game.
-    picture
-        A PNG for browsers without scripts.
-    starts
-        Of the game's next battles, see `Game.start`.
-    loads
-        Whether the page may load from its own server.
-
-    Raises
-    ------
-    BackendError
-        Where this installation has no WebAssembly module of the present engine.
+    `picture` is a PNG for browsers without scripts; a page that `loads` may do so from its own server. Raises
+    `BackendError` where this installation has no WebAssembly module of the present engine.
     """
     parts = {
         "title": html.escape(title),

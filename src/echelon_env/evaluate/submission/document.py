@@ -18,8 +18,8 @@ from echelon_env.evaluate.stamps import document_hash
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import shorten
 
-MAX_NAME, MAX_TEXT = 60, 1000
-"""Most characters of a method's name and of another text."""
+MAX_NAME, MAX_KEY, MAX_TEXT = 60, 60, 1000
+"""Most characters of a method's name, of the name of an entry, and of another text."""
 
 _BLANK = "\u115f\u1160\u3164\uffa0"  # letters that are shown as spaces
 
@@ -192,19 +192,15 @@ def check_text(name: str, value: Any, most: int = MAX_TEXT) -> str:
     return value
 
 
-def check_player(action_mode: Any, identity: Any) -> tuple[str, dict[str, str | int]]:
+def check_player(action_mode: str, identity: Identity) -> tuple[str, dict[str, str | int]]:
     """Return a player's action mode and identity. Raises SubmissionError for those that a submission cannot hold."""
-    return check_text("player.action_mode", action_mode, 20), _check_identity(identity)
-
-
-def _check_identity(identity: Any) -> dict[str, str | int]:
-    """Return a player's identity. Raises SubmissionError unless it is a few short texts and integers."""
-    if not isinstance(identity, Mapping) or len(identity) > 16:
-        raise SubmissionError("identity: expected an object of at most 16 entries")
+    check_text("player.action_mode", action_mode, 20)
+    if len(identity) > 16:
+        raise SubmissionError(f"identity: expected at most 16 entries, got {len(identity)}")
     for key, value in identity.items():
-        check_text("identity", key, 60)
+        check_text("identity", key, MAX_KEY)
         if type(value) is not int:
             check_text(f"identity.{key}", value, 300)
         elif not 0 <= value < 2**63:
             raise SubmissionError(f"identity.{key}: expected an integer from 0 to 2**63 - 1")
-    return dict(identity)
+    return action_mode, dict(identity)

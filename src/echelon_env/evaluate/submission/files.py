@@ -26,16 +26,17 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.schema import ConfigError, build
-from echelon_env.engine import state
+from echelon_env.config.schema import ConfigError, build, check_fields, measure
 from echelon_env.evaluate.matches import LOSS, Battle, Match
 from echelon_env.evaluate.players import baseline
 from echelon_env.evaluate.submission.document import (
+    MAX_KEY,
     BattleKey,
     Method,
     Submission,
@@ -64,14 +65,44 @@ MAX_SCORE = 1e6
 MAX_MESSAGE = 400
 """Characters of a message about what a file holds."""
 
-_KEYS = (
-    "format", "version", "method", "player", "suite", "stamp", "results_hash", "results", "proofs",
-)  # fmt: skip
-_COLUMNS = ("outcome", "reason", "decisions", "scores", "survivors")
 _HASH = re.compile("[0-9a-f]{64}")
-_REASONS = ZONE_CONTROL, ELIMINATION, TIME_LIMIT = [
-    state.REASONS[reason] for reason in (state.ZONE_CONTROL, state.ELIMINATION, state.TIME_LIMIT)
-]
+_ZONE_CONTROL, _ELIMINATION, _TIME_LIMIT = "zone_control", "elimination", "time_limit"
+
+
+@dataclass(frozen=True)
+class _Player:
+    action_mode: str
+    identity: dict[str, str | int]
+
+
+@dataclass(frozen=True)
+class _Suite:
+    name: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The columns of the battles against an opponent."""
+
+    reason: tuple[Literal["zone_control", "elimination", "time_limit"], ...]
+    outcome: tuple[int, ...] = measure("", -1, 1)
+    decisions: tuple[int, ...] = measure("decisions", 1)
+    scores: tuple[tuple[float, ...], ...] = measure("s", 0, MAX_SCORE)
+    survivors: tuple[tuple[int, ...], ...] = measure("mechs", 0)
+
+
+@dataclass(frozen=True)
+class _Document:
+    format: str
+    version: int
+    method: Method
+    player: _Player
+    suite: _Suite
+    stamp: dict[str, str]
+    results_hash: str
+    results: dict[str, dict[str, _Results]]
+    proofs: dict[str, dict[str, tuple[str | None, ...]]]
 
 
 def write_submission(path: str | os.PathLike[str], submission: Submission) -> None:
@@ -114,12 +145,20 @@ def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None)
     name = os.fspath(path)
     try:
         data = read_regular_file(path, MAX_BYTES)
+        document = parse_json(data, max_values=MAX_VALUES, object_hook=_with_short_keys)
     except ValueError as error:
-        raise SubmissionError(f"{name}: {error}") from None
+        raise SubmissionError(f"{name}: expected JSON: {error!s:.200}") from None
     try:
-        return _from_document(_parse(data), suite)
+        return _from_document(document, suite)
     except ConfigError as error:
         raise SubmissionError(f"{name}: {shorten(str(error), MAX_MESSAGE)}") from None
+
+
+def _with_short_keys(plain: dict[str, Any]) -> dict[str, Any]:
+    """An object of the file; what checks its values repeats the keys."""
+    if any(len(key) > MAX_KEY for key in plain):
+        raise ValueError(f"expected keys of at most {MAX_KEY} characters")
+    return plain
 
 
 def _dump(value: Any) -> str:
@@ -150,89 +189,77 @@ def _proofs_document(submission: Submission) -> dict[str, dict[str, list[str | N
     return document
 
 
-def _parse(data: bytes) -> Any:
-    """The JSON of a file. Raises SubmissionError."""
-    try:
-        return parse_json(data, max_values=MAX_VALUES)
-    except ValueError as error:
-        raise SubmissionError(f"expected JSON: {error!s:.200}") from None
-
-
-def _from_document(document: Any, suite: Suite | None) -> Submission:
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+def _from_document(plain: Any, suite: Suite | None) -> Submission:
+    if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
         raise SubmissionError("expected a submission of echelon-env")
-    if type(document.get("version")) is not int or document["version"] != VERSION:
-        raise SubmissionError(f"version {document.get('version')!r:.20} of the format, this release reads {VERSION}")
-    _check_keys("the document", document, _KEYS)
-    _check_keys("player", document["player"], ("action_mode", "identity"))
-    method = build(Method, document["method"], "method.")
-    suite = _read_suite(document["suite"], suite)
+    if type(plain.get("version")) is not int or plain["version"] != VERSION:
+        raise SubmissionError(f"version {plain.get('version')!r:.20} of the format, this release reads {VERSION}")
+    document: _Document = build(_Document, plain, "")
+    check_fields(document, "")
     submission = Submission(
-        method,
-        *check_player(document["player"]["action_mode"], document["player"]["identity"]),
-        suite,
-        _read_stamp(document["stamp"]),
+        document.method,
+        *check_player(document.player.action_mode, document.player.identity),
+        _read_suite(document.suite, suite),
+        _read_stamp(document.stamp),
         (),
     )
-    submission = dataclasses.replace(submission, matches=_read_results(document["results"], submission))
-    if document["results_hash"] != submission.results_hash:
+    submission = dataclasses.replace(submission, matches=_read_results(document.results, submission))
+    if document.results_hash != submission.results_hash:
         raise SubmissionError(
             f"results_hash: expected {submission.results_hash}, which follows from player and results, got "
-            f"{document['results_hash']!r:.80}"
+            f"{document.results_hash!r:.80}"
         )
-    return dataclasses.replace(submission, proofs=_read_proofs(document["proofs"], submission))
+    return dataclasses.replace(submission, proofs=_read_proofs(document.proofs, submission))
 
 
-def _read_suite(document: Any, suite: Suite | None) -> Suite:
+def _read_suite(stated: _Suite, suite: Suite | None) -> Suite:
     """The suite of a submission, as installed."""
-    _check_keys("suite", document, ("name", "hash"))
-    name = check_text("suite.name", document["name"])
+    name = check_text("suite.name", stated.name)
     if suite is None:
         if name not in SUITES:
             own = "a suite of your own needs --suite FILE"
             raise SubmissionError(f"suite.name: expected one of {', '.join(SUITES)}, got {name!r:.80}; {own}")
         suite = load_suite(name)
-    if (name, document["hash"]) != (suite.name, suite.hash):
+    if (name, stated.hash) != (suite.name, suite.hash):
         raise SubmissionError(
             f"suite: expected {suite.name} with the hash {suite.hash[:12]}, got {name!r:.80} with the hash "
-            f"{document['hash']!r:.14}"
+            f"{stated.hash!r:.14}"
         )
     return suite
 
 
-def _read_stamp(document: Any) -> dict[str, str]:
+def _read_stamp(stamp: dict[str, str]) -> dict[str, str]:
     required = {"package", "engine_hash", "opponents_hash"}
-    if not isinstance(document, Mapping) or not required <= document.keys() or len(document) > 20:
+    if not required <= stamp.keys() or len(stamp) > 20:
         raise SubmissionError(f"stamp: expected an object of at most 20 entries with {', '.join(sorted(required))}")
-    for key, value in document.items():
-        check_text(f"stamp.{check_text('stamp', key, 60)}", value, 100)
+    for key, value in stamp.items():
+        check_text(f"stamp.{check_text('stamp', key)}", value, 100)
     for key in ("engine_hash", "opponents_hash"):
-        if not _HASH.fullmatch(document[key]):
-            raise SubmissionError(f"stamp.{key}: expected 64 hexadecimal digits, got {document[key]!r}")
-    return dict(document)
+        if not _HASH.fullmatch(stamp[key]):
+            raise SubmissionError(f"stamp.{key}: expected 64 hexadecimal digits, got {stamp[key]!r}")
+    return stamp
 
 
-def _read_results(document: Any, submission: Submission) -> tuple[Match, ...]:
+def _read_results(results: Mapping[str, Mapping[str, _Results]], submission: Submission) -> tuple[Match, ...]:
     """The matches of a submission that has none yet."""
     suite = submission.suite
     names = [scenario.name for scenario in suite.scenarios]
-    if not isinstance(document, Mapping) or not document or not set(document) <= set(names):
+    if not results or not set(results) <= set(names):
         raise SubmissionError(f"results: expected an object with one or several of {', '.join(names)}")
     matches = []
-    for scenario in (name for name in names if name in document):
-        _check_keys(f"results.{scenario}", document[scenario], suite.opponents)
+    for scenario in (name for name in names if name in results):
+        _check_names(f"results.{scenario}", results[scenario], suite.opponents)
         config, lengths = suite.config(scenario), set()
         for opponent in suite.opponents:
             where = f"results.{scenario}.{opponent}"
-            battles = _read_battles(where, document[scenario][opponent], suite, scenario, config)
+            battles = _read_battles(where, results[scenario][opponent], suite, scenario, config)
             lengths.add(len(battles))
-            modes = submission.action_mode, baseline(opponent).action_mode
             matches.append(
                 Match(
                     scenario,
                     submission.method.name,
                     opponent,
-                    modes,
+                    (submission.action_mode, baseline(opponent).action_mode),
                     battles,
                     ({}, {}),
                     suite.scenario(scenario).config_hash,
@@ -244,104 +271,84 @@ def _read_results(document: Any, submission: Submission) -> tuple[Match, ...]:
     return tuple(matches)
 
 
-def _read_battles(where: str, document: Any, suite: Suite, scenario: str, config: BattleConfig) -> tuple[Battle, ...]:
-    _check_keys(where, document, _COLUMNS)
+def _read_battles(
+    where: str, results: _Results, suite: Suite, scenario: str, config: BattleConfig
+) -> tuple[Battle, ...]:
     frozen = suite.scenario(scenario)
     most = 2 * len(frozen.seeds)
-    sizes = [len(roster) for roster in config.rosters]
-    for column in _COLUMNS:
-        values = document[column]
-        if not isinstance(values, list) or not 2 <= len(values) <= most or len(values) % 2:
-            raise SubmissionError(f"{where}.{column}: expected a list of an even number of 2 to {most} values")
-        if len(values) != len(document["outcome"]):
-            raise SubmissionError(f"{where}.{column}: expected {len(document['outcome'])} values, got {len(values)}")
+    columns = {each.name: getattr(results, each.name) for each in dataclasses.fields(results)}
+    sizes = {name: len(values) for name, values in columns.items()}
+    length = sizes["outcome"]
+    if not 2 <= length <= most or length % 2 or set(sizes.values()) != {length}:
+        raise SubmissionError(f"{where}: expected lists of an even number of 2 to {most} values, got {sizes}")
     battles = []
-    for number, row in enumerate(zip(*(document[column] for column in _COLUMNS), strict=True)):
-        outcome, reason, length, scores, survivors = row
-        own = sizes[number % 2], sizes[1 - number % 2]
-        checks = {
-            "outcome": _is_integer(outcome, -1, 1),
-            "reason": isinstance(reason, str) and reason in _REASONS,
-            "decisions": _is_integer(length, 1, config.max_steps),
-            "scores": _is_pair(scores) and all(_is_score(score) for score in scores),
-            "survivors": _is_pair(survivors) and all(map(_is_integer, survivors, (0, 0), own)),
-        }
-        for column, valid in checks.items():
-            if not valid:
-                value = row[_COLUMNS.index(column)]
-                raise SubmissionError(f"{where}.{column}: battle {number}: unexpected value {value!r:.80}")
-        problem = _contradiction(row, config)
+    for number, (reason, outcome, decisions, scores, survivors) in enumerate(zip(*columns.values(), strict=True)):
+        battle = Battle(
+            number=number,
+            seed=frozen.seeds[number // 2],
+            map_hash=frozen.map_hashes[number // 2],
+            side=number % 2,
+            outcome=outcome,
+            reason=reason,
+            seconds=decisions * config.decision_seconds,
+            scores=scores,
+            survivors=survivors,
+        )
+        problem = _contradiction(battle, decisions, config)
         if problem:
             raise SubmissionError(f"{where}: battle {number}: {problem}")
-        battles.append(
-            Battle(
-                number=number,
-                seed=frozen.seeds[number // 2],
-                map_hash=frozen.map_hashes[number // 2],
-                side=number % 2,
-                outcome=outcome,
-                reason=reason,
-                seconds=length * config.decision_seconds,
-                scores=(float(scores[0]), float(scores[1])),
-                survivors=(survivors[0], survivors[1]),
-            )
-        )
+        battles.append(battle)
     return tuple(battles)
 
 
-def _contradiction(row: tuple[int, str, int, list[float], list[int]], config: BattleConfig) -> str:
-    """What in a battle's columns cannot be by the rules of the game (docs/game.md); empty if nothing."""
-    outcome, reason, length, (own, other), survivors = row
-    to_win, longest = config.zone.score_to_win, length * config.decision_seconds
+def _contradiction(battle: Battle, decisions: int, config: BattleConfig) -> str:
+    """What in a battle cannot be by the rules of the game (docs/game.md); empty if nothing."""
+    reason, outcome, scores, survivors = battle.reason, battle.outcome, battle.scores, battle.survivors
+    if len(scores) != 2 or len(survivors) != 2 or any(math.copysign(1, score) < 0 for score in scores):
+        return f"expected two scores and two numbers of survivors, got {scores!r:.80} and {survivors!r:.80}"
+    mechs = [len(config.rosters[team]) for team in (battle.side, 1 - battle.side)]
+    if any(number > most for number, most in zip(survivors, mechs, strict=True)):
+        return f"expected at most {mechs} survivors, got {survivors!r:.80}"
+    if decisions > config.max_steps:
+        return f"expected at most {config.max_steps} decisions, got {decisions!r:.20}"
+    (own, other), to_win, longest = scores, config.zone.score_to_win, decisions * config.decision_seconds
     if max(own, other) > longest * (1 + 1e-9):
         return f"a score is higher than the {longest:g} s of the battle"
-    if (max(own, other) >= to_win) != (reason == ZONE_CONTROL):
-        return f"it ended by {reason}, expected {ZONE_CONTROL} if and only if a score is at least {to_win:g} s"
-    if reason != ZONE_CONTROL and (0 in survivors) != (reason == ELIMINATION):
-        return f"it ended by {reason}, expected {ELIMINATION} if and only if a team has no survivors"
-    if reason == TIME_LIMIT and length != config.max_steps:
-        return f"it ended by {reason} after {length} decisions, expected {config.max_steps}"
-    first, second = survivors if reason == ELIMINATION else (own, other)
+    if (max(own, other) >= to_win) != (reason == _ZONE_CONTROL):
+        return f"it ended by {reason}, expected {_ZONE_CONTROL} if and only if a score is at least {to_win:g} s"
+    if reason != _ZONE_CONTROL and (0 in survivors) != (reason == _ELIMINATION):
+        return f"it ended by {reason}, expected {_ELIMINATION} if and only if a team has no survivors"
+    if reason == _TIME_LIMIT and decisions != config.max_steps:
+        return f"it ended by {reason} after {decisions} decisions, expected {config.max_steps}"
+    first, second = survivors if reason == _ELIMINATION else (own, other)
     winner = (first > second) - (first < second)
-    if outcome != winner and not (reason == TIME_LIMIT and winner == 0):  # then the armour decides
+    if outcome != winner and not (reason == _TIME_LIMIT and winner == 0):  # then the armour decides
         return f"the outcome is {outcome}, expected {winner}, which follows from the other columns"
     return ""
 
 
-def _read_proofs(document: Any, submission: Submission) -> dict[BattleKey, bytes]:
+def _read_proofs(
+    texts: Mapping[str, Mapping[str, tuple[str | None, ...]]], submission: Submission
+) -> dict[BattleKey, bytes]:
     """The proofs of a submission that has none yet. Their actions are unpacked when they are verified."""
-    _check_keys("proofs", document, tuple({match.scenario: None for match in submission.matches}))
+    _check_names("proofs", texts, {match.scenario for match in submission.matches})
     proofs: dict[BattleKey, bytes] = {}
     for match in submission.matches:
-        _check_keys(f"proofs.{match.scenario}", document[match.scenario], submission.suite.opponents)
-        where, values = f"proofs.{match.scenario}.{match.second}", document[match.scenario][match.second]
-        if not isinstance(values, list) or len(values) != len(match.battles):
-            raise SubmissionError(f"{where}: expected a list of {len(match.battles)} values, one for each battle")
+        _check_names(f"proofs.{match.scenario}", texts[match.scenario], submission.suite.opponents)
+        where, values = f"proofs.{match.scenario}.{match.second}", texts[match.scenario][match.second]
+        if len(values) != len(match.battles):
+            raise SubmissionError(f"{where}: expected {len(match.battles)} values, one for each battle")
         for battle, value in zip(match.battles, values, strict=True):
-            if battle.outcome == LOSS:
-                if value is not None:
-                    raise SubmissionError(f"{where}: battle {battle.number}: expected null, as it was lost")
-                continue
-            try:
-                proofs[battle_key(match, battle)] = base64.b64decode(value, validate=True)
-            except (TypeError, ValueError):
-                raise SubmissionError(f"{where}: battle {battle.number}: expected base64") from None
+            if (value is None) != (battle.outcome == LOSS):
+                raise SubmissionError(f"{where}: battle {battle.number}: expected null if and only if it was lost")
+            if value is not None:
+                try:
+                    proofs[battle_key(match, battle)] = base64.b64decode(value, validate=True)
+                except ValueError:
+                    raise SubmissionError(f"{where}: battle {battle.number}: expected base64") from None
     return proofs
 
 
-def _check_keys(name: str, value: Any, keys: tuple[str, ...]) -> None:
-    if not isinstance(value, Mapping) or value.keys() != set(keys):
-        got = f"the keys {sorted(map(str, value))!s:.200}" if isinstance(value, Mapping) else type(value).__name__
-        raise SubmissionError(f"{name}: expected an object with the keys {sorted(keys)}, got {got}")
-
-
-def _is_integer(value: Any, low: int, high: int) -> bool:
-    return type(value) is int and low <= value <= high
-
-
-def _is_score(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MAX_SCORE and math.copysign(1, value) > 0  # a NaN is not
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2
+def _check_names(where: str, found: Iterable[str], expected: Iterable[str]) -> None:
+    if set(found) != set(expected):
+        raise SubmissionError(f"{where}: expected the keys {sorted(expected)}, got {sorted(found)!s:.200}")
