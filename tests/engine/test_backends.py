@@ -96,26 +96,6 @@ print(kernels.backend().name, short.hexdigest(), long.hexdigest())
 """Random configurations with wild actions; Python, which is slow, plays the beginning of three battles."""
 
 
-MATCHES = """
-import os
-from echelon_env import make_config
-from echelon_env.champions import CHAMPIONS
-from echelon_env.engine import kernels
-from echelon_env.evaluate import baseline, evaluation_seed, play_match
-
-if "LEVEL" in os.environ:
-    kernels._choose()[1].level = os.environ["LEVEL"]
-print(kernels.backend().name)
-seeds = [evaluation_seed(3, number) for number in range(3)]
-for name in CHAMPIONS:
-    match = play_match(baseline("champion"), baseline("expert"), make_config(name), seeds, scenario=name)
-    for battle in match.battles:
-        print("/".join(map(str, (battle.outcome, battle.reason, battle.seconds, *battle.scores, *battle.survivors))))
-    print(repr(match.classes).replace(" ", ""))
-"""
-"""Matches of the champions, whose results depend on every action."""
-
-
 def play(program: str = PLAY, **environment: str) -> list[str]:
     """The backend that played, and the digests of all that happened."""
     for name in ("ECHELON_JIT", "NUMBA_DISABLE_JIT"):
@@ -146,14 +126,6 @@ def test_random_configurations_have_the_same_bytes_everywhere():
         levels_of_the_library()
     )
     assert play(RANDOM, NUMBA_DISABLE_JIT="1")[:2] == ["python", digests[0]]
-
-
-@pytest.mark.slow
-def test_the_champions_matches_have_the_same_results_everywhere():
-    name, *results = play(MATCHES, ECHELON_JIT="1")
-    assert name == "jit" and len(results) == 3 * (6 + 1)
-    levels = levels_of_the_library()
-    assert [play(MATCHES, LEVEL=level) for level in levels] == [["library", *results]] * len(levels)
 
 
 def levels_of_the_library() -> list[str]:

@@ -9,14 +9,12 @@ from scipy import optimize
 from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.geometry import log1p, segment_distance_squared
 from echelon_env.engine.guidance import ballistic_aim
-from echelon_env.engine.hearing import quadrant
 from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.smoke import crosses_smoke
-from echelon_env.engine.state import CLOUD, ECCM, MECH
+from echelon_env.engine.state import CLOUD, ECCM
 from oracles.configs import odd_config, small_config
 from oracles.electronics import measure_quality as oracle_measure_quality
 from oracles.raycast import distance_to_segment
-from oracles.sensing import quadrant as oracle_quadrant
 from oracles.situations import arranged_engine
 from oracles.world import load
 
@@ -46,12 +44,6 @@ def _crossings(clouds, starts, ends, out):
     for i in range(starts.shape[0]):
         a, b = starts[i], ends[i]
         out[i] = crosses_smoke(clouds, clouds.shape[0], a[0], a[1], a[2], b[0], b[1], b[2])
-
-
-@entry_point
-def _quadrants(mechs, vectors, out):
-    for i in range(vectors.shape[0]):
-        out[i] = quadrant(mechs[i], vectors[i, 0], vectors[i, 1])
 
 
 @entry_point
@@ -121,19 +113,6 @@ def test_smoke_on_a_segment():
         ]
         assert got == (min(margins) <= 0)
     assert 300 < out.sum() < 2700
-
-
-def test_quadrants_and_their_ties():
-    rng = np.random.default_rng(4)
-    vectors = np.concatenate([rng.normal(0, 1, (2000, 2)), [(x, y) for x in (-1.0, 0, 1) for y in (-1.0, 0, 1)]])
-    mechs = np.zeros(len(vectors), MECH)
-    yaws = np.concatenate([rng.uniform(-math.pi, math.pi, 2000), np.zeros(9)])
-    mechs["facing_x"], mechs["facing_y"] = np.cos(yaws), np.sin(yaws)
-    out = np.zeros(len(vectors), np.int64)
-    _quadrants(mechs, vectors, out)
-    forward = vectors[:, 0] * mechs["facing_x"] + vectors[:, 1] * mechs["facing_y"]
-    left = vectors[:, 1] * mechs["facing_x"] - vectors[:, 0] * mechs["facing_y"]
-    assert out.tolist() == [oracle_quadrant(f, s) for f, s in zip(forward.tolist(), left.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize("config", [small_config(blue=("scout",) * 4, red=("scout", "heavy", "scout")), odd_config()])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.opponents import FunctionPolicy, Handicap, Resumable
+from echelon_env.opponents import Resumable
 
 CONFIG = make_config("duel")
 MAKERS = {
@@ -91,9 +91,3 @@ def test_an_invalid_state_changes_nothing(name, key, change, message, seen):
         other.restore_arrays({**arrays, key: change(arrays[key])}, 2)
     after = other.state_arrays()
     assert all(after[key].tobytes() == before[key].tobytes() for key in before)
-
-
-def test_functions_are_not_resumable():
-    assert not isinstance(FunctionPolicy(np.asarray), Resumable)
-    with pytest.raises(ValueError, match="cannot be resumed"):
-        Handicap(FunctionPolicy(np.asarray), CONFIG).state_arrays()

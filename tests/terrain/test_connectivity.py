@@ -49,12 +49,6 @@ def test_connected_agrees_with_a_walk_in_small_steps(width):
     assert len(set(answers)) == 2
 
 
-def test_point_inside_an_obstacle_is_connected_with_nothing():
-    blocked = np.zeros((8, 8), np.bool_)
-    blocked[4, 4] = True
-    assert not connected(blocked, np.array([[4.5, 4.5], [1.5, 1.5]]), 1.5)
-
-
 def test_obstacles_are_the_solids_below_the_head():
     voxels = np.zeros((8, 1, 7), np.uint8)
     voxels[0, 0, :6] = AIR, DIRT, CONCRETE, REINFORCED, GLASS, FOLIAGE
@@ -118,13 +112,6 @@ def test_a_pit_is_opened_where_the_wall_is_thinnest():
     assert np.count_nonzero(cleared[:, 15]) == 3
     assert not cleared[4:8].any()
     assert not cleared[:, 4:6].any()
-
-
-def test_an_unreachable_place_is_no_pocket():
-    floor = np.zeros((16, 16), np.int64)
-    floor[4:12, 4:12] = 2
-    floor[6:10, 6:10] = 0
-    assert not open_pockets(of_heights(floor), (2.0, 2.0), (2.0, 1.0), 3.0).any()
 
 
 @pytest.mark.parametrize(("roof", "passable"), [(2, False), (3, False), (4, True), (6, True)])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -213,16 +212,6 @@ def test_any_two_biomes_differ_in_at_least_two_statistics(seeds):
         if np.count_nonzero(apart) < 2:
             alike[one, other] = np.flatnonzero(apart).tolist()
     assert alike == {}
-
-
-def test_the_same_seed_gives_the_same_map_on_one_and_on_many_threads():
-    configs = [scenario.config for scenario in scenarios().values()]
-    tasks = [(config, seed) for seed in range(3) for config in configs]
-    alone = [generate(*task).content_hash for task in tasks]
-    with ThreadPoolExecutor(8) as threads:
-        together = [terrain.content_hash for terrain in threads.map(lambda task: generate(*task), tasks)]
-    assert together == alone
-    assert len(set(alone)) == len(alone)
 
 
 @st.composite
