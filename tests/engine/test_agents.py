@@ -1,8 +1,5 @@
 """The reports about agents, compared with sums by NumPy."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
@@ -140,21 +137,6 @@ def test_a_limit_of_cycles_truncates_who_is_there_and_is_not_terminated():
         assert agents.ends == {1: 1, 2: 0, 3: BATTLES * MECHS - 1}[decision]
     assert report["statistics"][0, :4, L].tolist() == [3, 1, 3, 3]
     assert agents.results.done.all()
-
-
-def test_reports_are_new_arrays_and_copies_are_independent():
-    engine, agents, noise = start(ALL, MECHS)
-    engine.reset(SEEDS)
-    first = agents.report(None, counts=True)
-    kept = first.copy()
-    copies = [copy.deepcopy((agents, engine)), pickle.loads(pickle.dumps((agents, engine)))]
-    fight(engine, noise)
-    report = agents.report(None, counts=True)
-    assert first.tobytes() == kept.tobytes() != report.tobytes()
-    for each, twin in copies:
-        assert each.report(None, counts=False).tobytes() == first.tobytes()
-        fight(twin, np.random.default_rng(3))
-        assert each.report(None, counts=True).tobytes() == report.tobytes()
 
 
 def test_a_missing_report_before_the_first_decision_does_not_continue_the_last_episode():

@@ -69,32 +69,6 @@ assert (engine.state.sightings["age"] > 0).any() and (mechs["intel"] != NO_MECH)
 print(kernels.backend().name, digest.hexdigest())
 """
 
-RANDOM = """
-import hashlib
-import os
-import numpy as np
-from campaigns.fuzz_battles import valid_config, wild_actions
-from echelon_env import BattleEngine
-from echelon_env.engine import kernels
-
-if "LEVEL" in os.environ:
-    kernels._choose()[1].level = os.environ["LEVEL"]
-short, long = hashlib.sha256(), hashlib.sha256()
-slow = kernels.backend().name == "python"
-for case in range(3 if slow else 8):
-    rng = np.random.default_rng(case)
-    engine = BattleEngine(valid_config(rng))
-    engine.reset([case])
-    for decision in range(3 if slow else 30):
-        engine.step(wild_actions(rng, (1, engine.num_mechs, engine.action_dim)))
-        for array in (*engine.state, *engine.out):
-            if case < 3 and decision < 3:
-                short.update(np.ascontiguousarray(array).tobytes())
-            long.update(np.ascontiguousarray(array).tobytes())
-print(kernels.backend().name, short.hexdigest(), long.hexdigest())
-"""
-"""Random configurations with wild actions; Python, which is slow, plays the beginning of three battles."""
-
 
 def play(program: str = PLAY, **environment: str) -> list[str]:
     """The backend that played, and the digests of all that happened."""
@@ -116,16 +90,6 @@ def test_all_backends_give_the_same_bytes():
     assert interpreted == ["python", digest]
     levels = levels_of_the_library()
     assert [play(LEVEL=level) for level in levels] == [["library", digest]] * len(levels)
-
-
-@pytest.mark.slow
-def test_random_configurations_have_the_same_bytes_everywhere():
-    name, *digests = play(RANDOM, ECHELON_JIT="1")
-    assert name == "jit"
-    assert [play(RANDOM, LEVEL=level)[1:] for level in levels_of_the_library()] == [digests] * len(
-        levels_of_the_library()
-    )
-    assert play(RANDOM, NUMBA_DISABLE_JIT="1")[:2] == ["python", digests[0]]
 
 
 def levels_of_the_library() -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from echelon_env import BattleEngine, NotResetError, opponents
 from echelon_env.engine import state as st
+from echelon_env.layout.actions import Action
 from support.playing import record_battle, scripted_actions
 
 SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
@@ -173,8 +174,8 @@ def test_actions_are_clipped_and_non_finite_ones_are_zero_and_counted():
         e.reset([4])
     action = np.full((1, 2, engine.action_dim), 0.5, np.float32)
     bad = action.copy()
-    bad[0, 0, :2], bad[0, 1, 3], bad[0, 1, :2] = (np.nan, np.inf), -np.inf, (3.0, -3.0)
-    action[0, 0, :2], action[0, 1, 3], action[0, 1, :2] = 0.0, 0.0, (1.0, -1.0)
+    bad[0, 0, :2], bad[0, 1, 3], bad[0, 0, Action.TURN] = (np.nan, np.inf), -np.inf, -3.0
+    action[0, 0, :2], action[0, 1, 3], action[0, 0, Action.TURN] = 0.0, 0.0, -1.0
     bad.flags.writeable = False
     engine.step(bad.astype(np.float64))
     twin.step(action)

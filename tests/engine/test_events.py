@@ -64,30 +64,6 @@ def max_used(arena):
     return counts.max()
 
 
-def test_the_event_array_holds_falls_rises_hazards_and_shutdowns_in_every_tick():
-    """One gun fells twenty mechs per tick. They have no other mounts, whose capacity they could use."""
-    unarmed = {"primary": None, "special": None, "heat_dissipation": 20.0, "armour": 1e6}  # lava heats twice as fast
-    gun = {"cooldown": 0.05, "heat": 0.0, "stability": 400.0, "damage": 0.01, "splash_radius": 60.0, "range": 10.0}
-    heavy = {"primary": None, "secondary": None, "special": None, "heat_capacity": 1e6}
-    blue = {"heavy": (20, 20)} | {f"{i} scout": (24 + 3 * i, 20) for i in range(9)}
-    red = {f"red {i} scout": (24 + 3 * i, 24) for i in range(10)}
-    arena = Arena(
-        blue,
-        red,
-        catalog=changed(gauss={**gun, "arc": 360.0}, heavy=heavy, scout=unarmed),
-        decision_repeat=100,
-        physics={"fall_duration": 0.05, "restart_heat": 1.0},
-        zone={"max_radius": 5.0},
-    )
-    arena.fill("lava", z=(0, 1))
-    for name in (*blue, *red):
-        arena[name].heat = 75.5 if name != "heavy" else 0.0
-    arena.order("heavy", tertiary=1)
-    arena.run(2)
-    assert max_used(arena) > 100 * 20 * 3
-    assert arena.state.battles["lost_events"][0] == 0
-
-
 def test_the_event_array_holds_the_ends_of_all_projectiles_in_one_decision():
     """Missiles in flight for many seconds arrive together, and each splashes all mechs."""
     catalog = changed(missiles={**FRENZY["missiles"], "lifetime": 8.0})
@@ -107,23 +83,6 @@ def cut(engine, room):
     """Reduce the event array to a capacity of `room` events."""
     engine.state = engine.state._replace(events=engine.state.events[:, :room].copy())
     engine._bind_kernels()
-
-
-def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
-    """With a capacity of three, the first three events of each decision are kept and the others are counted."""
-    full, small = melee(), melee()
-    cut(small.engine, 3)
-    small.state = small.engine.state
-    whole, part = full.run(), small.run()
-    assert [(e.kind, e.tick, e.actor, e.target) for e in part] == [
-        (e.kind, e.tick, e.actor, e.target) for e in whole[:3]
-    ]
-    assert small.state.battles["lost_events"][0] > 0
-    for decision in range(2, 21):
-        assert len(small.run()) == 3
-        assert small.state.battles["tick"][0] == 5 * decision
-        assert small.state.battles["num_bursts"][0] == 0
-        assert np.isfinite(small.engine.observations).all()
 
 
 def test_lost_events_do_not_change_the_battle():

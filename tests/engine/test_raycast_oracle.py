@@ -99,19 +99,6 @@ def test_clear_lines_in_general_position(by_sight):
     assert blocked > 200
 
 
-@pytest.mark.parametrize("grid", [1, 2, 4])
-def test_line_of_sight_on_a_lattice_differs_at_touched_edges_only(grid):
-    """Rays through edges and corners: voxels that they cross block; voxels that they only touch may or may not."""
-    rng = np.random.default_rng(grid)
-    for _ in range(4):
-        columns, opaque, _ = terrain(rng)
-        starts, ends = segments(rng, 60, grid)
-        for start, end, got in zip(starts.tolist(), ends.tolist(), sees(columns, starts, ends), strict=True):
-            if got != oracle.line_of_sight(opaque, start, end, Fraction):
-                assert not got, (start, end)
-                assert oracle.touches(opaque, start, end), (start, end)
-
-
 def walk(opaque, start, end):
     """The line of sight in floats, column by column. If it crosses both axes at once, y comes first."""
     (x0, y0, z0), (x1, y1, z1) = start, end

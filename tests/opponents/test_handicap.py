@@ -106,16 +106,6 @@ class TestAimError:
         assert max(np.abs(forward).max(), np.abs(left).max()) <= 1.0
         return np.angle((forward + 1j * left) * np.exp(-0.5j * np.arange(CONTACT_ROWS)))
 
-    def test_only_the_directions_of_contacts_change(self):
-        inner = Counter()
-        seen = observation(4, contacts=5)
-        before = seen.copy()
-        Handicap(inner, CONFIG, aim_error=0.3).act(seen)
-        np.testing.assert_array_equal(seen, before)
-        changed = np.flatnonzero((inner.shown != seen).any(axis=0)) - CONTACTS.start
-        assert changed.max() < 5 * len(Contact)
-        assert set(changed % len(Contact)) == {Contact.DIRECTION_FORWARD, Contact.DIRECTION_LEFT}
-
     def test_it_is_the_standard_deviation_of_one_normal_angle_for_a_row_and_second(self):
         inner, error = Counter(), 0.5
         player = Handicap(inner, CONFIG, seed=5, aim_error=error)
@@ -191,11 +181,11 @@ class TestFireRate:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("reaction_delay", 11, "reaction_delay: expected a number from 0 to 10 s, got 11"),
+        ("reaction_delay", 11, "'reaction_delay': expected a number from 0 to 10.0 s, got 11"),
         ("reaction_delay", math.nan, "got nan"),
-        ("aim_error", math.inf, r"aim_error: expected a number from 0 to 3\.14159 radians, got inf"),
+        ("aim_error", math.inf, r"\'aim_error\': expected a number from 0 to 3\.14159.* radians, got inf"),
         ("aim_error", "0.1", "got '0.1'"),
-        ("fire_rate", 1.1, r"fire_rate: expected a number from 0 to 1 \(a share\), got 1\.1"),
+        ("fire_rate", 1.1, r"\'fire_rate\': expected a number from 0 to 1 \(a share\), got 1\.1"),
         ("fire_rate", True, "got True"),
         ("fire_rate", [0.5], r"got \[0\.5\]"),
     ],

@@ -85,31 +85,6 @@ def test_new_weights_count_from_the_next_battle_on():
         mixture.weights["novice"] = 1.0
 
 
-def assert_one_level_a_team(drawn, least=2):
-    """Levels drawn in successive battles, (battles, mechs) names each."""
-    for levels in drawn:
-        assert (levels == levels[:, :1]).all()
-        assert (levels != "").all()
-    assert len({level for levels in drawn for level in levels.ravel()}) >= least
-
-
-@pytest.mark.parametrize("autoreset_mode", ["NEXT_STEP", "SAME_STEP"])
-def test_a_team_has_one_level_in_the_vector_env(autoreset_mode):
-    mixture = Mixture({"trivial": 1, "novice": 1}, 0, make_config("skirmish", max_steps=3))
-    envs = BattleVectorEnv(
-        "skirmish", 3, control="team", opponent=mixture, max_steps=3, maps=4, autoreset_mode=autoreset_mode
-    )  # fmt: skip
-    envs.reset(seed=0)
-    drawn = []
-    for _ in range(24):
-        envs.step(np.zeros(envs.action_space.shape, np.float32))
-        if (mixture.levels != "").all():
-            drawn.append(mixture.levels.reshape(3, 5).copy())
-    assert_one_level_a_team(drawn)
-    assert len({levels.tobytes() for levels in drawn}) > 2
-    envs.close()
-
-
 BOTH = {"trivial": 1, "expert": 1}
 
 

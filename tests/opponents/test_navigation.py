@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config
-from echelon_env.config.catalog import CONCRETE, LAVA, WATER
+from echelon_env.config.catalog import CONCRETE, LAVA
 from echelon_env.engine.kernels import entry_point
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import STREAMS, Objective
-from echelon_env.opponents.chart import build_moves, search, trace_path
 from echelon_env.opponents.knowledge import make_knowledge
-from echelon_env.opponents.memory import MEMORY, PLAN, SIDE, allocate_scratch
+from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.opponents.navigation import steer
 from echelon_env.opponents.senses import own_class
 from oracles.situations import set_voxels
@@ -27,14 +26,6 @@ def walk_rows(knowledge, observations, memories, scratch, plans, actions):
             plans[r].mech_class = own_class(observations[r])
             steer(knowledge, observations[r], memories[r], scratch, plans[r], actions[r])
             memories[r].clock += knowledge.rules[0].decision_seconds
-
-
-@entry_point
-def find(memories, scratch, size, climbs, jumps, ends, results):
-    kinds = build_moves(memories[0], scratch, SIDE, size, climbs)
-    metres, blind = search(scratch, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
-    length, jumped = trace_path(scratch, metres, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
-    results[0], results[1], results[2], results[3] = metres, blind, length, jumped
 
 
 class Walkers:
@@ -165,13 +156,6 @@ def test_mechs_walk_around_lava_but_cross_it_without_another_path(mech_class):
     assert walkers.left[0] <= 0.5
 
 
-def test_mechs_walk_around_water_if_that_is_faster():
-    small = walker("medium", [(WATER, (24, 36), (26, 38), (0, 1))])
-    assert abs(small.walk(30.0)[:, 0, 0] - 32).max() > 4.0
-    wide = walker("medium", [(WATER, (0, 64), (26, 38), (0, 1))])
-    assert abs(wide.walk(30.0)[:, 0, 0] - 32).max() < 1.0
-
-
 @pytest.mark.parametrize("mech_class", CLASSES)
 def test_an_enclosed_mech_with_jets_jumps_over_the_wall(mech_class):
     walls = [(CONCRETE, (20, 44), y, (0, 3)) for y in ((10, 12), (32, 34))]
@@ -228,34 +212,3 @@ def test_packs_walk_to_the_zone_without_getting_stuck(name):
     for first in range(0, len(track) - 80, 20):
         moved = np.linalg.norm(np.array(track[first : first + 80]) - track[first], axis=-1)
         assert not (moved.max(axis=0) < 2.0).any()
-
-
-@pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize("climbs", [False, True])
-def test_paths_lead_over_walkable_places(size, climbs):
-    """On random blocks, compared with the moves that the heights of all places allow."""
-    rng = np.random.default_rng(size)
-    scratch, results = allocate_scratch(), np.zeros(4, np.int64)
-    for _ in range(12):
-        heights = np.where(rng.random((SIDE, SIDE)) < 0.1 / size, rng.integers(1, 7, (SIDE, SIDE)), 0)
-        memories = np.zeros(1, MEMORY)
-        for plane in range(3):
-            memories["chart"][0, :, plane] = ((heights >> plane & 1) << np.arange(SIDE)).sum(axis=1)
-        stand = np.lib.stride_tricks.sliding_window_view(heights, (size, size)).max(axis=(2, 3))
-        free = np.argwhere(stand <= 1)
-        (row, column), (to_row, to_column) = rng.choice(free, 2)
-        find(memories, scratch, size, climbs, False, np.array([column, row, to_column, to_row]), results)
-        metres, blind, length, jumped = results
-        assert metres > 0
-        assert not jumped
-        here = (column, row)
-        for there in scratch.path[:length].tolist():
-            if blind == 0:
-                step = np.abs(np.subtract(there, here))
-                assert step.max() == 1
-                between = [(here[0], there[1])] if step.min() == 1 else []  # along y, then along x
-                for x, y in [*between, there]:
-                    assert stand[y, x] <= (stand[here[1], here[0]] + 1 if climbs else 1)
-                    here = (x, y)
-        if length < len(scratch.path) and blind == 0:
-            assert here == (to_column, to_row)
