@@ -85,6 +85,19 @@ def test_an_error_is_raised_when_all_threads_have_stopped(threads):
     workers.close()
 
 
+def test_an_error_of_another_thread_is_raised():
+    workers, both, caller = Workers(2), threading.Barrier(2, timeout=60), threading.current_thread()
+
+    def fail_elsewhere(_):
+        both.wait()
+        if threading.current_thread() is not caller:
+            raise ValueError("elsewhere")
+
+    with pytest.raises(ValueError, match="elsewhere"):
+        workers.for_all(fail_elsewhere, [(1,), (2,)])
+    workers.close()
+
+
 def test_a_thread_that_has_not_started_is_not_waited_for():
     workers, barrier, end, done = Workers(2), threading.Barrier(3, timeout=60), threading.Event(), []
 
