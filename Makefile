@@ -7,7 +7,7 @@ MINUTES ?= 30
 NOTEBOOKS ?= short
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery site release-check clean
+.PHONY: library wheel viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery site release-check clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -45,10 +45,6 @@ wheel: $(VENV)/.installed-dev
 # All files of a release in build/release, tried in fresh environments; the work tree must have no changes.
 release-check: $(VENV)/.installed-dev
 	$(BIN)/python .ci/release_check.py
-
-# The same machine code for browsers: dist/echelon.wasm and dist/echelon.json.
-wasm: $(VENV)/.installed-dev
-	$(BIN)/python -m native.wasm dist
 
 # The viewer of replays, bundled into one file that is in git; it needs Node.
 viewer: viewer/node_modules

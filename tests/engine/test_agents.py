@@ -1,8 +1,5 @@
 """The reports about agents, compared with sums by NumPy."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
@@ -72,10 +69,6 @@ def expected(engine, rows, count):
     } | {name: grouped(engine.statistics[name]).sum(axis=2) for name in STATISTIC_NAMES if name != "bad_actions"}
 
 
-def state_over(engine):
-    return engine.state.battles["over"] != 0
-
-
 @CASES
 def test_reports_are_sums_over_the_agents_mechs(rows, count):
     engine, agents, noise = start(rows, count)
@@ -100,7 +93,7 @@ def test_reports_are_sums_over_the_agents_mechs(rows, count):
         np.testing.assert_array_equal(report["statistics"][..., R], returns)
         bad += report["bad_actions"].sum()
         assert agents.ends == (results.terminated | results.truncated).sum()
-        assert agents.over == state_over(engine).sum()
+        assert agents.over == engine.battle_over.sum()
         assert results.done.tolist() == (~report["present"]).all(axis=1).tolist()
     assert (report["statistics"][..., L] > 0).all()
     assert (results.truncated | results.terminated).any()
@@ -144,34 +137,6 @@ def test_a_limit_of_cycles_truncates_who_is_there_and_is_not_terminated():
         assert agents.ends == {1: 1, 2: 0, 3: BATTLES * MECHS - 1}[decision]
     assert report["statistics"][0, :4, L].tolist() == [3, 1, 3, 3]
     assert agents.results.done.all()
-
-
-def test_reports_are_new_arrays_and_copies_are_independent():
-    engine, agents, noise = start(ALL, MECHS)
-    engine.reset(SEEDS)
-    first = agents.report(None, counts=True)
-    kept = first.copy()
-    copies = [copy.deepcopy((agents, engine)), pickle.loads(pickle.dumps((agents, engine)))]
-    fight(engine, noise)
-    report = agents.report(None, counts=True)
-    assert first.tobytes() == kept.tobytes() != report.tobytes()
-    for each, twin in copies:
-        assert each.report(None, counts=False).tobytes() == first.tobytes()
-        fight(twin, np.random.default_rng(3))
-        assert each.report(None, counts=True).tobytes() == report.tobytes()
-
-
-@CASES
-def test_every_field_is_written(rows, count):
-    """Also where the memory holds what others have written."""
-    engine, agents, _ = start(rows, count)
-    engine.reset(SEEDS)
-    clean = Agents(engine, rows, count)
-    agents._bytes[:] = 0xA5
-    report, expected = (each.report(None, counts=False) for each in (agents, clean))
-    for name in report.dtype.names:
-        if not name.startswith("gap_"):
-            assert report[name].tobytes() == expected[name].tobytes(), name
 
 
 def test_a_missing_report_before_the_first_decision_does_not_continue_the_last_episode():

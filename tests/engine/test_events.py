@@ -3,113 +3,11 @@
 import numpy as np
 import pytest
 
-from echelon_env import BattleEngine
 from echelon_env.config.battle import PACK
-from echelon_env.config.catalog import WRECK, Catalog
-from echelon_env.engine import state as st
+from echelon_env.config.catalog import Catalog
 from rules.arena import Arena, changed, of_kind
-from support.golden_player import GoldenPlayer
 
 EVERYTHING = {"primary": 1, "secondary": 1, "tertiary": 1, "special": 1}
-PHASE = {st.HAZARD: 0, st.RISE: 0, st.RESTART: 0, st.SHUTDOWN: 0, st.SHOT: 1, st.INTERCEPTION: 2, st.IMPACT: 2,
-         st.SMOKE: 2, st.SPLASH: 2, st.PAINT: 3, st.DEATH: 4, st.LEGGED: 4, st.FALL: 4}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    """Events by decision of ten-a-side battles, with the mechs' state before and after each decision."""
-    engine = BattleEngine("battle", num_battles=4)
-    engine.reset([6, 7, 17, 27])
-    players = [GoldenPlayer(seed) for seed in (6, 7, 17, 27)]
-    decisions = []
-    while not engine.battle_over.all():
-        before = engine.state.mechs["armour"].copy()
-        running = ~engine.battle_over
-        engine.step(np.stack([p.act(o) for p, o in zip(players, engine.observations, strict=True)]))
-        for b in np.flatnonzero(running):
-            decisions.append((b, engine.events(b), before[b], engine.state.mechs[b].copy()))
-    return engine, decisions
-
-
-def of(events, *kinds):
-    return events[np.isin(events["kind"], kinds)]
-
-
-def test_events_are_in_chronological_order(recorded):
-    """Ticks never decrease. The order in a tick is: bodies, shots, flights, settlement."""
-    engine, decisions = recorded
-    for _, events, _, _ in decisions:
-        assert (np.diff(events["tick"]) >= 0).all()
-        for tick in np.unique(events["tick"]):
-            kinds = [
-                k for k in events[events["tick"] == tick]["kind"].tolist() if k != st.HIT
-            ]  # hits occur in the phases of both shots and flights
-            phases = [PHASE[k] for k in kinds]
-            assert phases == sorted(phases)
-    assert not engine.state.battles["lost_events"].any()
-
-
-def test_ticks_belong_to_the_decision(recorded):
-    engine, decisions = recorded
-    repeat = engine.config.decision_repeat
-    steps = np.zeros(engine.num_battles, int)
-    for b, events, _, _ in decisions:
-        assert np.isin(events["tick"], np.arange(steps[b] * repeat, (steps[b] + 1) * repeat)).all()
-        steps[b] += 1
-
-
-def test_actors_and_targets_follow_the_rules(recorded):
-    engine, decisions = recorded
-    teams = engine.state.mechs["team"]
-    seen = set()
-    for b, events, _, _ in decisions:
-        for event in events:
-            kind, actor, target, weapon = (int(event[name]) for name in ("kind", "actor", "target", "weapon"))
-            seen.add(kind)
-            actor_meaning, target_meaning, amount_meaning = st.EVENT_MEANINGS[st.EVENT_KINDS[kind]]
-            assert (actor == st.NO_MECH) == (actor_meaning == "-")
-            if kind != st.SHOT:
-                assert (target == st.NO_MECH) == (target_meaning == "-")
-            assert (weapon >= 0) == (
-                kind in (st.SHOT, st.HIT, st.SPLASH, st.IMPACT, st.SMOKE, st.PAINT, st.INTERCEPTION)
-            )
-            if amount_meaning == "-":
-                assert event["amount"] == 0
-            if kind in (st.HIT, st.PAINT, st.INTERCEPTION) or (kind == st.SHOT and target != st.NO_MECH):
-                assert teams[b, actor] != teams[b, target]
-            length = np.hypot(event["dx"], event["dy"])
-            assert length == 0 or (kind in (st.HIT, st.SPLASH) and abs(length - 1) < 1e-9)
-    assert seen == set(range(len(st.EVENT_KINDS)))
-
-
-def test_falls_and_rises_and_shutdowns_and_restarts_alternate(recorded):
-    """A mech is legged at most once."""
-    engine, decisions = recorded
-    for b in range(engine.num_battles):
-        events = np.concatenate([e for battle, e, _, _ in decisions if battle == b])
-        for m in range(engine.num_mechs):
-            own = events[events["actor"] == m]["kind"]
-            for one, other in ((st.FALL, st.RISE), (st.SHUTDOWN, st.RESTART)):
-                turns = own[np.isin(own, (one, other))]
-                assert turns.tolist() == [(one, other)[i % 2] for i in range(len(turns))]
-            assert (own == st.LEGGED).sum() <= 1
-
-
-def test_impacts_count_the_destroyed_voxels():
-    engine = BattleEngine("skirmish", num_battles=1)
-    engine.reset([3])
-    player = GoldenPlayer(1)
-    total = 0
-    breakable = np.array([m.hit_points > 0 for m in engine.config.catalog.materials])
-    while not engine.battle_over[0]:
-        before = engine.state.voxels[0].copy()
-        engine.step(player.act(engine.observations[0])[None])
-        if of(engine.events(0), st.DEATH).size == 0:  # dead mechs leave voxels too
-            changed_voxels = (before != engine.state.voxels[0]) & breakable[before] & (before != WRECK)
-            broken = of(engine.events(0), st.IMPACT)["amount"].sum()
-            assert broken >= changed_voxels.sum()  # debris of a destroyed voxel may be destroyed again
-            total += broken
-    assert total > 0
 
 
 def melee(decision_repeat=5, roster=PACK, catalog: Catalog | None = None, **overrides):
@@ -166,30 +64,6 @@ def max_used(arena):
     return counts.max()
 
 
-def test_the_event_array_holds_falls_rises_hazards_and_shutdowns_in_every_tick():
-    """One gun fells twenty mechs per tick. They have no other mounts, whose capacity they could use."""
-    unarmed = {"primary": None, "special": None, "heat_dissipation": 20.0, "armour": 1e6}  # lava heats twice as fast
-    gun = {"cooldown": 0.05, "heat": 0.0, "stability": 400.0, "damage": 0.01, "splash_radius": 60.0, "range": 10.0}
-    heavy = {"primary": None, "secondary": None, "special": None, "heat_capacity": 1e6}
-    blue = {"heavy": (20, 20)} | {f"{i} scout": (24 + 3 * i, 20) for i in range(9)}
-    red = {f"red {i} scout": (24 + 3 * i, 24) for i in range(10)}
-    arena = Arena(
-        blue,
-        red,
-        catalog=changed(gauss={**gun, "arc": 360.0}, heavy=heavy, scout=unarmed),
-        decision_repeat=100,
-        physics={"fall_duration": 0.05, "restart_heat": 1.0},
-        zone={"max_radius": 5.0},
-    )
-    arena.fill("lava", z=(0, 1))
-    for name in (*blue, *red):
-        arena[name].heat = 75.5 if name != "heavy" else 0.0
-    arena.order("heavy", tertiary=1)
-    arena.run(2)
-    assert max_used(arena) > 100 * 20 * 3
-    assert arena.state.battles["lost_events"][0] == 0
-
-
 def test_the_event_array_holds_the_ends_of_all_projectiles_in_one_decision():
     """Missiles in flight for many seconds arrive together, and each splashes all mechs."""
     catalog = changed(missiles={**FRENZY["missiles"], "lifetime": 8.0})
@@ -211,23 +85,6 @@ def cut(engine, room):
     engine._bind_kernels()
 
 
-def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
-    """With a capacity of three, the first three events of each decision are kept and the others are counted."""
-    full, small = melee(), melee()
-    cut(small.engine, 3)
-    small.state = small.engine.state
-    whole, part = full.run(), small.run()
-    assert [(e.kind, e.tick, e.actor, e.target) for e in part] == [
-        (e.kind, e.tick, e.actor, e.target) for e in whole[:3]
-    ]
-    assert small.state.battles["lost_events"][0] > 0
-    for decision in range(2, 21):
-        assert len(small.run()) == 3
-        assert small.state.battles["tick"][0] == 5 * decision
-        assert small.state.battles["num_bursts"][0] == 0
-        assert np.isfinite(small.engine.observations).all()
-
-
 def test_lost_events_do_not_change_the_battle():
     """Effects of shells on mechs and walls do not depend on the capacity of the event array."""
     arenas = []
@@ -247,17 +104,6 @@ def test_lost_events_do_not_change_the_battle():
         assert np.array_equal(full.state.mechs[name], small.state.mechs[name]), name
     assert full.state.voxel_damage.any()
     assert np.array_equal(full.state.voxel_damage, small.state.voxel_damage)
-
-
-def test_new_and_finished_battles_have_no_events():
-    engine = BattleEngine("duel", 1, max_steps=2)
-    engine.reset([1])
-    assert len(engine.events(0)) == 0
-    zeros = np.zeros((1, 2, engine.action_dim), np.float32)
-    for _ in range(3):
-        engine.step(zeros)
-    assert engine.battle_over[0]
-    assert len(engine.events(0)) == 0
 
 
 def test_events_and_statistics_are_copies():

@@ -1,9 +1,8 @@
 import math
 
 import numpy as np
-import pytest
 
-from echelon_env.engine.geometry import arc_tangent2, clip, cosine_sine, wrap_angle
+from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
 from echelon_env.engine.kernels import entry_point
 
 PRECISION = 4e-16
@@ -42,13 +41,6 @@ def test_cosine_and_sine_agree_with_the_standard_library():
     np.testing.assert_allclose(out, expected, rtol=0, atol=PRECISION)
 
 
-def test_the_unit_vector_has_length_one():
-    angles = _angles()
-    out = np.zeros((len(angles), 2))
-    _cosines_sines(angles, out)
-    np.testing.assert_allclose(np.hypot(out[:, 0], out[:, 1]), 1.0, rtol=0, atol=2 * PRECISION)
-
-
 def test_arc_tangent_agrees_with_the_standard_library():
     rng = np.random.default_rng(1)
     scales = 10.0 ** rng.uniform(-8, 8, (50_000, 2))
@@ -68,8 +60,3 @@ def test_wrapped_angles_are_the_same_angle_in_the_half_open_range():
     assert (out < math.pi).all()
     turns = (angles - out) / (2 * math.pi)
     np.testing.assert_allclose(turns, np.round(turns), rtol=0, atol=1e-15 * 10)
-
-
-@pytest.mark.parametrize(("value", "expected"), [(-2.0, -1.0), (0.25, 0.25), (7.0, 1.0)])
-def test_clip(value, expected):
-    assert clip(value, -1.0, 1.0) == expected

@@ -1,16 +1,12 @@
 """The global state: each feature against the oracle, for both teams, within its bounds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from echelon_env.config.catalog import MEDIUM, MOUNTS, Catalog
 from echelon_env.engine.core import BattleEngine
 from echelon_env.layout.observations import MAP_SIDE, Clock, MapCell, Unit, state_streams
 from oracles.configs import odd_config, small_config
 from oracles.global_state import global_state
-from oracles.mirror import exchange_colours
 from oracles.situations import arranged_engine, brawling_actions
 from oracles.world import load
 
@@ -48,16 +44,6 @@ def test_every_feature_matches_its_documented_meaning(name):
     units = engine.global_state()[:, state_streams(engine.num_mechs)["units"].part].reshape(-1, len(Unit))
     constant = [unit.name for unit in Unit if np.ptp(units[:, unit]) == 0]
     assert constant == []
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_exchanged_colours_exchange_the_teams_views(name):
-    engine = played(CONFIGS[name])
-    config = engine.config
-    other = BattleEngine(replace(config, blue=config.red, red=config.blue), BATTLES)
-    other.state = exchange_colours(engine.state, config)
-    for team in (0, 1):
-        np.testing.assert_array_equal(other.global_state(1 - team), engine.global_state(team))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -105,16 +91,6 @@ def test_room_for_more_mechs_follows_those_of_each_team(team):
             engine.global_state(team, mechs=wrong)
 
 
-def test_rows_of_dead_mechs_are_zero():
-    engine = played(CONFIGS["game"])
-    units = state_streams(engine.num_mechs)["units"]
-    alive = engine.state.mechs["alive"] == 1
-    assert not alive.all()
-    rows = engine.global_state()[:, units.part].reshape(BATTLES, engine.num_mechs, len(Unit))
-    np.testing.assert_array_equal(rows.any(axis=-1), alive)
-    np.testing.assert_array_equal(rows[..., Unit.ALIVE], alive)
-
-
 def test_each_team_is_first_and_in_the_first_corner_of_its_own_state():
     engine = BattleEngine(small_config(blue=("heavy",), red=("scout", "light")), 6)
     engine.reset(np.arange(6))
@@ -131,25 +107,3 @@ def test_each_team_is_first_and_in_the_first_corner_of_its_own_state():
         share = cells[..., MapCell.ZONE, None]
         middle = (centres * share).sum(axis=(1, 2)) / share.sum(axis=(1, 2))  # row, that is y, first
         np.testing.assert_allclose(middle[:, ::-1], vectors[:, [Clock.ZONE_X, Clock.ZONE_Y]], atol=1 / MAP_SIDE)
-
-
-def test_the_global_state_is_a_new_array():
-    engine = played(CONFIGS["game"], decisions=1)
-    first = engine.global_state()
-    kept = first.copy()
-    engine.step(np.zeros((BATTLES, engine.num_mechs, engine.action_dim), np.float32))
-    np.testing.assert_array_equal(first, kept)
-    assert not np.shares_memory(first, engine.global_state())
-
-
-@pytest.mark.parametrize("team", [2, -1, "blue"])
-def test_there_are_two_teams(team):
-    with pytest.raises(ValueError, match=r"team: expected 0 \(blue\) or 1 \(red\), got"):
-        played(CONFIGS["game"], decisions=0).global_state(team)
-
-
-def test_a_catalogue_without_weapons_has_a_global_state():
-    bare = replace(MEDIUM, **dict.fromkeys(MOUNTS))
-    engine = BattleEngine("duel", catalog=Catalog(weapons=(), mech_classes=(bare,)), blue=("medium",), red=("medium",))
-    engine.reset([1])
-    assert np.isfinite(engine.global_state()).all()

@@ -3,22 +3,12 @@
 import math
 
 import numpy as np
-import pytest
 from scipy import optimize
 
-from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.geometry import log1p, segment_distance_squared
 from echelon_env.engine.guidance import ballistic_aim
-from echelon_env.engine.hearing import quadrant
 from echelon_env.engine.kernels import entry_point
-from echelon_env.engine.smoke import crosses_smoke
-from echelon_env.engine.state import CLOUD, ECCM, MECH
-from oracles.configs import odd_config, small_config
-from oracles.electronics import measure_quality as oracle_measure_quality
 from oracles.raycast import distance_to_segment
-from oracles.sensing import quadrant as oracle_quadrant
-from oracles.situations import arranged_engine
-from oracles.world import load
 
 
 @entry_point
@@ -39,24 +29,6 @@ def _distances(points, segments, out):
     for i in range(points.shape[0]):
         p, d = points[i], segments[i]
         out[i] = segment_distance_squared(p[0], p[1], p[2], d[0], d[1], d[2])
-
-
-@entry_point
-def _crossings(clouds, starts, ends, out):
-    for i in range(starts.shape[0]):
-        a, b = starts[i], ends[i]
-        out[i] = crosses_smoke(clouds, clouds.shape[0], a[0], a[1], a[2], b[0], b[1], b[2])
-
-
-@entry_point
-def _quadrants(mechs, vectors, out):
-    for i in range(vectors.shape[0]):
-        out[i] = quadrant(mechs[i], vectors[i, 0], vectors[i, 1])
-
-
-@entry_point
-def _measure(tables, state, b):
-    measure_quality(tables, state, b)
 
 
 def test_an_aimed_shell_hits_its_target():
@@ -104,58 +76,3 @@ def test_distances_from_segments():
         distance_to_segment(p, (0.0, 0.0, 0.0), d) for p, d in zip(points.tolist(), segments.tolist(), strict=True)
     ]
     np.testing.assert_allclose(np.sqrt(out), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_smoke_on_a_segment():
-    rng = np.random.default_rng(3)
-    clouds = np.zeros(6, CLOUD)
-    for name in ("x", "y", "z"):
-        clouds[name] = rng.uniform(0, 20, 6)
-    clouds["radius"] = rng.uniform(0.5, 4, 6)
-    starts, ends = rng.uniform(0, 20, (3000, 3)), rng.uniform(0, 20, (3000, 3))
-    out = np.zeros(len(starts), np.bool_)
-    _crossings(clouds, starts, ends, out)
-    for start, end, got in zip(starts.tolist(), ends.tolist(), out.tolist(), strict=True):
-        margins = [
-            distance_to_segment((cloud["x"], cloud["y"], cloud["z"]), start, end) - cloud["radius"] for cloud in clouds
-        ]
-        assert got == (min(margins) <= 0)
-    assert 300 < out.sum() < 2700
-
-
-def test_quadrants_and_their_ties():
-    rng = np.random.default_rng(4)
-    vectors = np.concatenate([rng.normal(0, 1, (2000, 2)), [(x, y) for x in (-1.0, 0, 1) for y in (-1.0, 0, 1)]])
-    mechs = np.zeros(len(vectors), MECH)
-    yaws = np.concatenate([rng.uniform(-math.pi, math.pi, 2000), np.zeros(9)])
-    mechs["facing_x"], mechs["facing_y"] = np.cos(yaws), np.sin(yaws)
-    out = np.zeros(len(vectors), np.int64)
-    _quadrants(mechs, vectors, out)
-    forward = vectors[:, 0] * mechs["facing_x"] + vectors[:, 1] * mechs["facing_y"]
-    left = vectors[:, 1] * mechs["facing_x"] - vectors[:, 0] * mechs["facing_y"]
-    assert out.tolist() == [oracle_quadrant(f, s) for f, s in zip(forward.tolist(), left.tolist(), strict=True)]
-
-
-@pytest.mark.parametrize("config", [small_config(blue=("scout",) * 4, red=("scout", "heavy", "scout")), odd_config()])
-def test_sensor_quality(config):
-    """Any number of emitters of both kinds in both teams, some of them dead or shut down."""
-    rng = np.random.default_rng(5)
-    engine = arranged_engine(config, 8, seed=6, arena=30.0)
-    qualities = []
-    for _ in range(20):
-        mechs = engine.state.mechs
-        mechs["radiates"] = rng.integers(0, ECCM + 1, mechs.shape)
-        electronics = np.array([kind.electronics for kind in config.catalog.mech_classes])
-        mechs["radiates"] *= electronics[mechs["mech_class"]]
-        mechs["shutdown"] = rng.random(mechs.shape) < 0.2
-        mechs["alive"] = rng.random(mechs.shape) < 0.8
-        for battle in range(engine.num_battles):
-            world = load(engine.state, battle, config)
-            oracle_measure_quality(world)
-            _measure(engine.tables, engine.state, battle)
-            living = mechs["alive"][battle] == 1
-            for name in ("quality", "jam"):
-                expected = np.array([getattr(mech, name) for mech in world.mechs])
-                np.testing.assert_allclose(mechs[name][battle][living], expected[living], rtol=1e-12, atol=1e-12)
-            qualities.extend(mechs["quality"][battle][living].tolist())
-    assert len(np.unique(np.round(qualities, 6))) > 100

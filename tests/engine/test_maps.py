@@ -23,19 +23,6 @@ def voxels(engine, b=0):
     return engine.state.voxels[b].tobytes()
 
 
-def write_recipes(folder, config=SMALL, seeds=(5, 6, 7)):
-    for seed in seeds:
-        (folder / f"{seed:020d}.json").write_text(generate(config, seed).recipe.to_json())
-    return folder
-
-
-def test_without_a_pool_a_battle_has_the_map_of_its_seed():
-    engine = BattleEngine(SMALL, 2)
-    engine.reset([3, 4])
-    assert engine.state.battles["map_seed"].tolist() == [3, 4]
-    assert voxels(engine, 1) == generate(SMALL, 4).voxels.tobytes()
-
-
 def test_the_map_seed_decides_the_map_and_the_seed_everything_else():
     engine = BattleEngine(SMALL, 3)
     engine.reset([3, 3, 4], map_seeds=[8, 9, 8])
@@ -58,34 +45,6 @@ def test_a_seed_selects_a_map_of_the_pool_by_its_hash():
             assert voxels(engine, b) == pool[number].voxels.tobytes()
             chosen.add(number)
     assert chosen == set(range(7))
-
-
-def test_the_maps_of_a_pool_are_selected_evenly():
-    pool = MapPool.generate(SMALL, 1000)
-    numbers = np.bincount([pool.number_of(seed) for seed in range(100_000)], minlength=1000)
-    assert numbers.min() > 50
-    assert numbers.max() < 160
-
-
-def test_maps_of_a_pool_are_generated_once_and_shared(monkeypatch):
-    made = []
-    monkeypatch.setattr("echelon_env.engine.maps.generate", lambda c, seed: made.append(seed) or generate(c, seed))
-    pool = MapPool.generate(SMALL, 3)
-    engines = [BattleEngine(SMALL, 2, maps=pool) for _ in range(2)]
-    for seed in range(20):
-        for engine in engines:
-            engine.reset([seed, seed + 1])
-    assert sorted(made) == sorted(pool.seeds)
-
-
-def test_battles_do_not_change_the_maps_of_a_pool():
-    engine = BattleEngine("duel", 1, maps=1)
-    engine.reset([1])
-    before = engine.terrain().voxels.copy()
-    engine.state.voxels[:] = 2
-    assert np.array_equal(engine.terrain().voxels, before)
-    engine.reset([2])
-    assert np.array_equal(engine.state.voxels[0], before)
 
 
 def fight(engine, steps=40):
@@ -122,102 +81,20 @@ def test_a_battle_on_a_map_of_a_pool_starts_like_any_other():
         same_arrays(again, fresh)
 
 
-def test_engines_with_other_materials_share_a_pool():
-    pool = MapPool.generate("skirmish", 1)
-    catalog = make_config("skirmish").catalog
-    clear = [dataclasses.replace(m, blocks_sight=False) if m.name == "foliage" else m for m in catalog.materials]
-    cold = [dataclasses.replace(m, heat=0.0, damage=0.0, speed_factor=1.0) for m in clear]
-    other = dataclasses.replace(catalog, materials=tuple(cold))
-    for _ in range(2):
-        for config in (make_config("skirmish"), make_config("skirmish", catalog=other)):
-            engine, fresh = BattleEngine(config, maps=pool), BattleEngine(config)
-            engine.reset([5])
-            fresh.reset([5], map_seeds=pool.seeds)
-            same_arrays(engine, fresh)
-
-
-def test_a_pool_keeps_packed_columns_of_the_latest_materials_only():
-    pool, engines = MapPool.generate(SMALL, 2), []
-    catalog = make_config(SMALL).catalog
-    for count in range(MAX_TABLES + 2):
-        materials = tuple(dataclasses.replace(m, heat=m.heat * count) for m in catalog.materials)
-        config = make_config(SMALL, catalog=dataclasses.replace(catalog, materials=materials))
-        engines.append(BattleEngine(config, 8, maps=pool))
-        engines[-1].reset(np.arange(8))
-
-    def kept(in_pool):
-        return [
-            [in_pool.packed(engine.tables.materials.tobytes(), seed) is not None for seed in pool.seeds]
-            for engine in engines
-        ]
-
-    assert kept(pool) == 2 * [[False, False]] + MAX_TABLES * [[True, True]]
-    assert not np.any(kept(pickle.loads(pickle.dumps(pool))))
-    with pytest.raises(ValueError, match="read-only"):
-        pool.packed(engines[-1].tables.materials.tobytes(), pool.seeds[0]).columns[0] = 1
-    engines[0].reset(np.arange(8))
-    assert kept(pool) == [[True, True]] + 2 * [[False, False]] + (MAX_TABLES - 1) * [[True, True]]
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_threads_generate_the_same_maps(threads):
-    engine = BattleEngine(SMALL, 8, threads, maps=5)
-    engine.reset(np.arange(8))
-    pool = MapPool.generate(SMALL, 5)
-    for b in range(8):
-        assert voxels(engine, b) == pool[pool.number_of(b)].voxels.tobytes()
-    engine.close()
-
-
-def test_a_directory_of_recipes_is_a_pool(tmp_path):
-    write_recipes(tmp_path)
-    pool = MapPool.load(tmp_path)
-    assert pool.seeds == (5, 6, 7)
-    engine = BattleEngine(SMALL, 1, maps=str(tmp_path))
-    engine.reset([1])
-    assert voxels(engine) == generate(SMALL, pool.seeds[pool.number_of(1)]).voxels.tobytes()
-
-
-def test_other_rules_on_the_same_maps_are_fine(tmp_path):
-    write_recipes(tmp_path)
-    for config in (make_config(SMALL, max_steps=9, rewards={"kill": 1.0}), make_config(SMALL, observability="full")):
-        BattleEngine(config, 1, maps=tmp_path).reset([0])
-
-
 def test_regenerate_keeps_the_map_for_some_episodes():
     assert [map_seed(9, k, 3) == map_seed(9, k - 1, 3) for k in range(1, 10)] == [k % 3 != 0 for k in range(1, 10)]
     assert [map_seed(9, k, 1) for k in range(4)] == [episode_seed(9, k) for k in range(4)]
 
 
-APIS = ("parallel", "aec", "gymnasium", "vector")
-
-
-def maps_of_episodes(api, episodes, **kwargs):
-    """The map seeds of the first episodes of an API with seed 11."""
-    seeds = []
-    if api == "vector":
-        envs = BattleVectorEnv(SMALL, 1, **kwargs)
-        _, infos = envs.reset(seed=11)
-        seeds.append(int(infos["map_seed"][0]))
-        while len(seeds) < episodes:
-            _, _, terminated, truncated, infos = envs.step(np.zeros(envs.action_space.shape, np.float32))
-            if (terminated | truncated)[0]:
-                _, _, _, _, infos = envs.step(np.zeros(envs.action_space.shape, np.float32))
-                seeds.append(int(infos["map_seed"][0]))
-        envs.close()
-        return seeds
-    env = {"parallel": echelon_env.parallel_env, "aec": echelon_env.env, "gymnasium": BattleEnv}[api](SMALL, **kwargs)
-    for episode in range(episodes):
-        result = env.reset(seed=11 if episode == 0 else None)
-        if api == "aec":
-            seeds.append(env.infos["red_0"]["map_seed"])
-        else:
-            seeds.append((result[1]["red_0"] if api == "parallel" else result[1])["map_seed"])
+def maps_of_episodes(make, episodes, **kwargs):
+    """The map seeds of the first episodes of an environment with seed 11."""
+    env = make(SMALL, **kwargs)
+    infos = [env.reset(seed=11 if episode == 0 else None)[1] for episode in range(episodes)]
     env.close()
-    return seeds
+    return [int(np.ravel(info["red_0"]["map_seed"] if "red_0" in info else info["map_seed"])[0]) for info in infos]
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", [echelon_env.parallel_env, BattleEnv, BattleVectorEnv])
 def test_every_api_selects_the_same_maps(api):
     expected = [episode_seed(11, k) for k in range(6)]
     assert maps_of_episodes(api, 6) == expected
@@ -226,16 +103,6 @@ def test_every_api_selects_the_same_maps(api):
     assert maps_of_episodes(api, 6, maps=4) == [pool.seeds[pool.number_of(seed)] for seed in expected]
     kept = [pool.seeds[pool.number_of(expected[k])] for k in (0, 0, 2, 2, 4, 4)]
     assert maps_of_episodes(api, 6, maps=pool, regenerate=2) == kept
-
-
-def test_regenerated_maps_are_generated_only_when_they_change(monkeypatch):
-    made = []
-    monkeypatch.setattr("echelon_env.engine.starting.generate", lambda c, seed: made.append(seed) or generate(c, seed))
-    env = BattleEnv(SMALL, regenerate=4)
-    env.reset(seed=1)
-    for _ in range(7):
-        env.reset()
-    assert len(made) == 2
 
 
 def test_terrain_returns_the_initial_map():
@@ -262,37 +129,62 @@ def test_copies_share_a_pool_and_pickles_generate_it_again():
     assert other[0].content_hash == first.content_hash
 
 
-@pytest.mark.parametrize(
-    ("maps", "message"),
-    [
-        (0, "maps: expected an integer of at least 1, got 0"),
-        (-3, "maps: expected an integer of at least 1"),
-        (True, "maps: expected an integer of at least 1"),
-        (2.5, "maps: expected an integer of at least 1, got 2.5"),
-        (10**9, "maps: expected 1 to 1000000 maps, got 1000000000"),
-        ("/does/not/exist", r"maps: no recipes \(\*.json\) in '/does/not/exist'"),
-        (MapPool("duel", [1]), r"maps are not for this battle: terrain.size: expected 48, got 100"),
-        (MapPool("skirmish", [1]), "terrain.size: expected 48, got 100"),
-        (MapPool(make_config(SMALL, blue=["medium"] * 2), [1]), "places: expected 1, got 2"),
-    ],
-)
-def test_invalid_maps_arguments(maps, message):
-    for api in (BattleEngine, BattleEnv, BattleVectorEnv, echelon_env.parallel_env, echelon_env.env):
-        with pytest.raises(ConfigError, match=message):
-            api(SMALL, maps=maps)
+@pytest.mark.parametrize("vectorize", [gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv])
+def test_large_map_seeds_go_through_gymnasiums_vector_environments(vectorize):
+    pool = MapPool(SMALL, [2**64 - 1])
+    envs = vectorize([lambda: BattleEnv(SMALL, maps=pool)] * 2)
+    _, infos = envs.reset()
+    assert infos["map_seed"].tolist() == [2**64 - 1] * 2
+    envs.close()
 
 
-def test_the_maps_of_a_pool_cannot_be_changed():
-    terrain = MapPool(SMALL, [5])[0]
-    for array in (terrain.voxels, terrain.spawns, terrain.lanes):
-        with pytest.raises(ValueError, match="read-only"):
-            array[:] = 0
+def test_engines_with_other_materials_share_a_pool():
+    """The pool keeps what is packed of its maps for the latest materials only, read-only."""
+    pool, catalog = MapPool.generate(SMALL, 2), SMALL.catalog
+    engines = []
+    for count in range(MAX_TABLES + 2):
+        materials = [
+            dataclasses.replace(m, heat=m.heat * count, blocks_sight=m.blocks_sight and count > 0)
+            for m in catalog.materials
+        ]
+        config = make_config(SMALL, catalog=dataclasses.replace(catalog, materials=tuple(materials)))
+        engines.append(BattleEngine(config, 8, maps=pool))
+        fresh = BattleEngine(config, 8)
+        for _ in range(2):
+            engines[-1].reset(np.arange(8))
+            fresh.reset(np.arange(8), map_seeds=[pool.seeds[pool.number_of(seed)] for seed in range(8)])
+            same_arrays(engines[-1], fresh)
+    kept = [pool.packed(engine.tables.materials.tobytes(), pool.seeds[0]) for engine in engines]
+    assert [each is not None for each in kept] == 2 * [False] + MAX_TABLES * [True]
+    with pytest.raises(ValueError, match="read-only"):
+        kept[-1].columns[0] = 1
+    assert pickle.loads(pickle.dumps(pool)).packed(engines[-1].tables.materials.tobytes(), pool.seeds[0]) is None
 
 
-def test_nothing_is_reset_if_a_map_does_not_match_its_recipe(tmp_path):
-    write_recipes(tmp_path, seeds=[5, 6])
-    edited(tmp_path, 1, content_hash="0" * 64)
-    engine = BattleEngine(SMALL, 2, 2, maps=tmp_path)
+@pytest.fixture
+def recipes(tmp_path):
+    """A directory of recipes."""
+    for seed in (5, 6, 7):
+        (tmp_path / f"{seed}.json").write_text(generate(SMALL, seed).recipe.to_json())
+    return tmp_path
+
+
+def edit(folder, **changes):
+    path = folder / "6.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_directory_of_recipes_is_a_pool_for_battles_of_any_rules(recipes):
+    pool = MapPool.load(recipes)
+    assert pool.seeds == (5, 6, 7)
+    engine = BattleEngine(make_config(SMALL, max_steps=9, rewards={"kill": 1.0}), 1, maps=str(recipes))
+    engine.reset([1])
+    assert voxels(engine) == generate(SMALL, pool.seeds[pool.number_of(1)]).voxels.tobytes()
+
+
+def test_nothing_is_reset_if_a_map_does_not_match_its_recipe(recipes):
+    edit(recipes, content_hash="0" * 64)
+    engine = BattleEngine(SMALL, 2, 2, maps=recipes)
     chosen = {engine.maps.number_of(seed): seed for seed in range(20)}
     engine.reset([chosen[0]] * 2)
     before = engine.snapshot()
@@ -303,56 +195,47 @@ def test_nothing_is_reset_if_a_map_does_not_match_its_recipe(tmp_path):
     engine.close()
 
 
-@pytest.mark.parametrize("vectorize", [gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv])
-def test_large_map_seeds_go_through_gymnasiums_vector_environments(vectorize):
-    pool = MapPool(SMALL, [2**64 - 1])
-    envs = vectorize([lambda: BattleEnv(SMALL, maps=pool)] * 2)
-    _, infos = envs.reset()
-    assert infos["map_seed"].tolist() == [2**64 - 1] * 2
-    envs.close()
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: edit(folder, generator=GENERATOR_VERSION + 1), r"6\.json: .*of the generator"),
+        (
+            lambda folder: edit(folder, config=make_config("duel").map_config.to_dict()),
+            r"are of different battles: terrain\.size: expected 48, got 100",
+        ),
+        (lambda folder: edit(folder, seed=5), r"6\.json and .*5\.json are of the same map"),
+        (lambda folder: (folder / "6.json").write_text("{"), r"6\.json: recipe: not JSON"),
+        (lambda folder: (folder / "6.json").write_bytes(b"\xff\xfe"), r"6\.json"),
+        (lambda folder: (folder / "6.json").write_bytes(b" " * 1_000_001), r"6\.json: larger than 1,000,000 bytes"),
+    ],
+)
+def test_invalid_directories_of_recipes(recipes, change, message):
+    change(recipes)
+    with pytest.raises(ConfigError, match=message):
+        MapPool.load(recipes)
 
 
-def test_invalid_pools():
-    with pytest.raises(ConfigError, match=r"expected a sequence of seeds, got 5; MapPool\.generate takes a number"):
-        MapPool("duel", 5)
-    with pytest.raises(TypeError):
-        MapPool("duel", [1, 2])[0:1]
-    with pytest.raises(ConfigError, match="expected 1 to 1000000 maps, got 0"):
-        MapPool("duel", [])
-    with pytest.raises(ConfigError, match="different seeds"):
-        MapPool("duel", [1, 1])
-    with pytest.raises(ValueError, match="seed: expected an integer"):
-        MapPool("duel", [-1])
-    with pytest.raises(ConfigError, match="regenerate: expected an integer of at least 1, got 0"):
-        BattleEnv("duel", regenerate=0)
-
-
-def edited(folder, number, **changes):
-    path = sorted(folder.glob("*.json"))[number]
-    content = json.loads(path.read_text())
-    content.update(changes)
-    path.write_text(json.dumps(content))
-    return path
-
-
-def test_invalid_directories_of_recipes(tmp_path):
-    write_recipes(tmp_path)
-    path = edited(tmp_path, 1, generator=GENERATOR_VERSION + 1)
-    with pytest.raises(ConfigError, match=f"{path.name}: .*version {GENERATOR_VERSION + 1} of the generator"):
-        MapPool.load(tmp_path)
-    edited(tmp_path, 1, generator=GENERATOR_VERSION, config=make_config("duel").map_config.to_dict())
-    with pytest.raises(ConfigError, match=r"are of different battles: terrain\.size: expected 48, got 100"):
-        MapPool.load(tmp_path)
-    (tmp_path / "again.json").write_text((tmp_path / f"{5:020d}.json").read_text())
-    edited(tmp_path, 1, config=SMALL.map_config.to_dict())
-    with pytest.raises(ConfigError, match=r"again\.json and .*5\.json are of the same map"):
-        MapPool.load(tmp_path)
-    path.write_text("{")
-    with pytest.raises(ConfigError, match=f"{path.name}: recipe: not JSON"):
-        MapPool.load(tmp_path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match=path.name):
-        MapPool.load(tmp_path)
-    path.write_bytes(b" " * 1_000_001)
-    with pytest.raises(ConfigError, match=f"{path.name}: larger than 1,000,000 bytes"):
-        MapPool.load(tmp_path)
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        *(
+            (lambda maps=maps: BattleEngine(SMALL, maps=maps), message)
+            for maps, message in (
+                (0, "maps: expected an integer of at least 1, got 0"),
+                (True, "maps: expected an integer of at least 1"),
+                (10**9, "maps: expected 1 to 1000000 maps, got 1000000000"),
+                ("/does/not/exist", r"maps: no recipes \(\*.json\) in '/does/not/exist'"),
+                (MapPool("duel", [1]), r"maps are not for this battle: terrain.size: expected 48, got 100"),
+                (MapPool(make_config(SMALL, blue=["medium"] * 2), [1]), "places: expected 1, got 2"),
+            )
+        ),
+        (lambda: MapPool("duel", 5), r"expected a sequence of seeds, got 5; MapPool\.generate takes a number"),
+        (lambda: MapPool("duel", []), "expected 1 to 1000000 maps, got 0"),
+        (lambda: MapPool("duel", [1, 1]), "different seeds"),
+        (lambda: MapPool("duel", [-1]), "seed: expected an integer"),
+        (lambda: BattleEnv("duel", regenerate=0), "regenerate: expected an integer of at least 1, got 0"),
+    ],
+)
+def test_invalid_pools(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

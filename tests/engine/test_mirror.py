@@ -92,6 +92,7 @@ def test_the_mirror_image_of_a_battle_has_the_same_global_state_for_the_other_te
     engine = played(config)
     mirror = arranged_engine(replace(config, blue=config.red, red=config.blue), BATTLES, seed=31)
     expected = [engine.global_state(team) for team in (0, 1)]
-    mirror.state = exchange_colours(half_turn(engine.state, config), config)
+    for own, given in zip(mirror.state, exchange_colours(half_turn(engine.state, config), config), strict=True):
+        own[...] = given
     for team in (0, 1):
         np.testing.assert_allclose(mirror.global_state(1 - team), expected[team], rtol=1e-5, atol=1e-5)

@@ -11,9 +11,7 @@ from echelon_env.engine.raycast import (
     NEVER,
     OUTSIDE,
     first_obstacle,
-    height_mask,
     line_is_clear,
-    surface_below,
 )
 from echelon_env.engine.state import COLUMN
 from echelon_env.engine.tables import build_tables
@@ -43,14 +41,6 @@ def _cast(columns, rules, starts, ends, parameters, obstacles):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
         x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
         parameters[i], obstacles[i] = first_obstacle(columns, rules[0], x0, y0, z0, x1, y1, z1)
-
-
-@entry_point
-def _surfaces(columns, out):
-    for iy in range(columns.shape[0]):
-        for ix in range(columns.shape[1]):
-            for level in range(out.shape[2]):
-                out[iy, ix, level] = surface_below(np.int64(columns[iy, ix].solid), level)
 
 
 @entry_point
@@ -107,19 +97,6 @@ def test_clear_lines_in_general_position(by_sight):
             assert got == expected, (start, end)
             blocked += not expected
     assert blocked > 200
-
-
-@pytest.mark.parametrize("grid", [1, 2, 4])
-def test_line_of_sight_on_a_lattice_differs_at_touched_edges_only(grid):
-    """Rays through edges and corners: voxels that they cross block; voxels that they only touch may or may not."""
-    rng = np.random.default_rng(grid)
-    for _ in range(4):
-        columns, opaque, _ = terrain(rng)
-        starts, ends = segments(rng, 60, grid)
-        for start, end, got in zip(starts.tolist(), ends.tolist(), sees(columns, starts, ends), strict=True):
-            if got != oracle.line_of_sight(opaque, start, end, Fraction):
-                assert not got, (start, end)
-                assert oracle.touches(opaque, start, end), (start, end)
 
 
 def walk(opaque, start, end):
@@ -199,32 +176,6 @@ def test_first_obstacle_in_general_position():
                 assert obstacle == (BEDROCK if below else OUTSIDE), (start, end)
                 seen["bedrock" if below else "edge"] += 1
     assert min(seen[what] for what in ("voxel", "bedrock", "edge")) > 30, seen
-
-
-def test_surfaces():
-    rng = np.random.default_rng(2)
-    columns, _, solid = terrain(rng, density=0.3)
-    got = np.zeros((SIZE, SIZE, HEIGHT + 1), np.int64)
-    _surfaces(columns, got)
-    for y, x, level in np.ndindex(got.shape):
-        tops = [0, *(int(z) + 1 for z in np.flatnonzero(solid[:, y, x]) if z + 1 <= level)]
-        assert got[y, x, level] == max(tops)
-
-
-def test_a_segment_may_leave_a_blocking_voxel():
-    voxels = np.zeros((HEIGHT, SIZE, SIZE), np.uint8)
-    voxels[1, 5, 5:7] = 5  # foliage
-    columns = columns_of(voxels)
-    starts = np.array([[5.5, 5.5, 1.5], [5.5, 5.5, 1.5], [5.5, 5.5, 1.5]])
-    ends = np.array([[4.5, 5.5, 1.5], [5.9, 5.9, 1.9], [6.5, 5.5, 1.5]])
-    assert strikes(columns, starts, ends)[0].tolist() == [math.inf, math.inf, 0.5]
-
-
-@pytest.mark.parametrize("lowest", [0, 3, 31])
-@pytest.mark.parametrize("highest", [3, 31])
-def test_height_mask(lowest, highest):
-    if lowest <= highest:
-        assert height_mask(lowest, highest) == sum(2**bit for bit in range(lowest, highest + 1))
 
 
 def test_the_highest_bit_of_a_column_blocks():

@@ -76,9 +76,10 @@ def play(engine, rng, chance_of_death, length):
     return np.array(paid), np.array(phi), np.array(part)
 
 
-@pytest.mark.parametrize("time_limit", ["truncate", "terminate"])
-@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-@pytest.mark.parametrize("spirit", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("time_limit", "dead_agents", "spirit"),
+    [("truncate", "terminate", 0.0), ("terminate", "persist", 0.4), ("truncate", "persist", 0.4)],
+)
 def test_the_discounted_sum_of_approach_depends_only_on_the_ends(time_limit, dead_agents, spirit):
     engine = make_engine(time_limit, dead_agents, spirit)
     reasons, deaths = set(), 0

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from echelon_env import BattleEngine, ControlledBattles, MapPool, make_config
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.storage.arrays import as_bytes, from_bytes
+from echelon_env.storage.arrays import as_bytes
 
 CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)
 
@@ -53,30 +53,16 @@ VALUES = {
 
 
 @pytest.mark.parametrize("case", VALUES)
-def test_values_that_no_battle_can_have_are_refused(case):
+def test_values_that_no_battle_can_have_are_refused(fighting, case):
     """With an index outside an array, compiled code could write anywhere."""
     name, field, value = VALUES[case]
-    engine, target = fought(), fought()
-    arrays = engine_arrays(engine)
-    records = from_bytes(arrays[name], engine.snapshot()[name])
-    records[field].flat[0] = value
-    if records[field].flat[0] != value and value == value:
-        records[field][:] = value
-    arrays[name] = as_bytes(records)
-    before = target.snapshot()
-    with pytest.raises(ValueError, match=case):
-        restore_engine(target, arrays)
-    assert all(array.tobytes() == before[key].tobytes() for key, array in target.snapshot().items())
-
-
-@pytest.mark.parametrize("case", VALUES)
-def test_a_snapshot_with_values_that_no_battle_can_have_is_refused(case):
-    name, field, value = VALUES[case]
-    engine = fought()
-    before, wrong = engine.snapshot(), engine.snapshot()
+    engine, before = fighting
+    arrays, wrong = engine_arrays(engine), engine.snapshot()
     wrong[name][field][...] = value
     with pytest.raises(ValueError, match=case):
         engine.restore(wrong)
+    with pytest.raises(ValueError, match=case):
+        restore_engine(engine, arrays | {name: as_bytes(wrong[name])})
     assert all(array.tobytes() == before[key].tobytes() for key, array in engine.snapshot().items())
 
 
@@ -97,6 +83,7 @@ def numbers_of(dtype):
 
 
 @given(st.data())
+@settings(max_examples=60)
 def test_a_snapshot_with_any_change_is_refused_or_can_be_played(fighting, data):
     """Most changes are no harm; what is accepted must not let compiled code leave its arrays."""
     engine, sound = fighting
@@ -114,13 +101,6 @@ def test_a_snapshot_with_any_change_is_refused_or_can_be_played(fighting, data):
         engine.step(np.full((3, 10, ACTION_DIM), action, np.float32))
 
 
-def test_unknown_materials_are_refused():
-    arrays = engine_arrays(fought())
-    arrays["voxels_at"], arrays["voxels_bytes"] = np.array([7]), np.array([200], np.uint8)
-    with pytest.raises(ValueError, match=r"voxels.*got 0 to 200"):
-        restore_engine(fought(), arrays)
-
-
 def test_states_of_other_pools_are_refused():
     arrays = engine_arrays(fought(maps=2))
     for maps, text in ((None, "battles with a new map each"), (MapPool(CONFIG, [1, 2]), r"MapPool\(2 maps")):
@@ -128,10 +108,9 @@ def test_states_of_other_pools_are_refused():
             restore_engine(BattleEngine(CONFIG, 3, maps=maps), arrays)
 
 
-@pytest.mark.parametrize("control", ["pilot", "all"])
-def test_battles_with_any_control_continue(control):
+def test_a_pilots_battles_continue():
     def make(seed):
-        return ControlledBattles(CONFIG, 2, control=control, opponent={"novice": 1, "expert": 1}, pilot=1, seed=seed)
+        return ControlledBattles(CONFIG, 2, control="pilot", opponent={"novice": 1, "expert": 1}, pilot=1, seed=seed)
 
     def walk(battles, steps):
         noise = np.random.default_rng(1)
@@ -146,8 +125,6 @@ def test_battles_with_any_control_continue(control):
     assert seen.tobytes() == battles.observations.tobytes()
     assert again.rows.tolist() == battles.rows.tolist()
     assert walk(again, 15) == walk(battles, 15)
-    if control == "all":
-        return
     other = make(4)
     other.reset([1, 2])
     before = {name: array.tobytes() for name, array in other.state_arrays().items()}

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine
-from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.engine.workers import AT_ONCE, SharedKernel, Workers, _Share
 
@@ -27,20 +26,6 @@ def test_every_call_is_made_once(threads, count):
     for times in range(1, 4):
         workers.for_all(lambda a, b: done.append(a - b), [(3 * i, i) for i in range(count)])
         assert sorted(done) == sorted(times * [2 * i for i in range(count)])
-    workers.close()
-
-
-def test_every_thread_takes_part_and_the_caller_is_one():
-    workers = Workers(3)
-    barrier, present = threading.Barrier(3, timeout=60), set()
-
-    def wait_for_all(_):
-        barrier.wait()  # returns when all three threads have arrived
-        present.add(threading.current_thread())
-
-    workers.for_all(wait_for_all, [(i,) for i in range(3)])
-    assert len(present) == 3
-    assert threading.current_thread() in present
     workers.close()
 
 
@@ -81,28 +66,6 @@ def test_threads_share_the_rows_of_a_kernel_and_each_has_its_own(threads, wake):
     assert (doubled == 2 * values).all()
 
 
-@entry_point
-def take_all(turn, taken, at_once):
-    at = first_turn(turn, 0, at_once)
-    while at < len(taken):
-        for row in range(at, end_of_turn(at, len(taken), at_once)):
-            taken[row] += 1
-        at = next_turn(turn, len(taken), at_once)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_machine_code_takes_every_row_once(at_once):
-    """In several threads at the same time; Numba compiles it."""
-    turn, taken, workers = np.zeros(1, np.int64), np.zeros(200_001, np.int64), Workers(4)
-    take = take_all.bind(turn)
-    for times in range(1, 6):
-        turn[0] = 0
-        workers.for_all(take, [(taken, at_once)] * 4)
-        assert (taken == times).all()
-    workers.close()
-
-
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_error_is_raised_when_all_threads_have_stopped(threads):
     workers, running = Workers(threads), []
@@ -119,6 +82,19 @@ def test_an_error_is_raised_when_all_threads_have_stopped(threads):
     running.clear()
     workers.for_all(running.append, [(1,), (2,)])
     assert sorted(running) == [1, 2]
+    workers.close()
+
+
+def test_an_error_of_another_thread_is_raised():
+    workers, both, caller = Workers(2), threading.Barrier(2, timeout=60), threading.current_thread()
+
+    def fail_elsewhere(_):
+        both.wait()
+        if threading.current_thread() is not caller:
+            raise ValueError("elsewhere")
+
+    with pytest.raises(ValueError, match="elsewhere"):
+        workers.for_all(fail_elsewhere, [(1,), (2,)])
     workers.close()
 
 
@@ -253,12 +229,3 @@ def test_an_interrupted_wait_goes_on_until_the_other_thread_is_done():
     assert isinstance(share.end(), KeyboardInterrupt)
     assert done == [7]
     thread.join()
-
-
-def test_no_more_threads_start_than_there_are_calls():
-    workers = Workers(8)
-    workers.for_all(lambda _: None, [(0,)])
-    assert workers._threads == []
-    workers.for_all(lambda _: None, [(0,), (1,), (2,)])
-    assert len(workers._threads) == 2
-    workers.close()

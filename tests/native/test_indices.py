@@ -46,31 +46,3 @@ def test_kernels_use_no_negative_index(tmp_path):
     environment = os.environ | settings | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", PLAY], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-def test_a_negative_index_is_noticed(tmp_path):
-    pytest.importorskip("numba")
-    code = """
-import sys
-
-import numpy as np
-
-sys.path.insert(0, "native")
-from lower import index_without_wrap
-
-from echelon_env.engine.kernels import entry_point
-
-
-@entry_point
-def last(array, at):
-    array[0] = array[at]
-
-
-index_without_wrap()
-last(np.zeros(3), -1)
-"""
-    settings = {"ECHELON_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "ECHELON_CACHE_DIR": str(tmp_path)}
-    environment = os.environ | settings | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
-    assert "IndexError" in done.stderr

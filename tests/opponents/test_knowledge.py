@@ -1,14 +1,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from echelon_env import BattleEngine, make_config, opponents
+from echelon_env import make_config
 from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS
-from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import Self
 from echelon_env.opponents.knowledge import UNKNOWN, make_knowledge
-from support.playing import scripted_actions
 
 MEDIUM = Self.IS_MEDIUM - Self.IS_SCOUT
 SMOKING = {"smoke_radius": 4.0, "smoke_duration": 10.0}
@@ -45,31 +42,6 @@ def test_a_painter_whose_shells_smoke_is_a_painter():
     assert MOUNTS[medium["painter"]] == "secondary"
     assert medium["smoke"] == -1
     assert "secondary" in mounted(medium)
-
-
-def test_further_smoke_is_not_fired_like_a_gun():
-    medium = style({}, primary="smoke")
-    assert MOUNTS[medium["smoke"]] == "primary"
-    assert mounted(medium) == ["tertiary", "secondary"]
-
-
-@pytest.mark.parametrize("level", ["novice", "expert"])
-def test_a_gun_whose_shells_smoke_is_fired(level):
-    weapons = tuple(
-        replace(weapon, **SMOKING) if weapon.name == "autocannon" else weapon for weapon in DEFAULT_CATALOG.weapons
-    )
-    config = make_config(
-        "duel-open", catalog=replace(DEFAULT_CATALOG, weapons=weapons), blue=("medium",), red=("medium",)
-    )
-    engine = BattleEngine(config, 2)
-    players = tuple(opponents.make(level, seed, config) for seed in range(2))
-    engine.reset([0, 1])
-    pulls = 0
-    for _ in range(200):
-        actions = scripted_actions(engine, players)
-        pulls += int((actions[..., Action.TERTIARY] > 0).sum())
-        engine.step(actions)
-    assert pulls > 20
 
 
 def test_classes_without_a_one_hot_share_the_row_of_the_first():

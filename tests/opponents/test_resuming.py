@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.opponents import FunctionPolicy, Handicap, Resumable
+from echelon_env.opponents import Resumable
 
 CONFIG = make_config("duel")
 MAKERS = {
@@ -73,8 +73,8 @@ REFUSED = [
     ("mixture", "battles", entry(1, -1), "counts of battles from 0"),
     ("mixture", "weights", entry(0, np.nan), "weights: expected a finite number"),
     ("mixture", "weights", entry(slice(None), 0.0), "weights: expected"),
-    ("handicap", "handicaps", entry(0, 99.0), "reaction_delay: expected a number from 0 to 10 s, got 99"),
-    ("handicap", "handicaps", entry(2, np.nan), "fire_rate: expected a number from 0 to 1"),
+    ("handicap", "handicaps", entry(0, 99.0), "'reaction_delay': expected a number from 0 to 10.0 s, got 99"),
+    ("handicap", "handicaps", entry(2, np.nan), "'fire_rate': expected a number from 0 to 1"),
     ("handicap", "pending", lambda a: a[:, :1], r"'pending': expected \(any, 2, \d+\) float32"),
     ("handicap", "seed", entry(0, 9), "seed: expected 2, got 9"),
     ("handicap", "policy.level", entry(0, 0), "level: expected 'expert', got 'trivial'"),
@@ -91,9 +91,3 @@ def test_an_invalid_state_changes_nothing(name, key, change, message, seen):
         other.restore_arrays({**arrays, key: change(arrays[key])}, 2)
     after = other.state_arrays()
     assert all(after[key].tobytes() == before[key].tobytes() for key in before)
-
-
-def test_functions_are_not_resumable():
-    assert not isinstance(FunctionPolicy(np.asarray), Resumable)
-    with pytest.raises(ValueError, match="cannot be resumed"):
-        Handicap(FunctionPolicy(np.asarray), CONFIG).state_arrays()

@@ -1,7 +1,7 @@
 """The five levels in every scenario and configuration, and their strength."""
 
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, cycle, pairwise
 
 import numpy as np
 import pytest
@@ -10,11 +10,9 @@ from scipy import stats
 from echelon_env import BattleEngine, ConfigError, make_config, opponents, scenarios
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import DEFAULT_CATALOG
-from echelon_env.layout.actions import Action
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Objective, Self
 from echelon_env.opponents import LEVELS, Scripted
 from opponents.contests import Chance, Idle, fight
-from oracles.configs import ALL_OFF
 from support.playing import scripted_actions
 
 OWN_NAMES = {kind.name: f"my {kind.name}" for kind in DEFAULT_CATALOG.mech_classes}
@@ -60,23 +58,16 @@ def play_on(config, level, decisions=40):
     return engine
 
 
-@pytest.mark.parametrize("observability", ["partial", "full"])
 @pytest.mark.parametrize("scenario", scenarios())
-def test_every_scenario_is_played(scenario, observability):
-    for level in LEVELS:
-        play_on(make_config(scenario, observability=observability), level)
+def test_every_scenario_is_played(scenario):
+    for level, observability in zip(LEVELS, cycle(("partial", "full"))):
+        play_on(make_config(scenario, observability=observability), level, 10)
 
 
 @pytest.mark.parametrize("changes", CONFIGS.values(), ids=CONFIGS)
 def test_odd_configurations_are_played(changes):
-    for level in LEVELS:
-        play_on(make_config("skirmish", **changes), level)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_whole_battles_are_played_with_persisting_dead_agents(level):
-    engine = play_on(make_config("skirmish", dead_agents="persist"), level, 480)
-    assert engine.battle_over.all()
+    for level in ("trivial", "novice", "expert"):
+        play_on(make_config("skirmish", **changes), level, 20)
 
 
 def test_levels_have_names_and_invalid_names_and_seeds_are_refused():
@@ -122,25 +113,12 @@ def seconds_to_the_zone(level, repeat):
     return arrived.ravel()
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["trivial", "expert"])
 def test_marching_times_do_not_depend_on_the_decision_interval(level):
     often, seldom = seconds_to_the_zone(level, 1), seconds_to_the_zone(level, 5)
     assert np.median(often) < 40
     assert abs(np.median(often) / np.median(seldom) - 1) < 0.1
     assert abs(often.mean() / seldom.mean() - 1) < 0.1
-
-
-@pytest.mark.parametrize("repeat", [1, 4, 8])
-def test_the_trivial_level_pulls_its_triggers_for_a_second_in_eight(repeat):
-    config = make_config("skirmish", decision_repeat=repeat)
-    seen = np.zeros((32, OBSERVATION_DIM), np.float32)
-    seen[:, Self.ALIVE] = 1.0
-    seen[:, Self.POSITION_X] = np.linspace(-1, 1, 32)
-    seen[:, STREAMS["contacts"].part] = 1.0 / len(Contact)
-    seen[:, STREAMS["contacts_mask"].part] = 1.0
-    player = opponents.make("trivial", 0, config)
-    pulled = [player.act(seen)[:, Action.PRIMARY] > 0 for _ in range(16 * 20 // repeat)]
-    np.testing.assert_allclose(np.mean(pulled, axis=0), 1 / 8, atol=0.03)
 
 
 def score(scenario, first, second, battles=40, seed=10_000, **overrides):
@@ -162,53 +140,11 @@ def test_each_level_beats_the_one_below(weaker, stronger):
     assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
 
 
-@pytest.mark.parametrize("ability", ALL_OFF)
-def test_experts_beat_novices_without_an_ability(ability):
-    assert (score("skirmish", "expert", "novice", 12, abilities={ability: False}) > 0).sum() >= 10
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
-def test_each_level_beats_the_one_below_without_any_ability(weaker, stronger):
-    wins = int((score("skirmish", stronger, weaker, abilities=ALL_OFF) > 0).sum())
-    assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
-def test_each_level_beats_the_one_below_in_larger_battles(weaker, stronger):
-    wins = int((score("battle", stronger, weaker) > 0).sum())
-    assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("weaker", "stronger"), [*combinations(LEVELS, 2)])
 def test_the_order_of_the_levels_is_transitive(weaker, stronger):
     wins = int((score("duel", stronger, weaker) > 0).sum())
     assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
-
-
-def assert_fair(level, battles):
-    """Blue wins as often as red on mirrored maps; both play the same level with different seeds."""
-    config = make_config("skirmish", terrain={"mirrored": True}, time_limit="terminate")
-    engine = BattleEngine(config, battles)
-    players = tuple(opponents.make(level, seed, config) for seed in (1, 2))
-    engine.reset(range(20_000, 20_000 + battles))
-    while not engine.battle_over.all():
-        engine.step(scripted_actions(engine, players))
-    blue, red = (engine.winner == 0).sum(), (engine.winner == 1).sum()
-    assert blue + red > battles / 2
-    assert stats.binomtest(blue, blue + red).pvalue > 0.001
-
-
-def test_experts_play_either_side_equally_well():
-    assert_fair("expert", 80)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-def test_every_level_plays_either_side_equally_well(level):
-    assert_fair(level, 400)
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])

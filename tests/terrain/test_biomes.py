@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import ndimage
 
 from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import AIR, FOLIAGE, LAVA, MATERIALS, WATER
@@ -25,8 +24,8 @@ def tops(voxels, headroom=math.inf):
 
 
 @pytest.mark.parametrize("biome", default_biomes())
-@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (4, 7), (33, 12), (50, 50), (61, 170)])
-@pytest.mark.parametrize("max_height", [1, 2, 3, 5, 6, 7, 9, 15])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (33, 12), (61, 170)])
+@pytest.mark.parametrize("max_height", [1, 3, 6, 15])
 def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_hangs(biome, shape, max_height):
     for seed in range(2):
         for open_ground in (None, lane(shape, seed)):
@@ -42,7 +41,7 @@ def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_han
 
 
 @pytest.mark.parametrize("biome", default_biomes())
-@pytest.mark.parametrize(("shape", "seed"), [(s, seed) for s in [(50, 50), (37, 63), (100, 44)] for seed in range(6)])
+@pytest.mark.parametrize(("shape", "seed"), [(s, seed) for s in [(50, 50), (37, 63), (100, 44)] for seed in range(2)])
 def test_heavies_can_cross_the_plot_and_leave_every_place_that_they_reach(biome, shape, seed):
     """Over half of the ground is one connected piece that reaches all four edges; a dense forest is an exception."""
     heights = surface(paint(biome, shape, seed))
@@ -64,40 +63,3 @@ def test_a_larger_plot_holds_more_features_not_larger_ones(biome):
     )
     assert large == pytest.approx(small, rel=0.25)
     assert long == pytest.approx(small, rel=0.25)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_ridges_are_climbed_in_steps_of_one_metre(seed):
-    """Boulders, 2 to 4 m high, stand alone: apart from them, neighbouring columns differ by 1 m at most."""
-    height = tops(paint("barrens", seed=seed))
-    labels, _ = ndimage.label(height > 0)
-    ridge = np.isin(labels, labels[height == 1])  # a ridge rises from its foot
-    assert ridge.any()
-    slope = np.where(ridge | (height == 0), height, 0)
-    assert np.abs(np.diff(slope, axis=0)).max() <= 1
-    assert np.abs(np.diff(slope, axis=1)).max() <= 1
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_city_has_streets_for_the_widest_mech(seed):
-    """From the plot's first corner a window of 4 m x 4 m fits along every street, despite walls beside it."""
-    height = tops(paint("urban", seed=seed))
-    crossings = np.lib.stride_tricks.sliding_window_view(height == 0, (4, 4)).all(axis=(2, 3))
-    free_rows, free_columns = crossings.all(axis=1), crossings.all(axis=0)
-    assert free_rows[:2].any()
-    assert np.count_nonzero(np.diff(free_rows.astype(int)) == 1) >= 1
-    assert np.count_nonzero(np.diff(free_columns.astype(int)) == 1) >= 1
-
-
-def test_forest_blocks_sight_but_not_movement():
-    voxels = paint("forest")
-    hidden = (voxels[1] == FOLIAGE).mean()
-    blocked = (tops(voxels) > 0).mean()
-    assert 0.2 < hidden < 0.6
-    assert 0.02 < blocked < 0.1
-
-
-def test_forest_grows_no_crowns_over_trunks_that_will_be_cleared():
-    voxels = paint("forest", open_ground=np.ones((50, 50), np.bool_))
-    assert not SOLID[voxels].any()
-    assert (voxels[3:] == AIR).all()

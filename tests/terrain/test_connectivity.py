@@ -4,55 +4,7 @@ import numpy as np
 import pytest
 
 from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, GLASS, REINFORCED
-from echelon_env.terrain.connectivity import connected, obstacles, open_pockets
-
-STEP = 4  # positions per metre of the oracle's walk
-
-
-def walk(blocked, start, width):
-    """All positions, in steps of 1 / STEP m, that a square footprint of `width` reaches from `start` (x, y)."""
-    size = len(blocked)
-
-    def free(x, y):
-        x, y = x / STEP - width / 2, y / STEP - width / 2
-        if min(x, y) < 0 or max(x, y) + width > size:
-            return False
-        columns = range(math.floor(x), math.ceil(x + width))
-        return not any(blocked[row][column] for row in range(math.floor(y), math.ceil(y + width)) for column in columns)
-
-    first = (round(start[0] * STEP), round(start[1] * STEP))
-    reached, stack = ({first}, [first]) if free(*first) else (set(), [])
-    while stack:
-        x, y = stack.pop()
-        for position in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
-            if position not in reached and free(*position):
-                reached.add(position)
-                stack.append(position)
-    return reached
-
-
-@pytest.mark.parametrize("width", [1.0, 1.5, 2.0, 2.5])
-def test_connected_agrees_with_a_walk_in_small_steps(width):
-    rng = np.random.default_rng(0)
-    answers = []
-    for _ in range(60):
-        blocked = rng.random((10, 10)) < 0.03
-        blocked[rng.integers(3, 7)] |= rng.random(10) < rng.choice([0.4, 0.95])
-        points = np.round((width / 2 + rng.random((2, 2)) * (10 - width)) * STEP) / STEP
-        start, goal = points
-        reached = walk(blocked.tolist(), start, width)
-        goal_is_free = bool(walk(blocked.tolist(), goal, width))
-        if not (reached and goal_is_free):
-            continue  # a mech never stands inside an obstacle
-        answers.append((round(goal[0] * STEP), round(goal[1] * STEP)) in reached)
-        assert connected(blocked, points, width) == answers[-1]
-    assert len(set(answers)) == 2
-
-
-def test_point_inside_an_obstacle_is_connected_with_nothing():
-    blocked = np.zeros((8, 8), np.bool_)
-    blocked[4, 4] = True
-    assert not connected(blocked, np.array([[4.5, 4.5], [1.5, 1.5]]), 1.5)
+from echelon_env.terrain.connectivity import obstacles, open_pockets
 
 
 def test_obstacles_are_the_solids_below_the_head():
@@ -118,13 +70,6 @@ def test_a_pit_is_opened_where_the_wall_is_thinnest():
     assert np.count_nonzero(cleared[:, 15]) == 3
     assert not cleared[4:8].any()
     assert not cleared[:, 4:6].any()
-
-
-def test_an_unreachable_place_is_no_pocket():
-    floor = np.zeros((16, 16), np.int64)
-    floor[4:12, 4:12] = 2
-    floor[6:10, 6:10] = 0
-    assert not open_pockets(of_heights(floor), (2.0, 2.0), (2.0, 1.0), 3.0).any()
 
 
 @pytest.mark.parametrize(("roof", "passable"), [(2, False), (3, False), (4, True), (6, True)])

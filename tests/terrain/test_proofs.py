@@ -17,14 +17,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
+from scipy import ndimage
 
 from echelon_env import scenarios
 from echelon_env.config.biomes import BIOMES
-from echelon_env.config.catalog import AIR, CONCRETE, DIRT, MATERIALS, WATER
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, MATERIALS, REINFORCED, WATER
 from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
-from echelon_env.terrain import Terrain, generate
+from echelon_env.terrain import Lane, Terrain, generate
 from echelon_env.terrain.statistics import map_statistics
 from oracles.walking import SOLID, Walker
 
@@ -151,6 +152,56 @@ def test_maps_keep_cover(maps):
         if "glass" not in terrain.biomes:
             assert OPAQUE[at_eyes].mean() >= MIN_COVER, terrain.seed
         assert (OPAQUE | SOLID)[at_eyes].mean() >= MIN_SHELTER, terrain.seed
+
+
+def distance_from_zone(terrain):
+    """Distance in metres (Y, X) of column centres from the zone's centre."""
+    centres = np.arange(terrain.voxels.shape[1]) + 0.5
+    return np.hypot((centres - terrain.zone_y)[:, None], centres - terrain.zone_x)
+
+
+def test_blocks_in_and_around_the_zone_are_low_and_let_every_mech_pass(maps):
+    """A mech's footprint fits between any two blocks and in the centre of the zone. Nothing else is there."""
+    for terrain in (m.terrain for m in maps[1]):
+        width = math.ceil(terrain.config.mech_width)
+        distance = distance_from_zone(terrain)
+        ring = distance < terrain.zone_radius + terrain.config.terrain.ring_width
+        here = terrain.voxels[:, ring]
+        assert set(np.unique(here)) <= {AIR, DIRT, CONCRETE, REINFORCED}
+        assert not here[3:].any()
+        blocked = np.where(ring, SOLID[terrain.voxels].any(axis=0), False)
+        assert not blocked[distance < width / 2].any()
+        labels, count = ndimage.label(blocked)
+        within = width + 1  # columns, of which both ends may touch a block when there are `width` - 1 between them
+        nearest = [ndimage.maximum_filter(np.where(labels > 0, sign * labels, -count - 1), within) for sign in (1, -1)]
+        assert not ((nearest[0] > -nearest[1]) & (nearest[0] > 0)).any()
+
+
+def test_direct_lanes_are_bare_in_their_whole_width(maps):
+    """Outside the zone, a strip of the configured width, wide enough for all mechs, joins each spawn area and it."""
+    for terrain in (m.terrain for m in maps[1]):
+        width = max(terrain.config.terrain.direct_lane_width, terrain.config.walking_width)
+        lane = (terrain.lanes & Lane.DIRECT) > 0
+        in_zone = distance_from_zone(terrain) < terrain.zone_radius + 1
+        on_lane = terrain.voxels[:, lane & ~in_zone]
+        assert set(np.unique(on_lane[:1])) <= {AIR, DIRT}
+        assert not on_lane[1:].any()
+        clearance = ndimage.distance_transform_edt(np.pad(lane, 1, constant_values=True))[1:-1, 1:-1]
+        labels, _ = ndimage.label(
+            clearance >= width / 2 - 1
+        )  # the lane's centre line, where the walls are half as far away
+        ends = [(terrain.zone_x, terrain.zone_y), *terrain.spawns.mean(axis=1)]
+        assert len({labels[int(y), int(x)] for x, y in ends} - {0}) == 1
+        assert all(labels[int(y), int(x)] for x, y in ends)
+
+
+def test_corners_and_sides_are_drawn():
+    """Both areas occur in each of the four corners, and the zone on either side of the line between them."""
+    terrains = [generate(make_config("duel"), seed) for seed in range(60)]
+    corners = [tuple((terrain.spawns[0, 0] > 50).tolist()) for terrain in terrains]
+    assert all(corners.count((x, y)) >= 5 for x in (False, True) for y in (False, True))
+    assert len({terrain.zone_x > 50 for terrain in terrains}) == 2
+    assert len({terrain.zone_y > 50 for terrain in terrains}) == 2
 
 
 @pytest.mark.parametrize("maps", cases([kind for kind in KINDS if kind.startswith("all ")]), indirect=True)

@@ -1,7 +1,9 @@
 """Recipes: JSON in both directions, the same map again, and refusals with a reason."""
 
 import dataclasses
+import functools
 import json
+import operator
 
 import numpy as np
 import pytest
@@ -13,7 +15,6 @@ from echelon_env.config.battle import PACK, BattleConfig
 from echelon_env.config.biomes import BIOMES
 from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.scenario import make_config
-from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import GENERATOR_VERSION, Recipe, RecipeError, Terrain, generate
 
 SHA = "0123456789abcdef" * 4
@@ -71,119 +72,6 @@ def test_json_keeps_every_recipe(recipe):
     assert Recipe.from_json(json.dumps(content, sort_keys=True)) == recipe
 
 
-@given(recipe=recipes(), data=st.data())
-@settings(max_examples=60)
-def test_files_that_are_cut_short_are_refused(recipe, data):
-    text = recipe.to_json().rstrip()
-    with pytest.raises(RecipeError, match="not JSON"):
-        Recipe.from_json(text[: data.draw(st.integers(0, len(text) - 1))])
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-@pytest.mark.long
-@given(recipe=recipes(), key=st.sampled_from(["seed", "generator", "content_hash", "config"]), value=json_values)
-@settings(max_examples=200)
-def test_any_other_value_is_a_valid_recipe_or_refused(recipe, key, value):
-    content = json.loads(recipe.to_json())
-    content[key] = value
-    text, reason = json.dumps(content), None
-    try:
-        other = Recipe.from_json(text)
-    except RecipeError as error:
-        reason = str(error)
-    if reason is None:
-        assert Recipe.from_json(other.to_json()) == other
-    else:
-        assert reason.startswith("recipe: ") and key in reason
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "not JSON"),
-        ("\0", "not JSON"),
-        ("seed = 1", "not JSON"),
-        ("[]", "expected the keys .* got list"),
-        ("{}", "expected the keys .* got \\[\\]"),
-        ('{"seed": 1}', "expected the keys .* got \\['seed'\\]"),
-        ("1", "got int"),
-        ("null", "got NoneType"),
-        ('{"seed": Infinity}', "expected finite numbers"),
-        pytest.param("[" * 200_000, "not JSON", id="nested too deep"),
-    ],
-)
-def test_non_recipes_are_refused(text, reason):
-    with pytest.raises(RecipeError, match=reason):
-        Recipe.from_json(text)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "reason"),
-    [
-        ("seed", -1, "seed: expected an integer from 0"),
-        ("seed", 2**64, "seed: expected an integer from 0"),
-        ("seed", 1.0, "seed: expected an integer"),
-        ("seed", True, "seed: expected an integer"),
-        ("seed", None, "seed: expected an integer"),
-        ("generator", "1", "generator: expected an integer"),
-        ("content_hash", "abc", "content_hash: expected 64 hexadecimal digits"),
-        ("content_hash", SHA.upper(), "content_hash: expected 64 hexadecimal digits"),
-        ("content_hash", SHA + "\n", "content_hash: expected 64 hexadecimal digits"),
-        ("config", 3, "config: .*expected a mapping"),
-        ("config", {}, "config: "),
-        ("extra", 1, "expected the keys"),
-    ],
-)
-def test_wrong_values_are_refused(key, value, reason):
-    content = json.loads(generate(make_config("duel"), 0).recipe.to_json())
-    content[key] = value
-    with pytest.raises(RecipeError, match=reason):
-        Recipe.from_json(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "reason"),
-    [
-        (("terrain", "size"), 3, "terrain.size"),
-        (("terrain", "biomes"), ["swamp"], "unknown biome 'swamp'"),
-        (("terrain", "colour"), 1, "unknown config key 'terrain.colour'"),
-        (("places",), 0, "places"),
-        (("walker_widths",), 2.5, "walker_widths"),
-        (("walker_widths",), ["wide"], "walker_widths"),
-        (("mech_width",), "wide", "mech_width"),
-    ],
-)
-def test_impossible_map_configurations_are_refused(path, value, reason):
-    content = json.loads(generate(make_config("duel"), 0).recipe.to_json())
-    part = content["config"]
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = value
-    with pytest.raises(RecipeError, match=f"recipe: config: .*{reason}"):
-        Recipe.from_json(json.dumps(content))
-
-
-def test_recipes_of_another_version_are_refused():
-    recipe = dataclasses.replace(generate(make_config("duel"), 3).recipe, generator=GENERATOR_VERSION + 1)
-    with pytest.raises(RecipeError, match=f"seed 3: made by version {GENERATOR_VERSION + 1} .* this is version"):
-        Terrain.from_recipe(Recipe.from_json(recipe.to_json()))
-
-
-@pytest.mark.parametrize(
-    "change", [{"content_hash": SHA}, {"seed": 4}, {"config": make_config("pair-city").map_config}]
-)
-def test_recipes_of_another_map_are_refused(change):
-    recipe = dataclasses.replace(generate(make_config("duel"), 3).recipe, **change)
-    with pytest.raises(RecipeError, match=r"content hash .* expected"):
-        Terrain.from_recipe(recipe)
-
-
 def test_the_content_hash_covers_everything_that_a_battle_uses_of_the_map():
     terrain = generate(make_config("duel"), 3)
     voxels, spawns = terrain.voxels.copy(), terrain.spawns.copy()
@@ -197,8 +85,61 @@ def test_the_content_hash_covers_everything_that_a_battle_uses_of_the_map():
     assert dataclasses.replace(terrain, voxels=np.asfortranarray(terrain.voxels)).content_hash == terrain.content_hash
 
 
-def test_battles_that_differ_only_in_rules_share_their_maps():
-    one, other = make_config("duel"), make_config("duel", max_steps=17, zone={"score_to_win": 5.0})
-    assert generate(one, 5).recipe == generate(other, 5).recipe
-    with pytest.raises(ConfigError):
-        make_config("duel", terrain={"biomes": ()})
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not JSON"),
+        ("\0", "not JSON"),
+        ("[]", "expected the keys .* got list"),
+        ('{"seed": 1}', "expected the keys .* got \\['seed'\\]"),
+        ("null", "got NoneType"),
+        ('{"seed": Infinity}', "expected finite numbers"),
+        pytest.param("[" * 200_000, "not JSON", id="nested too deep"),
+    ],
+)
+def test_other_texts_are_no_recipes(text, reason):
+    with pytest.raises(RecipeError, match=reason):
+        Recipe.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ("seed", 2**64, "seed: expected an integer from 0"),
+        ("seed", 1.0, "seed: expected an integer"),
+        ("seed", True, "seed: expected an integer"),
+        ("generator", "1", "generator: expected an integer"),
+        ("content_hash", SHA.upper(), "content_hash: expected 64 hexadecimal digits"),
+        ("content_hash", SHA + "\n", "content_hash: expected 64 hexadecimal digits"),
+        ("config", 3, "config: .*expected a mapping"),
+        ("extra", 1, "expected the keys"),
+        ("config.terrain.size", 3, "config: .*terrain.size"),
+        ("config.terrain.biomes", ["swamp"], "config: .*unknown biome 'swamp'"),
+        ("config.terrain.colour", 1, "config: .*unknown config key 'terrain.colour'"),
+        ("config.walker_widths", ["wide"], "config: .*walker_widths"),
+    ],
+)
+def test_wrong_values_are_refused(path, value, reason):
+    content = json.loads(generate(make_config("duel"), 0).recipe.to_json())
+    *parts, key = path.split(".")
+    functools.reduce(operator.getitem, parts, content)[key] = value
+    with pytest.raises(RecipeError, match=f"recipe: {reason}"):
+        Recipe.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"content_hash": SHA}, r"content hash .* expected"),
+        ({"seed": 4}, r"content hash .* expected"),
+        ({"config": make_config("pair-city").map_config}, r"content hash .* expected"),
+        (
+            {"generator": GENERATOR_VERSION + 1},
+            f"seed 3: made by version {GENERATOR_VERSION + 1} .* this is version",
+        ),
+    ],
+)
+def test_recipes_of_another_map_or_version_make_none(change, reason):
+    recipe = dataclasses.replace(generate(make_config("duel"), 3).recipe, **change)
+    with pytest.raises(RecipeError, match=reason):
+        Terrain.from_recipe(recipe)

@@ -27,8 +27,7 @@ import numpy as np
 import platformdirs
 from numba import config as numba_config
 
-from echelon_env.engine.atomic import take
-from echelon_env.engine.bits import bit_length
+from echelon_env.engine.intrinsics import bit_length, take
 
 
 @numba.extending.intrinsic  # type: ignore[untyped-decorator]

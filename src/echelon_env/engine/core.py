@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from copy import copy
+from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +17,7 @@ from echelon_env.config.scenario import ScenarioLike, make_config, title_of
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.boundary import ObservationRows, check_mask, check_seeds, read_actions
-from echelon_env.engine.global_state import GlobalStates
+from echelon_env.engine.global_state import read_rows, room_for, write_global_states
 from echelon_env.engine.maps import Maps, map_pool
 from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
@@ -103,7 +104,6 @@ class BattleEngine(BattleResults):
         self._all_started = False
         self.maps = map_pool(maps, self.config)
         self._starter = BattleStarter(self.config, self.state, self.maps)
-        self._global_states = GlobalStates((len(self.config.blue), len(self.config.red)))
         self._workers, self._turn = Workers(self.num_threads), np.zeros(1, np.int64)
         self.observers: list[EngineObserver] = []
         """Called after every change. Copies and pickles have none."""
@@ -274,14 +274,21 @@ class BattleEngine(BattleResults):
             If a team is neither 0 nor 1, a shape is wrong, a battle does not exist, or `mechs` is odd or less than
             twice the larger team.
         """
-        return self._global_states.of(team, battles, mechs, self._workers)
+        chosen, teams = read_rows(team, battles, self.num_battles)
+        room = room_for(mechs, self.config)
+        states = np.zeros((len(chosen), state_streams(room)["battle_map"].stop), np.float32)
+        enemies_at = 0 if mechs is None else room // 2
+        ends = np.linspace(0, len(chosen), self.num_threads + 1).astype(int).tolist()
+        parts = [(chosen, teams, states, enemies_at, *part) for part in pairwise(ends)]
+        self._workers.for_all(self._write_global_states, parts)
+        return states
 
     def global_state_bounds(self, mechs: int | None = None) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Lowest and highest value of every entry of the global state, each (S,) float32.
 
         `mechs` is as for `global_state`.
         """
-        return stream_bounds(state_streams(self._global_states.room(mechs)))
+        return stream_bounds(state_streams(room_for(mechs, self.config)))
 
     def possibilities(self) -> Possibilities:
         """What the mechs may be able to do in the coming decision; new arrays."""
@@ -352,8 +359,7 @@ class BattleEngine(BattleResults):
     def __getstate__(self) -> dict[str, Any]:
         # a shallow copy gets its own threads and observations, too
         own = {"_workers": Workers(self.num_threads), "_starter": copy(self._starter), "observers": []}
-        own |= {"_global_states": copy(self._global_states), "_turn": np.zeros(1, np.int64)}
-        own |= {"observation_rows": copy(self.observation_rows)}
+        own |= {"observation_rows": copy(self.observation_rows), "_turn": np.zeros(1, np.int64)}
         return self.__dict__ | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -367,7 +373,7 @@ class BattleEngine(BattleResults):
     def _bind_kernels(self) -> None:
         """Bind the kernels to the arrays."""
         self._starter.bind(self.tables, self.state, self.out)
-        self._global_states.bind(self.tables, self.state)
+        self._write_global_states = write_global_states.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         bound = self.tables, self.state, self.actions, self.out, self._turn, self.observation_rows.places
         self.observation_rows.bind(lambda array: step_range.bind(*bound, array).call)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine.bits import bit_length
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip
 from echelon_env.engine.hazards import ground_harm
+from echelon_env.engine.intrinsics import bit_length
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import surface_below
 from echelon_env.engine.state import EGO_AT, EGO_INSIDE, EGO_LISTED, EGO_SOLID, State

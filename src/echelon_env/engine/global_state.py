@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.body import radiation
 from echelon_env.engine.geometry import clip
@@ -17,65 +17,35 @@ from echelon_env.engine.paint import is_painted_by_enemies
 from echelon_env.engine.state import BLUE, ECCM, ECM, RED, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.weapons import has_shots
-from echelon_env.engine.workers import Workers
 from echelon_env.engine.zone import is_inside
-from echelon_env.layout.observations import Clock, Unit, class_columns, state_streams
+from echelon_env.layout.observations import Clock, Unit, class_columns
 
 UNITS_AT, UNIT_WIDTH = len(Clock), len(Unit)
 UNIT_CLASS = class_columns(Unit).start
 
 
-class GlobalStates:
-    """Writes the global states of an engine's battles.
+def read_rows(team: ArrayLike, battles: ArrayLike | None, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The battles, of `count`, and teams (R,) of `BattleEngine.global_state`, checked. Raises ValueError."""
+    chosen = np.arange(count) if battles is None else np.asarray(battles)
+    integers = chosen.dtype.kind in "iu" or chosen.size == 0
+    if chosen.ndim != 1 or not integers or ((chosen < 0) | (chosen >= count)).any():
+        raise ValueError(f"battles: expected numbers from 0 to {count - 1}, got {battles!r}")
+    teams = np.asarray(team)
+    if not np.isin(teams, (BLUE, RED)).all():
+        raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
+    if teams.shape not in ((), chosen.shape):
+        raise ValueError(f"team: expected one, or one per battle {chosen.shape}, got {teams.shape}")
+    return np.array(chosen, np.int64), np.full(chosen.shape, teams, np.int64)
 
-    Parameters
-    ----------
-    team_sizes
-        Mechs of team blue and of team red.
-    """
 
-    def __init__(self, team_sizes: tuple[int, int]) -> None:
-        self._sizes = team_sizes
-        self._battles = 0
-        self._write: Any = None
-
-    def bind(self, tables: Tables, state: State) -> None:
-        """Set the arrays of the battles."""
-        self._battles = len(state.battles)
-        self._write = write_global_states.bind(tables, state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_write": None}  # a copy is bound again
-
-    def of(
-        self, team: ArrayLike, battles: ArrayLike | None, mechs: int | None, workers: Workers
-    ) -> NDArray[np.float32]:
-        """The states (R, S), see `BattleEngine.global_state`; the threads of `workers` share them."""
-        chosen = np.arange(self._battles) if battles is None else np.asarray(battles)
-        integers = chosen.dtype.kind in "iu" or chosen.size == 0
-        if chosen.ndim != 1 or not integers or ((chosen < 0) | (chosen >= self._battles)).any():
-            raise ValueError(f"battles: expected numbers from 0 to {self._battles - 1}, got {battles!r}")
-        teams = np.asarray(team)
-        if not np.isin(teams, (BLUE, RED)).all():
-            raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
-        if teams.shape not in ((), chosen.shape):
-            raise ValueError(f"team: expected one, or one per battle {chosen.shape}, got {teams.shape}")
-        room = self.room(mechs)
-        states = np.zeros((len(chosen), state_streams(room)["battle_map"].stop), np.float32)
-        enemies_at = 0 if mechs is None else room // 2
-        rest = np.array(chosen, np.int64), np.full(chosen.shape, teams, np.int64), states, enemies_at
-        ends = np.linspace(0, len(chosen), workers.num_threads + 1).astype(int).tolist()
-        workers.for_all(self._write, [(*rest, *part) for part in itertools.pairwise(ends)])
-        return states
-
-    def room(self, mechs: int | None) -> int:
-        """Mechs that a state has room for, checked. Raises ValueError."""
-        if mechs is None:
-            return sum(self._sizes)
-        room = check_integer("mechs", mechs, 2 * max(self._sizes))
-        if room % 2:
-            raise ValueError(f"mechs: expected an even number, got {room}")
-        return room
+def room_for(mechs: int | None, config: BattleConfig) -> int:
+    """Mechs that a global state has room for, checked. Raises ValueError."""
+    if mechs is None:
+        return config.num_mechs
+    room = check_integer("mechs", mechs, 2 * max(map(len, config.rosters)))
+    if room % 2:
+        raise ValueError(f"mechs: expected an even number, got {room}")
+    return room
 
 
 @entry_point

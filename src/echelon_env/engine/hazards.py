@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echelon_env.config.map import MAX_HEIGHT
-from echelon_env.engine.bits import bit_length
 from echelon_env.engine.events import record
 from echelon_env.engine.footprint import body_mask, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
+from echelon_env.engine.intrinsics import bit_length
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import height_mask, surface_below
 from echelon_env.engine.state import BODY, HAZARD, NO_MECH, State

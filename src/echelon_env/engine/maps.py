@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,8 +102,8 @@ class MapPool:
         recipes = [_read_recipe(file) for file in files]
         for file, recipe in zip(files, recipes, strict=True):
             if recipe.config != recipes[0].config:
-                difference = _difference(recipes[0].config, recipe.config)
-                raise ConfigError(f"maps: {file} and {files[0]} are of different battles: {difference}")
+                different = difference(recipes[0].config.to_dict(), recipe.config.to_dict())
+                raise ConfigError(f"maps: {file} and {files[0]} are of different battles: {different}")
         by_seed: dict[int, Path] = {}
         for file, recipe in zip(files, recipes, strict=True):
             if by_seed.setdefault(recipe.seed, file) != file:
@@ -171,8 +171,8 @@ class MapPool:
     def check_fits(self, config: BattleConfig) -> None:
         """Raise `ConfigError` unless the pool's maps suit battles of a configuration."""
         if self.config != config.map_config:
-            difference = _difference(config.map_config, self.config)
-            raise ConfigError(f"maps: the pool's maps are not for this battle: {difference}")
+            different = difference(config.map_config.to_dict(), self.config.to_dict())
+            raise ConfigError(f"maps: the pool's maps are not for this battle: {different}")
 
     def __copy__(self) -> MapPool:
         return self
@@ -221,13 +221,18 @@ def _read_recipe(file: Path) -> Recipe:
     return recipe
 
 
-def _difference(expected: MapConfig, found: MapConfig) -> str:
-    """The first key in which two configurations differ, with both values."""
-    plain, other = _flat(expected.to_dict()), _flat(found.to_dict())
-    key = next(key for key in plain if plain[key] != other[key])
-    return f"{key}: expected {plain[key]}, got {other[key]}"
+def difference(expected: Any, found: Any) -> str:
+    """The first key in which two configurations as plain data differ, with both values; empty if they are equal."""
+    own, other = dict(_leaves(expected)), dict(_leaves(found))
+    keys = (key for key in [*own, *other] if own.get(key) != other.get(key))
+    return next((f"{key}: expected {own.get(key)!r}, got {other.get(key)!r}" for key in keys), "")
 
 
-def _flat(tree: Mapping[str, Any]) -> dict[str, Any]:
-    terrain = {f"terrain.{key}": value for key, value in tree["terrain"].items()}
-    return terrain | {key: value for key, value in tree.items() if key != "terrain"}
+def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The plain values of nested data with their dotted keys."""
+    parts = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else None
+    if parts is None:
+        yield path, tree
+        return
+    for key, value in parts:
+        yield from _leaves(value, f"{path}.{key}" if path else str(key))

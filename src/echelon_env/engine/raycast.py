@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine.bits import bit_length
+from echelon_env.engine.intrinsics import bit_length
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BLOCK_BITS, BLOCK_SIDE
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from echelon_env.config.catalog import AIR
 from echelon_env.engine import rng
-from echelon_env.engine.bits import bit_length
 from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
+from echelon_env.engine.intrinsics import bit_length
 from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.reward import potential
 from echelon_env.engine.rosters import PACK_SIZE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.engine.core import BattleEngine, NotResetError
-from echelon_env.engine.maps import MapPool
+from echelon_env.engine.maps import MapPool, difference
 from echelon_env.engine.state_values import check_values
 from echelon_env.storage.arrays import Arrays, Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 from echelon_env.storage.reading import parse_json
@@ -157,27 +157,12 @@ def _check_config(config: BattleConfig, found: Any) -> None:
     if text == expected:
         return
     try:
-        other = dict(_leaves(parse_json(text)))
+        different = difference(parse_json(expected), parse_json(text))
     except ValueError:
         raise ValueError("state of the battles: 'config': expected a battle's configuration as JSON") from None
-    own = dict(_leaves(parse_json(expected)))
-    for key in [*own, *other]:
-        if own.get(key) != other.get(key):
-            raise ValueError(
-                f"state of the battles: it is of another configuration: {key}: expected {own.get(key)!r}, "
-                f"got {other.get(key)!r}"
-            )
+    if different:
+        raise ValueError(f"state of the battles: it is of another configuration: {different}")
     raise ValueError("state of the battles: 'config': written by another version of echelon-env")
-
-
-def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The plain values of nested JSON with their dotted keys."""
-    parts = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else None
-    if parts is None:
-        yield path, tree
-        return
-    for key, value in parts:
-        yield from _leaves(value, f"{path}.{key}" if path else str(key))
 
 
 def _pool(maps: MapPool | None) -> str:

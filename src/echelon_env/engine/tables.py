@@ -9,94 +9,64 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
+from echelon_env.config.battle import (
+    PACK,
+    REWARD_COMPONENTS,
+    AbilityConfig,
+    BattleConfig,
+    CombatConfig,
+    PhysicsConfig,
+    SensorConfig,
+)
 from echelon_env.config.catalog import MOUNTS, Material
 from echelon_env.config.flights import FLIGHTS
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
 
-RULES = np.dtype(
-    [
-        ("dt", "f8"),  # s
-        ("decision_seconds", "f8"),  # s
-        ("decision_repeat", "i8"),  # ticks
-        ("max_steps", "i8"),  # decisions
-        ("clock_terminates", "i8"),  # 1: the time limit terminates, 0: it truncates
-        ("full_observability", "i8"),
-        ("messages", "i8"),  # 1: mechs send messages
-        ("target_choice", "i8"),  # 1: actions choose targets
-        ("display", "i8"),  # 1: actions choose the order of the contact table
-        ("intel", "i8"),  # 1: packs remember enemies
-        ("dead_persist", "i8"),
-        ("num_blue", "i8"),  # mechs of team blue
-        ("map_size", "i8"),  # m
-        ("map_height", "i8"),  # m
-        ("map_diagonal", "f8"),  # m
-        ("gravity", "f8"),  # m/s2
-        ("vertical_keep", "f8"),  # share of the vertical velocity kept each tick
-        ("jet_heat", "f8"),  # heat/s
-        ("vent_factor", "f8"),
-        ("restart_heat", "f8"),  # share of capacity
-        ("max_heat", "f8"),  # share of capacity
-        ("max_heat_from_enemies", "f8"),  # share of capacity
-        ("legged_speed", "f8"),  # factor
-        ("max_stability", "f8"),
-        ("stability_recovery", "f8"),  # points/s
-        ("moving_penalty", "f8"),  # share of the recovery
-        ("moving_speed", "f8"),  # m/s
-        ("suppression_penalty", "f8"),  # share of the recovery
-        ("least_recovery", "f8"),  # share of the recovery
-        ("fall_ticks", "i8"),
-        ("risen_stability", "f8"),
-        ("friendly_fire", "i8"),
-        ("aim_low", "f8"),  # share of the target's height
-        ("aim_high", "f8"),
-        ("legs_height", "f8"),  # share of the target's height
-        ("legs_share", "f8"),
-        ("rear_cos", "f8"),  # cosine of half the rear arc
-        ("rear_damage", "f8"),  # factor
-        ("paint_damage", "f8"),  # factor
-        ("paint_quality", "f8"),
-        ("cruise_height", "f8"),  # m
-        ("dive_distance", "f8"),  # m
-        ("anti_missile_range", "f8"),  # m
-        ("anti_missile_probability", "f8"),
-        ("anti_missile_cooldown", "i8"),  # ticks
-        ("wreck_height", "f8"),  # share of the mech's height
-        ("wreck_ticks", "i8"),
-        ("radar_range", "f8"),  # m
-        ("bloom_heat", "f8"),  # share of capacity
-        ("jamming", "f8"),
-        ("counter", "f8"),
-        ("min_quality", "f8"),
-        ("max_quality", "f8"),
-        ("electronics_range", "f8"),  # m
-        ("ecm_heat", "f8"),  # heat/s
-        ("eccm_heat", "f8"),  # heat/s
-        ("hearing_range", "f8"),  # m
-        ("muffled", "f8"),  # factor
-        ("terrain_cell", "f8"),  # m
-        ("intel_ticks", "i8"),  # memory of sightings
-        ("zone_max_feet", "f8"),  # m
-        ("contested_share", "f8"),
-        ("contested_kill", "f8"),  # factor
-        ("contested_death", "f8"),  # factor
-        ("team_spirit", "f8"),
-        ("score_to_win", "f8"),  # s
-        ("gamma", "f8"),
-        ("approach_kept", "f8"),  # share
-        *[(f"weight_{name}", "f8") for name in REWARD_COMPONENTS],
-        ("speed_scale", "f8"),  # m/s, top speed of the fastest class
-        ("height_scale", "f8"),  # m, height of the tallest class
-        ("least_radar", "f8"),  # least radar factor of the catalogue
-        ("radar_span", "f8"),  # greatest minus least
-        ("range_scale", "f8"),  # m, longest weapon range
-        ("zone_scale", "f8"),  # m, largest zone radius
-        ("sound_scale", "f8"),  # logarithm of the noise that the noisier roster can make
-    ],
-    align=True,
-)
+_DERIVED = [
+    ("dt", "f8"),  # s
+    ("decision_seconds", "f8"),  # s
+    ("decision_repeat", "i8"),  # ticks
+    ("max_steps", "i8"),  # decisions
+    ("clock_terminates", "i8"),  # 1: the time limit terminates, 0: it truncates
+    ("full_observability", "i8"),
+    ("dead_persist", "i8"),
+    ("num_blue", "i8"),  # mechs of team blue
+    ("map_size", "i8"),  # m
+    ("map_height", "i8"),  # m
+    ("map_diagonal", "f8"),  # m
+    ("vertical_keep", "f8"),  # share of the vertical velocity kept each tick
+    ("fall_ticks", "i8"),
+    ("rear_cos", "f8"),  # cosine of half the rear arc
+    ("cruise_height", "f8"),  # m
+    ("anti_missile_cooldown", "i8"),  # ticks
+    ("wreck_ticks", "i8"),
+    ("intel_ticks", "i8"),  # memory of sightings
+    ("zone_max_feet", "f8"),  # m
+    ("contested_share", "f8"),
+    ("contested_kill", "f8"),  # factor
+    ("contested_death", "f8"),  # factor
+    ("team_spirit", "f8"),
+    ("score_to_win", "f8"),  # s
+    ("gamma", "f8"),
+    ("approach_kept", "f8"),  # share
+    *[(f"weight_{name}", "f8") for name in REWARD_COMPONENTS],
+    ("speed_scale", "f8"),  # m/s, top speed of the fastest class
+    ("height_scale", "f8"),  # m, height of the tallest class
+    ("least_radar", "f8"),  # least radar factor of the catalogue
+    ("radar_span", "f8"),  # greatest minus least
+    ("range_scale", "f8"),  # m, longest weapon range
+    ("zone_scale", "f8"),  # m, largest zone radius
+    ("sound_scale", "f8"),  # logarithm of the noise that the noisier roster can make
+]
+_AS_THEY_ARE = {
+    each.name: "i8" if isinstance(each.default, int) else "f8"
+    for section in (PhysicsConfig, CombatConfig, SensorConfig, AbilityConfig)
+    for each in fields(section)
+}
+RULES = np.dtype([*(_AS_THEY_ARE | dict(_DERIVED)).items()], align=True)
+"""The numbers of these sections of the configuration, with their units, and what is derived from all of it."""
 
 MECH_CLASS = np.dtype(
     [

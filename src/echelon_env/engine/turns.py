@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine.atomic import take
+from echelon_env.engine.intrinsics import take
 from echelon_env.engine.kernels import kernel
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from collections import deque
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS
-from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY
-from echelon_env.config.schema import check_seed
+from echelon_env.config.opponent import HandicapConfig
+from echelon_env.config.schema import check_seed, values_of
 from echelon_env.engine import rng
 from echelon_env.engine.geometry import clip, cosine_sine
 from echelon_env.engine.kernels import entry_point, integer
@@ -48,56 +49,36 @@ def rotate_directions(observations: Any, keys: Any, seconds: Any, aim_error: flo
                 observations[r, aside] = clip(sine * forward + cosine * left, -1.0, 1.0)
 
 
+class _Number:
+    """A number of an object's `HandicapConfig`, as an attribute that can change."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, effects: HandicapEffects, owner: type) -> float:
+        number: float = getattr(effects.handicap, self._name)
+        return number
+
+    def __set__(self, effects: HandicapEffects, number: float) -> None:
+        effects.handicap = _checked(dataclasses.replace(effects.handicap, **{self._name: number}))
+
+
 class HandicapEffects:
     """What a handicap does to the observations and actions (R, ...) of any player's rows, whoever the player is.
 
-    In every decision `observe` comes before `execute`. `Handicap` does both around a policy. Parameters and errors are
-    those of `Handicap`.
+    In every decision `observe` comes before `execute`. `Handicap` does both around a policy. `seed` is that of the
+    errors. Raises ValueError for a seed that is not an integer in [0, 2**64).
     """
 
-    def __init__(
-        self,
-        config: BattleConfig,
-        seed: int = 0,
-        *,
-        reaction_delay: float = 0.0,
-        aim_error: float = 0.0,
-        fire_rate: float = 1.0,
-    ) -> None:
+    reaction_delay, aim_error, fire_rate = _Number(), _Number(), _Number()
+    """The numbers of `handicap`. Raises `ConfigError` for one out of its range."""
+
+    def __init__(self, config: BattleConfig, seed: int, handicap: HandicapConfig) -> None:
         self.seed = check_seed(seed)
-        self.reaction_delay = reaction_delay
-        self.aim_error = aim_error
-        self.fire_rate = fire_rate
+        self.handicap = _checked(handicap)
         self._decision_seconds = config.decision_seconds
         self._cooldowns_of = _cooldowns(config)
         self._allocate(0)
-
-    @property
-    def reaction_delay(self) -> float:
-        """Seconds between a decision and its execution."""
-        return self._reaction_delay
-
-    @reaction_delay.setter
-    def reaction_delay(self, seconds: float) -> None:
-        self._reaction_delay = _check_number("reaction_delay", seconds, MAX_DELAY, "s")
-
-    @property
-    def aim_error(self) -> float:
-        """Standard deviation of the directions of contacts, radians."""
-        return self._aim_error
-
-    @aim_error.setter
-    def aim_error(self, radians: float) -> None:
-        self._aim_error = _check_number("aim_error", radians, MAX_AIM_ERROR, "radians")
-
-    @property
-    def fire_rate(self) -> float:
-        """Rate of fire as a share of the weapons' maximum."""
-        return self._fire_rate
-
-    @fire_rate.setter
-    def fire_rate(self, share: float) -> None:
-        self._fire_rate = _check_number("fire_rate", share, 1.0, "(a share)")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._numbers()})"
@@ -120,12 +101,12 @@ class HandicapEffects:
         if len(observations) != len(self._fresh):
             self._allocate(len(observations))
         self._begin(observations)
-        return self._apply_aim_error(observations) if self._aim_error > 0.0 else observations
+        return self._apply_aim_error(observations) if self.handicap.aim_error > 0.0 else observations
 
     def execute(self, observations: Floats, actions: Floats) -> Floats:
         """What is done (R, A) of the player's actions (R, A), given the observations (R, D) before `observe`."""
         actions = self._delay(actions)
-        if self._fire_rate < 1.0:
+        if self.handicap.fire_rate < 1.0:
             actions = self._hold_fire(observations, actions)
         else:
             self._wait[:] = 0.0
@@ -151,19 +132,19 @@ class HandicapEffects:
             named = seen[_CLASS] > 0.0
             self._keys[r] = key
             self._cooldowns[r] = self._cooldowns_of[int(named.argmax()) if named.any() else UNKNOWN]
-            self._wait[r] = np.maximum(0.0, np.array(draws) / 2.0**64 - self._fire_rate) * self._cooldowns[r]
+            self._wait[r] = np.maximum(0.0, np.array(draws) / 2.0**64 - self.handicap.fire_rate) * self._cooldowns[r]
             self._decisions[r] = 0
             self._fresh[r] = False
 
     def _apply_aim_error(self, observations: Floats) -> Floats:
         seen = np.array(observations, np.float32, order="C")
         seconds = np.floor(self._decisions * self._decision_seconds + _ROUNDING).astype(np.int64)
-        rotate_directions(seen, self._keys, seconds, self._aim_error)
+        rotate_directions(seen, self._keys, seconds, self.handicap.aim_error)
         return seen
 
     def _delay(self, actions: Floats) -> Floats:
         """The actions (R, A) that were decided `reaction_delay` ago."""
-        decisions = math.floor(self._reaction_delay / self._decision_seconds + 0.5)
+        decisions = math.floor(self.handicap.reaction_delay / self._decision_seconds + 0.5)
         while len(self._pending) > decisions:
             self._pending.popleft()
         while len(self._pending) < decisions:
@@ -175,7 +156,7 @@ class HandicapEffects:
 
     def _hold_fire(self, observations: Floats, actions: Floats) -> Floats:
         """The actions (R, A) without the triggers that do not work now."""
-        seconds, share = self._decision_seconds, self._fire_rate
+        seconds, share = self._decision_seconds, self.handicap.fire_rate
         pulled = actions[:, _TRIGGERS] > 0.0
         works = self._wait < share * seconds - _ROUNDING
         cooling = np.minimum(seconds, observations[:, _COOLDOWNS] * self._cooldowns)
@@ -192,7 +173,7 @@ class HandicapEffects:
             pending[number] = actions
         return {
             "seed": np.array([self.seed], np.uint64),
-            "handicaps": np.array([self._reaction_delay, self._aim_error, self._fire_rate]),
+            "handicaps": np.array([self.reaction_delay, self.aim_error, self.fire_rate]),
             **{name: getattr(self, f"_{name}").copy() for name in _ROW_ARRAYS},
             "pending": pending,
         }
@@ -203,15 +184,12 @@ class HandicapEffects:
         expected: dict[str, Kind] = {"seed": ((1,), np.uint64), "handicaps": ((3,), np.float64), **remembered}
         check_arrays(repr(self), arrays, {**expected, "pending": ((None, rows, ACTION_DIM), np.float32)})
         check_same(repr(self), "seed", self.seed, int(arrays["seed"][0]))
-        delay, error, rate = arrays["handicaps"].tolist()
-        _check_number("reaction_delay", delay, MAX_DELAY, "s")
-        _check_number("aim_error", error, MAX_AIM_ERROR, "radians")
-        _check_number("fire_rate", rate, 1.0, "(a share)")
+        _handicap_of(arrays)
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """Continue from `state_arrays` of so many rows. Raises ValueError, with nothing changed, for others."""
         self.check_state(arrays, rows)
-        self.reaction_delay, self.aim_error, self.fire_rate = arrays["handicaps"].tolist()
+        self.handicap = _handicap_of(arrays)
         for name in _ROW_ARRAYS:
             setattr(self, f"_{name}", arrays[name].copy())
         self._pending = deque(arrays["pending"].copy())
@@ -275,7 +253,8 @@ class Handicap(HandicapEffects):
     ) -> None:
         if isinstance(policy, type) or not isinstance(policy, Policy):
             raise TypeError(f"policy: expected an object with reset and act, got {policy!r}")
-        super().__init__(config, seed, reaction_delay=reaction_delay, aim_error=aim_error, fire_rate=fire_rate)
+        numbers = HandicapConfig(reaction_delay=reaction_delay, aim_error=aim_error, fire_rate=fire_rate)
+        super().__init__(config, seed, numbers)
         self.policy = policy
 
     def __repr__(self) -> str:
@@ -341,8 +320,12 @@ def _cooldowns(config: BattleConfig) -> NDArray[np.float64]:
     return np.where(mounted >= 0, seconds, 0.0)
 
 
-def _check_number(name: str, number: Any, most: float, unit: str) -> float:
-    accepted = (int, float, np.integer, np.floating)
-    if isinstance(number, (bool, np.bool_)) or not isinstance(number, accepted) or not 0.0 <= number <= most:
-        raise ValueError(f"{name}: expected a number from 0 to {most:g} {unit}, got {number!r}")
-    return float(number)
+def _checked(handicap: HandicapConfig) -> HandicapConfig:
+    """The handicap with Python's floats. Raises `ConfigError` for a number out of its range."""
+    return HandicapConfig(**values_of(handicap))
+
+
+def _handicap_of(arrays: Mapping[str, NDArray[Any]]) -> HandicapConfig:
+    """The handicap of a state. Raises `ConfigError` as `HandicapConfig` does."""
+    delay, error, rate = arrays["handicaps"].tolist()
+    return HandicapConfig(reaction_delay=delay, aim_error=error, fire_rate=rate)

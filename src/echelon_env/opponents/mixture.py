@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import Opponents
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.observations import STREAMS, Objective, Self
@@ -209,15 +209,10 @@ def _other(number: int) -> str:
 
 
 def _check_weights(weights: Any, names: Collection[str]) -> dict[str, float]:
-    if not isinstance(weights, Mapping) or not weights:
+    if not isinstance(weights, Mapping):
         raise ValueError(f"weights: expected a mapping of opponents to numbers, got {weights!r}")
-    for level, weight in weights.items():
-        if level not in names:
-            raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), names)}")
-        accepted = (int, float, np.integer, np.floating)
-        if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, accepted) or not 0.0 <= weight < math.inf:
-            raise ValueError(f"weights: expected a finite number of at least 0 for {level!r}, got {weight!r}")
-    checked = {level: float(weight) for level, weight in weights.items()}
-    if not 0.0 < sum(checked.values()) < math.inf:
-        raise ValueError(f"weights: expected a finite sum above 0, got {dict(weights)}")
-    return checked
+    for name in weights:
+        if name not in names:
+            raise ValueError(f"unknown opponent {name!r}{nearest_name(str(name), names)}")
+    Opponents.parse(weights)
+    return {name: float(weight) for name, weight in weights.items()}

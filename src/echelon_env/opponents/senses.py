@@ -127,11 +127,18 @@ def contact_distance(knowledge: Knowledge, observation: Any, row: int) -> float:
 
 
 @kernel
+def _planar(knowledge: Knowledge, distance: float, elevation: float) -> float:
+    """Distance in the plane, in metres, of something at an observed elevation."""
+    up = elevation * knowledge.rules[0].map_height
+    return math.sqrt(max(0.0, distance * distance - up * up))
+
+
+@kernel
 def contact_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float, float]:
     """Position of an enemy in the contact table, metres forward and left in the plane."""
-    distance = contact_distance(knowledge, observation, row)
-    up = contact(observation, row, Contact.ELEVATION) * knowledge.rules[0].map_height
-    planar = math.sqrt(max(0.0, distance * distance - up * up))
+    planar = _planar(
+        knowledge, contact_distance(knowledge, observation, row), contact(observation, row, Contact.ELEVATION)
+    )
     return (
         planar * contact(observation, row, Contact.DIRECTION_FORWARD),
         planar * contact(observation, row, Contact.DIRECTION_LEFT),
@@ -171,8 +178,7 @@ def on_map(knowledge: Knowledge, observation: Any, forward: float, left: float) 
 def mate_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float, float]:
     """Position of a team-mate, metres forward and left in the plane."""
     distance = squad(observation, row, Squad.DISTANCE) * knowledge.rules[0].map_diagonal
-    up = squad(observation, row, Squad.ELEVATION) * knowledge.rules[0].map_height
-    planar = math.sqrt(max(0.0, distance * distance - up * up))
+    planar = _planar(knowledge, distance, squad(observation, row, Squad.ELEVATION))
     return (
         planar * squad(observation, row, Squad.DIRECTION_FORWARD),
         planar * squad(observation, row, Squad.DIRECTION_LEFT),

@@ -38,9 +38,7 @@ def connected(blocked: NDArray[np.bool_], points: NDArray[np.float64], width: fl
     `blocked` (Y, X) are the columns that it cannot enter.
     """
     size = math.ceil(width)
-    count = np.pad(blocked, ((1, 0), (1, 0))).cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
-    inside = count[size:, size:] - count[:-size, size:] - count[size:, :-size] + count[:-size, :-size]
-    labels, _ = ndimage.label(inside == 0)
+    labels, _ = ndimage.label(_count_in_windows(blocked, size) == 0)
     corner = np.clip(np.floor(points - width / 2).astype(np.int64), 0, len(labels) - 1)
     found = labels[corner[:, 1], corner[:, 0]]
     return bool(found[0] > 0 and (found == found[0]).all())
@@ -142,9 +140,7 @@ def _cheapest_paths(
     """Columns (Y, X) of the cheapest paths on the ground from each pocket to the nearest safe window."""
     if not safe.any():
         raise RuntimeError("walkers cannot stand on the ground at home")
-    solid = np.pad((floor > 0).astype(np.int32), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
-    inside = solid[size:, size:] - solid[:-size, size:] - solid[size:, :-size] + solid[:-size, :-size]
-    cost = (1.0 + DIGGING * inside).ravel()
+    cost = (1.0 + DIGGING * _count_in_windows(floor > 0, size)).ravel()
     sources, targets = _moves(pockets.shape)
     graph = csr_array((cost[targets], (sources, targets)), shape=(len(cost), len(cost)))
     distance, previous, _ = csgraph.dijkstra(
@@ -160,6 +156,15 @@ def _cheapest_paths(
             cleared[y : y + size, x : x + size] = True
             window = int(previous[window])
     return cleared
+
+
+def _count_in_windows(mask: NDArray[np.bool_], size: int) -> NDArray[np.int32]:
+    """How many columns of a mask (Y, X) lie in each window of `size` x `size` columns."""
+    count = np.pad(mask, ((1, 0), (1, 0))).cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
+    inside: NDArray[np.int32] = (
+        count[size:, size:] - count[:-size, size:] - count[size:, :-size] + count[:-size, :-size]
+    )
+    return inside
 
 
 def _windows(grid: NDArray[np.int64], size: int, extreme: np.ufunc) -> NDArray[np.int64]:

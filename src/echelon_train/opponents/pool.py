@@ -241,7 +241,7 @@ class OpponentPool:
         for name in dict.fromkeys(names):
             handicap = self._player(name)[1] if name else None
             if handicap is not None:
-                made[name] = HandicapEffects(self._config, self._rows.seed, **dataclasses.asdict(handicap))
+                made[name] = HandicapEffects(self._config, self._rows.seed, handicap)
                 made[name].reset(np.ones(rows, np.bool_))
         return made
 

@@ -1,4 +1,4 @@
-"""Plots split into cells of about the same size, each of which holds one random feature."""
+"""Plots split into cells of about the same size, or into lots and paths, each of which holds one random feature."""
 
 from __future__ import annotations
 
@@ -35,3 +35,14 @@ def split(length: int, size: int) -> Cells:
     extent = np.diff(ends, prepend=0)[index]
     last = extent - 1
     return Cells(count, index, extent, offset, np.minimum(offset, last - offset), np.abs(2 * offset - last))
+
+
+def lots(length: int, ends: Metres, extents: Metres) -> tuple[NDArray[np.int64], Metres, Metres]:
+    """Split an axis into lots that end at `ends` and are so long; what is left before each lot is a path.
+
+    Returns three arrays (length,): the index of the lot, and the metres from its first and to its last column. On the
+    path before the lot the second array is negative. The axis' end cuts the last lot.
+    """
+    position = np.arange(length)
+    index = np.searchsorted(ends, position, side="right")
+    return index, position - (ends - extents)[index], np.minimum(ends, length)[index] - 1 - position

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, FOLIAGE, GLASS
+from echelon_env.terrain.biomes.cells import lots
 from echelon_env.terrain.biomes.plot import raise_columns
 
 HALL, FIELD, BOILER = range(3)
@@ -29,25 +30,25 @@ def greenhouse(plot: Plot, rng: np.random.Generator) -> None:
     """
     row, near_y, far_y = _lots(plot.shape[0], WIDTHS, rng)
     column, near_x, far_x = _lots(plot.shape[1], LENGTHS, rng)
-    lots = (row[-1] + 1, column[-1] + 1)
+    counts = (row[-1] + 1, column[-1] + 1)
     pick = np.ix_(row, column)
     side_y, side_x = np.minimum(near_y, far_y), np.minimum(near_x, far_x)
     edge = np.minimum(side_y[:, None], side_x)  # m from the edge of the lot, negative on the paths
-    kind = rng.choice(LOT_KINDS, lots)[pick]
+    kind = rng.choice(LOT_KINDS, counts)[pick]
     large = (near_y + far_y >= WIDTHS[0] - 1)[:, None] & (near_x + far_x >= WIDTHS[0] - 1)  # not cut short
     hall = (kind == HALL) & large & (edge >= 0)
     field = ((kind == FIELD) | ~large) & (edge >= 0)
     boiler = (kind == BOILER) & large & (edge >= 2)
 
-    cut = np.zeros(lots, np.bool_)  # lots crossed by a lane: their roofs would lack walls
+    cut = np.zeros(counts, np.bool_)  # lots crossed by a lane: their roofs would lack walls
     cut[tuple(np.broadcast_arrays(*pick)[axis][plot.open_ground] for axis in (0, 1))] = True
-    roofed = ((rng.random(lots) < 0.6) & ~cut)[pick] & hall & (plot.max_height > RIDGE)
+    roofed = ((rng.random(counts) < 0.6) & ~cut)[pick] & hall & (plot.max_height > RIDGE)
     roof = np.minimum(EAVES + side_y // 2, RIDGE)[:, None]
     end_door = (side_x == 0) & (np.abs(near_y - far_y) <= DOOR)[:, None]
-    side_door = (side_y == 0)[:, None] & (np.abs(near_x - far_x) <= DOOR) & (rng.random(lots) < 0.3)[pick]
+    side_door = (side_y == 0)[:, None] & (np.abs(near_x - far_x) <= DOOR) & (rng.random(counts) < 0.3)[pick]
     wall = hall & (edge == 0) & ~end_door & ~side_door
-    wall_tops = np.where(roofed, EAVES, rng.integers(3, 6, lots)[pick])
-    tops = np.where(wall, wall_tops, np.where(boiler, rng.integers(4, 7, lots)[pick], 0))
+    wall_tops = np.where(roofed, EAVES, rng.integers(3, 6, counts)[pick])
+    tops = np.where(wall, wall_tops, np.where(boiler, rng.integers(4, 7, counts)[pick], 0))
     raise_columns(plot, tops, np.where(boiler, CONCRETE, GLASS))
     for level in range(EAVES, min(RIDGE + 1, plot.max_height)):
         plot.voxels[level][roofed & ((roof == level) | ((edge == 0) & (roof > level)))] = GLASS
@@ -56,25 +57,18 @@ def greenhouse(plot: Plot, rng: np.random.Generator) -> None:
     rows = hall & (edge > 0) & beds[:, None] & (near_x % PATCH > 1)  # with gaps to see across
     furrows = field & (near_x % (BED + AISLE) < BED)
     z = np.arange(plot.max_height)[:, None, None]
-    leaves = (z < rng.integers(2, 4, lots)[pick]) & (rows | furrows)
+    leaves = (z < rng.integers(2, 4, counts)[pick]) & (rows | furrows)
     plot.voxels[: plot.max_height][leaves] = FOLIAGE
 
 
 def _lots(
     length: int, sizes: tuple[int, int], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Split an axis into lots of sizes[0] to sizes[1] - 1 metres and paths of 5 or 6 m.
-
-    Returns three arrays (length,): the index of the lot, and the metres from its first and to its last column. On the
-    path before the lot the second array is negative.
-    """
+    """Split an axis into lots of sizes[0] to sizes[1] - 1 metres and paths of 5 or 6 m, see `lots`."""
     count = (length + AISLE) // (sizes[0] + AISLE) + 1
     lot = rng.integers(*sizes, count)
     ends = np.cumsum(lot + rng.integers(AISLE, AISLE + 2, count)) - rng.integers(0, AISLE + 1)
-    position = np.arange(length)
-    index = np.searchsorted(ends, position, side="right")
-    near = position - (ends - lot)[index]
-    return index, near, np.minimum(ends, length)[index] - 1 - position
+    return lots(length, ends, lot)
 
 
 GREENHOUSE = Biome(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, REINFORCED, WATER
+from echelon_env.terrain.biomes.cells import lots
 from echelon_env.terrain.biomes.plot import raise_columns
 
 RACK = 2  # m, thickness of a row of racks
@@ -47,19 +48,13 @@ def servers(plot: Plot, rng: np.random.Generator) -> None:
 def _blocks(
     length: int, aisle: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Split an axis into blocks, each as long as its rows are wide, and avenues.
-
-    Returns three arrays (length,): the index of the block, and the metres from its first and to its last column. On the
-    avenue before the block the second array is negative.
-    """
+    """Split an axis into blocks, each as long as its rows are wide, and avenues, see `lots`. None is cut."""
     shortest, longest = (rows * (RACK + aisle) - aisle for rows in ROWS)
     count = (length + longest) // (shortest + AVENUE) + 1
     block = rng.choice((shortest, longest), count)
     ends = np.cumsum(block + AVENUE) - rng.integers(0, longest)  # a plot begins somewhere in a block
-    position = np.arange(length)
-    index = np.searchsorted(ends, position, side="right")
-    near = position - (ends - block)[index]
-    return index, near, ends[index] - 1 - position
+    index, near, _ = lots(length, ends, block)
+    return index, near, block[index] - 1 - near
 
 
 SERVERS = Biome(

@@ -8,6 +8,7 @@ from scipy import ndimage
 
 from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, GLASS, REINFORCED
+from echelon_env.terrain.biomes.cells import lots
 from echelon_env.terrain.biomes.plot import raise_columns
 
 STOREY = 3  # m, height of a storey of a building
@@ -26,12 +27,12 @@ def urban(plot: Plot, rng: np.random.Generator) -> None:
     height, width = plot.shape
     lot_y, edge_y, middle_y = _lots(height, rng)
     lot_x, edge_x, middle_x = _lots(width, rng)
-    lots = (lot_y[-1] + 1, lot_x[-1] + 1)
+    counts = (lot_y[-1] + 1, lot_x[-1] + 1)
     pick = np.ix_(lot_y, lot_x)
-    kind = rng.choice(LOT_KINDS, lots)[pick]
-    storeys = rng.integers(1, 6, lots)
-    material = np.where(rng.random(lots) < 0.25, REINFORCED, CONCRETE)[pick]
-    glass_floor = ((rng.random(lots) < 0.3) & (storeys > 1))[pick]
+    kind = rng.choice(LOT_KINDS, counts)[pick]
+    storeys = rng.integers(1, 6, counts)
+    material = np.where(rng.random(counts) < 0.25, REINFORCED, CONCRETE)[pick]
+    glass_floor = ((rng.random(counts) < 0.3) & (storeys > 1))[pick]
     edge = np.minimum(edge_y[:, None], edge_x)  # m from the edge of the lot, negative in the streets
 
     tower = (kind == TOWER) & (edge >= 0)
@@ -62,13 +63,8 @@ def _lots(length: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDA
     count = length // 12 + 1
     lot = rng.integers(7, 12, count)  # m
     street = rng.integers(5, 7, count)  # m
-    ends = np.cumsum(lot + street)
-    starts = ends - lot  # streets come first
-    position = np.arange(length)
-    index = np.searchsorted(ends, position, side="right")
-    offset = position - starts[index]
-    last = np.minimum(lot, length - starts)[index] - 1
-    return index, np.minimum(offset, last - offset), np.abs(2 * offset - last)
+    index, near, far = lots(length, np.cumsum(lot + street), lot)  # streets come first
+    return index, np.minimum(near, far), np.abs(near - far)
 
 
 def _front_walls(edge_y: NDArray[np.int64], edge_x: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
