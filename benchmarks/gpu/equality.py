@@ -125,10 +125,10 @@ def results(model: Any, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
     chunks = torch.arange(buffer.num_chunks)
     batch = buffer.batch(chunks, buffer.advantages, mask)
     totals = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
-    plain = model._add_gradients is add_gradients
+    plain = model.update.add_gradients is add_gradients
     for _ in range(1 if plain else CALLS):
         policy.zero_grad()
-        model._add_gradients(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals)
+        model.update.add_gradients(policy, batch, policy.return_normalizer, COEFFICIENTS, *totals)
     gradient = torch.cat([each.grad.flatten() for each in policy.parameters() if each.grad is not None])
     if not plain:
         return {"gradient": gradient.float().cpu()}

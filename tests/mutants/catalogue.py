@@ -117,14 +117,13 @@ LEARNING = (
              "random() >= share", "ppo/test_teacher"),
     _trainer("imitation: the teacher's state is lost", "ppo/training_state", "if model.teacher is not None:",
              "if False:", "ppo/test_training_state"),
-    _trainer("imitation: the teacher's battles are the learner's", "ppo/collector", "bool(teacher.plays[row])", "False",
-             "ppo/test_teacher"),
+    _trainer("imitation: the teacher's battles are the learner's", "ppo/collector", "bool(self.teacher.plays[row])",
+             "False", "ppo/test_teacher"),
     _trainer("PPO: values are denormalised twice", "ppo/collector", "else normalizer.denormalize(predictions)",
              "else normalizer.denormalize(normalizer.denormalize(predictions))", "ppo/test_teacher"),
     _trainer("PPO: observations are converted twice", "ppo/collector",
-             "            with torch.no_grad():\n                actions, values",
-             "            observations = self._on_device(self._last_obs)\n"
-             "            with torch.no_grad():\n                actions, values", "ppo/test_teacher"),
+             "        actions, values, log_probs", "        observations = self._on_device(self.observations)\n"
+             "        actions, values, log_probs", "ppo/test_teacher"),
     _trainer("PPO: the actor learns from all samples", "ppo/losses", "batch.actor_mask.nonzero()",
              "torch.ones_like(batch.actor_mask).nonzero()", "ppo/test_losses"),
     _trainer("PPO: advantages keep their mean", "ppo/normalize", "(advantages - mean[groups])", "advantages",

@@ -49,9 +49,9 @@ def test_inactive_rows_are_not_counted():
     inactive = buffer.observations[..., 1] <= -0.5
     assert torch.equal(buffer.actor_mask, ~inactive)
     assert model.num_timesteps == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
-    before = model._normalized_advantages(buffer.loss_mask())
+    before = model.update.normalized_advantages(buffer, buffer.loss_mask(), True)
     buffer.advantages[inactive] += 1000.0
-    after = model._normalized_advantages(buffer.loss_mask())
+    after = model.update.normalized_advantages(buffer, buffer.loss_mask(), True)
     assert torch.equal(before[buffer.actor_mask], after[buffer.actor_mask])
     assert float(before[buffer.actor_mask].mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
@@ -59,7 +59,10 @@ def test_inactive_rows_are_not_counted():
 
 def test_normalizing_advantages_can_be_turned_off():
     model = model_with_rollout(normalize_advantage=False)
-    assert model._normalized_advantages(model.rollout_buffer.loss_mask()) is model.rollout_buffer.advantages
+    assert (
+        model.update.normalized_advantages(model.rollout_buffer, model.rollout_buffer.loss_mask(), False)
+        is model.rollout_buffer.advantages
+    )
 
 
 class LateReward(RandomVecEnv):
@@ -121,7 +124,7 @@ def test_schedules_are_evaluated_in_each_update():
     def train():
         discounts.append(last_discount(model.rollout_buffer))
         original()
-        scales.append(model._current("motion_ent_scale"))
+        scales.append(model.current("motion_ent_scale"))
         logged = model.logger.name_to_value
         (group,) = model.policy.optimizer.param_groups
         seen.append((group["lr"], logged["train/ent_coef"], logged["train/clip_range"]))
@@ -223,10 +226,7 @@ def model_with_nan_rewards(bad_rows, **settings):
     buffer.dones[:-1] = False
     buffer.episode_starts[1:] = False
     buffer.rewards[-1, list(bad_rows)] = float("nan")
-    with torch.no_grad():
-        model._compute_advantages(
-            model._values(model._on_device(model._last_obs), model._last_lstm_states, model._starts())
-        )
+    model.collector.finish(model.current("gamma"), model.gae_lambda)
     return model
 
 
@@ -337,10 +337,10 @@ def test_reinitialize_resets_weights_optimizer_and_states():
     model, other = model_with_rollout(batch_size=32), make_model(RandomVecEnv(4), seed=9)
     model.train()
     fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
-    assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
+    assert model.policy.optimizer.state and model.collector.states.pi[0].any()
     model.reinitialize(fresh)
     assert not model.policy.optimizer.state and model._n_updates == 0
-    assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
+    assert not any(state.any() for state in model.collector.state_tensors())
     assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
     found, expected = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
     assert found.keys() == expected.keys() and all(found[name].equal(expected[name]) for name in expected)

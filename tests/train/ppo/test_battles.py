@@ -149,7 +149,7 @@ def test_advantages_are_normalised_within_classes():
         [895 / scouts, 0.0, 0.0],
         [2 / heavies, 2 / scouts, -901 / heavies],
     ]
-    found = model._normalized_advantages(buffer.loss_mask())
+    found = model.update.normalized_advantages(buffer, buffer.loss_mask(), "by_class")
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
@@ -197,7 +197,7 @@ def test_permuting_contacts_permutes_targets(critic):
     actions = batch.actions.clone()
     new_number = torch.cat([torch.zeros(1, dtype=torch.int64), order[:5].argsort() + 1])
     actions[:, target] = new_number[chosen].float()
-    states = type(model._last_lstm_states)(batch.states[:2], batch.states[2:] or batch.states[:2])
+    states = type(model.collector.states)(batch.states[:2], batch.states[2:] or batch.states[:2])
     before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
     after = model.policy.evaluate(permuted(batch.observations, order), actions, states, batch.sequences)
     for name in ("values", "log_probs", "entropy"):
@@ -217,7 +217,7 @@ def test_updates_are_finite_with_saturated_actions(end):
     sent = model.policy.environment_actions(buffer.actions.flatten(0, 1))
     assert int((sent == end).all(0).sum()) >= len(numbers)
     batch = whole_batch(model)
-    states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
+    states = type(model.collector.states)(batch.states[:2], batch.states[:2])
     with torch.no_grad():
         before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
     assert torch.isfinite(before.log_probs).all()

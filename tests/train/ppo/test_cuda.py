@@ -195,7 +195,7 @@ def test_observations_of_battles_arrive_whole(device):
     model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, steps=32)
     collect(model)
     assert torch.from_numpy(model._last_obs).is_pinned() == (device == "cuda")
-    assert not model._staging._pinned
+    assert not model.collector.staging._pinned
     found, actions = model.rollout_buffer.observations.cpu(), model.rollout_buffer.actions
     twin.seed(model.seed)
     expected = twin.reset()
@@ -207,7 +207,8 @@ def test_observations_of_battles_arrive_whole(device):
 
 
 @pytest.mark.cuda
-def test_a_minibatch_without_room_is_split():
+def test_a_minibatch_without_room_is_split(monkeypatch):
+    monkeypatch.setattr("echelon_train.ppo.update_log.DIAGNOSTIC_SAMPLES", 1)
     model = model_on("cuda", batch_size=192)
     collect(model)
     free, _ = torch.cuda.mem_get_info()
@@ -218,6 +219,5 @@ def test_a_minibatch_without_room_is_split():
         return batch(chunks, *arguments)
 
     model.rollout_buffer.batch = greedy
-    model._diagnostics = dict
     model.train()
-    assert model.parts >= 2
+    assert model.update.parts >= 2

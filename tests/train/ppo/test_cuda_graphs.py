@@ -14,9 +14,9 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import battle_config
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import RAW_DIM
-from echelon_train.ppo.compiling import compiled
 from echelon_train.ppo.cuda_graphs import KEPT, Graphed, _mapped
 from echelon_train.ppo.losses import Coefficients, add_gradients
+from echelon_train.ppo.update import compiled
 from train.ppo.random_env import collect, make_model
 from train.ppo.recorded_battles import RecordedBattles, whole_batch
 from train.ppo.test_dense import NETWORKS, model_of
@@ -36,9 +36,9 @@ class OnDevice(TorchDispatchMode):
 
 def decision_of(model):
     """The arguments of a decision: those of the last step of a rollout."""
-    observations = model._on_device(model._last_obs)
+    observations = model.collector._on_device(model._last_obs)
     noise = torch.randn(model.n_envs, RAW_DIM, generator=torch.Generator().manual_seed(0))
-    return observations, model._last_lstm_states, torch.zeros(model.n_envs), noise
+    return observations, model.collector.states, torch.zeros(model.n_envs), noise
 
 
 def gradients_of(model):
@@ -64,7 +64,7 @@ def test_recorded_training_is_the_same(name, device):
         model.learn(4 * model.n_steps * model.n_envs)
         weights.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
     assert len(model.policy.decide._recordings) == 1
-    assert len(model._add_gradients._recordings) == KEPT
+    assert len(model.update.add_gradients._recordings) == KEPT
     close = 1e-6 if device == "cpu" else 1e-4
     torch.testing.assert_close(*weights, rtol=close, atol=close)
 
@@ -76,8 +76,8 @@ def test_a_restart_keeps_no_recordings_of_before():
         collect(model)
         model.train()
         model.reinitialize({})
-    kept = {key[2] for key in model._add_gradients._recordings}
-    assert len(kept) == len(model._add_gradients._recordings) <= KEPT
+    kept = {key[2] for key in model.update.add_gradients._recordings}
+    assert len(kept) == len(model.update.add_gradients._recordings) <= KEPT
 
 
 def test_recordings_are_freed_when_memory_is_short():
@@ -94,20 +94,20 @@ def test_recordings_are_freed_when_memory_is_short():
     graphed.train()
     torch.manual_seed(1)
     plain.train()
-    assert graphed._add_gradients._recordings
-    function = graphed._add_gradients._function
+    assert graphed.update.add_gradients._recordings
+    function = graphed.update.add_gradients._function
 
     def full(policy, batch, *arguments):
         if len(batch.actions) == buffer.num_steps * buffer.num_rows:
             raise torch.OutOfMemoryError("no memory")
         return function(policy, batch, *arguments)
 
-    graphed._add_gradients._function = full
+    graphed.update.add_gradients._function = full
     for each in (plain, graphed):
         torch.manual_seed(2)
         each.train()
-    assert graphed.parts == 2
-    assert not graphed._add_gradients._recordings
+    assert graphed.update.parts == 2
+    assert not graphed.update.add_gradients._recordings
     for one, two in zip(plain.policy.parameters(), graphed.policy.parameters(), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 

@@ -10,6 +10,7 @@ from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo.losses import Coefficients, add_gradients
 from echelon_train.ppo.observations import index
+from echelon_train.ppo.update_log import diagnostics
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import SMALL, RecordedBattles, WithGlobalState, losses_of, set_heads, whole_batch
 
@@ -92,7 +93,7 @@ def test_its_losses_gradients_and_diagnostics_are_the_same(pair):
     size = max(float(gradient.abs().max()) for gradient in gradients)
     for one, other in zip(gradients, dense, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-5 * size)
-    one, other = (model._diagnostics() for model in pair)
+    one, other = (diagnostics(model.rollout_buffer, model.policy) for model in pair)
     assert one == pytest.approx(other, rel=1e-5, abs=1e-5)
 
 
@@ -132,7 +133,7 @@ def test_values_of_a_dense_policy_for_whole_sequences_are_the_same(pair):
     plain, dense = pair
     rows = index(plain.rollout_buffer.observations, slice(0, 1))
     rows = {name: part[0] for name, part in rows.items()} if isinstance(rows, dict) else rows[0]
-    states = plain._last_lstm_states
+    states = plain.collector.states
     with torch.no_grad():
         found = [model.policy.predict_values(rows, states.vf, torch.zeros(plain.n_envs)) for model in (plain, dense)]
     torch.testing.assert_close(*found, **CLOSE)
@@ -164,13 +165,13 @@ def test_a_minibatch_that_does_not_fit_the_memory_is_split(fits, parts, monkeypa
         return batch(chunks, *arguments)
 
     monkeypatch.setattr(model.rollout_buffer, "batch", limited)
+    monkeypatch.setattr("echelon_train.ppo.update_log.DIAGNOSTIC_SAMPLES", 1)
     for each in (model, other):
         each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.01)
-        each._diagnostics = dict
         torch.manual_seed(1)
         each.train()
     assert max(tried[1:]) <= 24 and min(tried) <= fits
-    assert model.logger.name_to_value["train/accumulate"] == model.parts == parts
+    assert model.logger.name_to_value["train/accumulate"] == model.update.parts == parts
     assert "train/accumulate" not in other.logger.name_to_value
     for one, two in zip(model.policy.parameters(), other.policy.parameters(), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
@@ -186,14 +187,12 @@ def test_parts_of_a_minibatch_are_not_computed_with_cuda_graphs():
         seen.append(len(batch.actions))
         return add_gradients(policy, batch, *rest)
 
-    model._add_gradients = add
-    weights = Coefficients(0.2, 0.01, 0.5)
-    totals = torch.tensor(48.0), torch.tensor(48.0)
-    buffer = model.rollout_buffer
+    model.update.add_gradients = add
+    weights, buffer = Coefficients(0.2, 0.01, 0.5), model.rollout_buffer
     found = []
-    for parts in (1, 3):
-        chunks = torch.arange(12).tensor_split(parts)
-        found.append(model._backward(chunks, buffer.advantages, buffer.loss_mask(), weights, totals))
+    for model.update.parts in (1, 3):
+        losses = model.update.gradient(buffer, torch.arange(12), buffer.advantages, buffer.loss_mask(), weights)
+        found.append(losses.packed())
     assert seen == [48]
     torch.testing.assert_close(*found, **CLOSE)
 

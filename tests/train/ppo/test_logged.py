@@ -8,6 +8,7 @@ from echelon_env.layout.actions import BLOCKS
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
+from echelon_train.ppo.update_log import diagnostics
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 
@@ -40,7 +41,7 @@ def test_standard_deviations_are_of_active_samples():
 def test_the_logged_gradient_norm_is_before_clipping():
     model = make_model(RandomVecEnv(6), n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=0.5)
     collect(model)
-    policy, gradient = model.policy, model._gradient
+    policy, gradient = model.policy, model.update.gradient
     policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)
 
     def gradient_of_norm_5(*args):
@@ -49,7 +50,7 @@ def test_the_logged_gradient_norm_is_before_clipping():
         policy.action_net.bias.grad[1], policy.value_net.bias.grad[0] = 3.0, -4.0
         return result
 
-    model._gradient = gradient_of_norm_5
+    model.update.gradient = gradient_of_norm_5
     before = policy.action_net.bias[1].item(), policy.value_net.bias[0].item()
     model.train()
     assert model.logger.name_to_value["train/grad_norm"] == pytest.approx(5.0)
@@ -76,10 +77,10 @@ def test_block_entropies_sum_to_the_entropy():
 
 def test_diagnostics_use_evenly_spaced_samples_of_the_rollout(monkeypatch):
     model, given = battle_model(), []
-    monkeypatch.setattr("echelon_train.ppo.algorithm.DIAGNOSTIC_SAMPLES", 32)
+    monkeypatch.setattr("echelon_train.ppo.update_log.DIAGNOSTIC_SAMPLES", 32)
     monkeypatch.setattr(model.policy, "diagnostics", lambda *args: given.append(args) or {"x": 2.5})
     before = torch.get_rng_state()
-    assert model._diagnostics() == {"x": 2.5}
+    assert diagnostics(model.rollout_buffer, model.policy) == {"x": 2.5}
     [(observations, _, sequences)] = given
     assert len(observations) == 32
     chunks = model.rollout_buffer.observations.view(4, 4, 6, -1).transpose(1, 2).flatten(0, 1)

@@ -70,8 +70,7 @@ def test_a_loaded_model_predicts_and_trains_identically(tmp_path, case):
     assert (loaded.num_timesteps, loaded._n_updates) == (model.num_timesteps, model._n_updates)
     assert (loaded.learning_rate, loaded.ent_coef(1.0)) == (model.learning_rate, model.ent_coef(1.0))
     model.set_env(CASES[case][0]())
-    model._last_obs = None
-    model._allocate()
+    model.set_teacher(None)  # resets the recurrent states
     for each in (model, loaded):
         torch.manual_seed(3)
         np.random.seed(3)  # noqa: NPY002  (SB3 seeds it)

@@ -25,7 +25,7 @@ def rollout(shares, dense, self_play):
     model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, dense=dense, ent_coef=0.01)
     if not shares:
         model.policy.shares_states = False
-        model._allocate()
+        model.set_env(env)
     set_heads(model)
     torch.manual_seed(0)
     collect(model)

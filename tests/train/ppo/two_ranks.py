@@ -113,7 +113,7 @@ def stopped_by_kl(folder: Path) -> dict[str, Any]:
     )
     collect(model)
     joint, own = [], []
-    sum_gradients, gradient = distributed.all_reduce_gradients, model._gradient
+    sum_gradients, gradient = distributed.all_reduce_gradients, model.update.gradient
 
     def recording_all_reduce(parameters: Any, scalars: Any) -> torch.Tensor:
         own.append(float(scalars[Losses._fields.index("approx_kl")]))
@@ -124,7 +124,7 @@ def stopped_by_kl(folder: Path) -> dict[str, Any]:
         joint.append(float(result.approx_kl))
         return result
 
-    distributed.all_reduce_gradients, model._gradient = recording_all_reduce, recording_gradient
+    distributed.all_reduce_gradients, model.update.gradient = recording_all_reduce, recording_gradient
     try:
         model.train()
     finally:

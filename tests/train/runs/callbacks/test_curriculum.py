@@ -108,7 +108,7 @@ def test_the_policy_its_optimizer_and_the_counters_are_kept(tmp_path, quiet, mon
         assert_same_state(before, copied_state(self))
         assert self.policy is policy
         assert self._n_updates == updates
-        changes.append((env.num_envs, self.rollout_buffer.num_rows, self._last_lstm_states.pi[0].shape[1]))
+        changes.append((env.num_envs, self.rollout_buffer.num_rows, self.collector.states.pi[0].shape[1]))
 
     monkeypatch.setattr(EchelonRecurrentPPO, "replace_env", watch)
     train(staged_run(), tmp_path / "run", console=quiet)
