@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.torch
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.utils import check_for_correct_spaces
@@ -25,9 +24,8 @@ from echelon_env.storage.reading import open_regular_file, parse_json
 from echelon_train.config.schedules import Schedule
 from echelon_train.ppo.optimizer_state import check_optimizer, optimizer_tensors, restore_optimizer
 from echelon_train.ppo.settings import unwrap_schedule
-from echelon_train.tensor_files import check_finite, check_shapes, part_of, weights_of
+from echelon_train.tensor_files import check_finite, check_shapes, model_bytes, parse_model, part_of, weights_of
 
-FORMAT = "echelon-model-4"
 SUFFIX = ".safetensors"
 
 _COUNTERS = ("num_timesteps", "_n_updates", "n_envs")
@@ -50,28 +48,22 @@ def save_model(model: Any, path: Any, exclude: Any = None, include: Any = None) 
         "spaces": [model.observation_space, model.action_space],
         "counters": {name: getattr(model, name) for name in _COUNTERS},
     }
-    data = safetensors.torch.save(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-        {FORMAT: json.dumps(description, default=_to_json)},
-    )
     file = _file(path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(file, data)
+    write_bytes(file, model_bytes(tensors, json.dumps(description, default=_to_json)))
 
 
 def load_model(cls: Any, path: str | Path, env: Any, device: torch.device | str, given: Mapping[str, Any]) -> Any:
     """Create a model of a class from its file, see `EchelonRecurrentPPO.load`; `given` are constructor arguments."""
     file = _file(path)
     try:
-        with open_regular_file(file), safetensors.safe_open(file, "pt") as opened:
-            header = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-    except (OSError, ValueError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"{file}: no readable safetensors file ({error})") from error
-    if FORMAT not in header:
-        raise CheckpointError(f"{file}: not a model of this release of Echelon (no {FORMAT!r} in its header)")
+        with open_regular_file(file) as opened:
+            data = opened.read()
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file}: cannot be read ({error})") from error
+    tensors, text = parse_model(data, file)
     try:
-        description = parse_json(header[FORMAT], object_hook=_from_json, allow_nan=True)  # bounds of spaces
+        description = parse_json(text, object_hook=_from_json, allow_nan=True)  # bounds of spaces
         arguments, counters = description["arguments"] | given, description["counters"]
         if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
             raise ValueError(f"counters: expected integers of at least 0, got {counters}")
