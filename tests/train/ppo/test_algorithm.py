@@ -65,45 +65,6 @@ def test_normalizing_advantages_can_be_turned_off():
     )
 
 
-class LateReward(RandomVecEnv):
-    """Rows are inactive from the fourth step on, and get a reward at the end of their episode of 8 steps."""
-
-    def reset(self):
-        super().reset()
-        self._steps_left[:] = 8
-        self._step = 0
-        return self._observation()
-
-    def _observation(self):
-        self._position[:, 1] = 1.0 if self._step < 3 else -1.0
-        return self._position.copy()
-
-    def step_wait(self):
-        _, _, dones, infos = super().step_wait()
-        self._step = 0 if dones[0] else self._step + 1
-        self._steps_left[dones] = 8
-        for info in infos:
-            info.pop("TimeLimit.truncated", None)
-        return self._observation(), np.full(self.num_envs, 10.0 * dones[0], np.float32), dones, infos
-
-
-def test_a_late_reward_after_a_death_reaches_the_last_live_action():
-    env = LateReward(2)
-    model = make_model(env, steps=8, policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, gamma=0.9, gae_lambda=1.0)
-    with torch.no_grad():
-        for parameter in model.policy.parameters():
-            parameter.zero_()
-    collect(model)
-    buffer = model.rollout_buffer
-    assert buffer.actor_mask[:, 0].tolist() == [True] * 3 + [False] * 5
-    assert buffer.dones[:, 0].tolist() == [False] * 7 + [True]
-    expected = 10.0 * 0.9 ** torch.arange(7, -1, -1.0)
-    torch.testing.assert_close(buffer.advantages[:, 0], expected)
-    torch.testing.assert_close(buffer.returns[:, 1], expected)
-    loss_mask = buffer.loss_mask()
-    assert bool(loss_mask.all()), "inactive rows enter the value loss"
-
-
 # Schedules, learning rates and gradients
 
 
@@ -173,21 +134,6 @@ def test_gradients_are_clipped_to_max_grad_norm():
     torch.testing.assert_close(changes[1], 0.01 * changes[0] / changes[0].norm(), rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("parts", [2, 5])
-def test_gradient_accumulation_equals_one_batch(parts):
-    settings = {"n_epochs": 1, "learning_rate": 1.0}
-    whole, split = (model_with_rollout(rows=5, accumulate=number, **settings) for number in (1, parts))
-    for model in (whole, split):
-        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
-        model.rollout_buffer.actor_mask[3:9, 1] = False
-        train(model)
-    torch.testing.assert_close(weights_of(split), weights_of(whole), rtol=1e-4, atol=1e-6)
-    for name in ("loss", "approx_kl", "clip_fraction", "grad_norm"):
-        assert split.logger.name_to_value[f"train/{name}"] == pytest.approx(
-            whole.logger.name_to_value[f"train/{name}"], rel=1e-4, abs=1e-6
-        )
-
-
 def test_the_first_rollouts_train_the_critic_only():
     model = model_with_rollout(critic_warmup=2, n_epochs=3, ent_coef=0.01)
     critic = {
@@ -201,19 +147,6 @@ def test_the_first_rollouts_train_the_critic_only():
         moved = {name for name, each in model.policy.named_parameters() if not torch.equal(each, before[name])}
         assert moved >= critic
         assert moved - critic == (set() if rollout < 2 else before.keys() - critic)
-
-
-def test_burn_in_samples_enter_no_loss():
-    model = model_with_rollout(rows=4, chunk=8, burn_in=3, n_epochs=1)
-    buffer = model.rollout_buffer
-    burn_in = ~buffer.loss_mask()
-    assert 0 < int(burn_in.sum()) < burn_in.numel()
-    other = model_with_rollout(rows=4, chunk=8, burn_in=3, n_epochs=1)
-    for name in ("returns", "advantages", "log_probs"):
-        getattr(other.rollout_buffer, name)[burn_in] += 7.0
-    train(model)
-    train(other)
-    assert torch.equal(weights_of(model), weights_of(other))
 
 
 # Gradients that are not finite
@@ -260,43 +193,6 @@ def test_successive_skipped_minibatches_stop_training_and_write_the_last_one(tmp
     assert bool(torch.isfinite(tensors["observations.observation"]).all())
     # the return normaliser was not updated either
     assert torch.equal(before, weights_of(model))
-
-
-class NaNReward(RandomVecEnv):
-    """Row 3 gets a NaN reward at the rollout's twelfth step, in the middle of an episode."""
-
-    def reset(self):
-        super().reset()
-        self._steps_left[:] = 8
-        self._steps_left[3] = 5  # its next episode is steps 5 to 12
-        self._step = -1
-        return self._position.copy()
-
-    def step_wait(self):
-        self._step += 1
-        observations, rewards, dones, infos = super().step_wait()
-        self._steps_left[dones] = 8
-        rewards[3] = float("nan") if self._step == 11 else rewards[3]
-        return observations, rewards, dones, infos
-
-
-@pytest.mark.parametrize(("chunk", "skipped"), [(16, 1), (8, 2), (4, 2), (2, 4), (1, 7)])
-def test_a_nan_reward_skips_the_earlier_chunks_of_its_episode(chunk, skipped, monkeypatch):
-    monkeypatch.setattr("echelon_train.ppo.algorithm.MAX_SKIPPED", 100)
-    model = make_model(NaNReward(6), chunk=chunk, batch_size=chunk, n_epochs=1)
-    collect(model)
-    bad = ~torch.isfinite(model.rollout_buffer.returns)
-    assert bad.nonzero().tolist() == [[step, 3] for step in range(5, 12)]
-    model.train()
-    assert model.skipped_minibatches == skipped
-    assert model.logger.name_to_value["train/minibatches"] == 6 * 16 // chunk - skipped
-    assert torch.isfinite(weights_of(model)).all()
-
-
-def test_a_finite_minibatch_resets_the_count_of_skipped_ones():
-    model = model_with_nan_rewards(range(4), n_epochs=3)
-    train(model)  # this order never has five of them in a row
-    assert model.skipped_minibatches == 12
 
 
 # Parameters

@@ -59,26 +59,6 @@ def test_rollouts_and_gradients_are_those_of_a_state_for_each_mech(dense, self_p
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("dense", [False, True])
-def test_a_minibatch_has_the_states_of_its_samples(dense):
-    model = rollout(True, dense, 1)
-    buffer = model.rollout_buffer
-    steps, rows = torch.meshgrid(torch.arange(16), torch.arange(4 * TEAM), indexing="ij")
-    buffer.actions[:] = (steps * 4 * TEAM + rows).unsqueeze(-1)  # the number of each sample
-    chunks = torch.tensor([0, 3, 7, 21, 22])  # two of a team, one of another, two of a team in later steps
-    batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
-    states, samples = batch.observations["state"], batch.actions[:, 0].long()
-    expected = buffer.observations["state"].repeat_interleave(TEAM, dim=1).flatten(0, 1)[samples]
-    assert len(samples) == len(chunks) * buffer.chunk
-    if dense:  # shapes must not depend on the data
-        assert torch.equal(states, expected)
-        assert "team" not in batch.observations
-        return
-    assert not torch.equal(samples, samples.sort().values)
-    assert len(states) == 3 * buffer.chunk
-    assert torch.equal(states[batch.observations["team"]], expected)
-
-
 def test_states_are_not_shared_where_rows_may_have_their_own():
     class Exchanged(VecEnvWrapper):
         """The rows of the environment in reverse order."""

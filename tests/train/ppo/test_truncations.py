@@ -71,3 +71,7 @@ def test_each_is_the_value_of_its_observation_and_state():
             checked += 1
     assert checked > 2 == model.n_envs
     assert (found != 0.0).sum() == checked
+    seen.clear()
+    model.learn(model.n_steps * model.n_envs, reset_num_timesteps=False)
+    truncated = [[bool(info.get("TimeLimit.truncated", False)) for info in infos] for infos in seen]
+    assert torch.equal(found != 0.0, torch.tensor(truncated)), "those of the rollout before are gone"
