@@ -158,12 +158,13 @@ def test_decisions_and_values_do_not_update_the_normaliser():
     policy, living = policy_of(network), torch.tensor([True] * ROWS)
     seen, states, starts = random_observations(network, living), random_states(network, 1), torch.zeros(ROWS)
     policy.observe(seen, living)
-    before = policy.observation_normalizer.moments()
-    policy.forward(seen * 0.5, states, starts)
-    policy.predict_values(seen * 0.5, states.vf, starts)
-    policy.predict(seen.numpy() * 0.5, deterministic=True)
+    before, other = policy.observation_normalizer.moments(), seen.clone()
+    other[:, STREAMS["self"].start + Self.HEAT] += 0.5
+    policy.forward(other, states, starts)
+    policy.predict_values(other, states.vf, starts)
+    policy.predict(other.numpy(), deterministic=True)
     assert before.any() and torch.equal(policy.observation_normalizer.moments(), before)
-    policy.observe(seen * 0.5, living)
+    policy.observe(other, living)
     assert not torch.equal(policy.observation_normalizer.moments(), before)
 
 

@@ -69,38 +69,6 @@ def test_recorded_training_is_the_same(name, device):
     torch.testing.assert_close(*weights, rtol=close, atol=close)
 
 
-def test_recordings_are_freed_when_memory_is_short():
-    """Parts of a minibatch are not recorded."""
-    models = [model_of(NETWORKS["sets-shared"], dense=True, compile_mode=mode) for mode in ("off", "graphs")]
-    for model in models:
-        torch.manual_seed(0)
-        collect(model)
-    plain, graphed = models
-    buffer = graphed.rollout_buffer
-    for each in (plain, graphed):
-        each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.01)
-    torch.manual_seed(1)
-    graphed.train()
-    torch.manual_seed(1)
-    plain.train()
-    assert graphed.update.add_gradients._recordings
-    function = graphed.update.add_gradients._function
-
-    def full(policy, batch, *arguments):
-        if len(batch.actions) == buffer.num_steps * buffer.num_rows:
-            raise torch.OutOfMemoryError("no memory")
-        return function(policy, batch, *arguments)
-
-    graphed.update.add_gradients._function = full
-    for each in (plain, graphed):
-        torch.manual_seed(2)
-        each.train()
-    assert graphed.update.parts == 2
-    assert not graphed.update.add_gradients._recordings
-    for one, two in zip(plain.policy.parameters(), graphed.policy.parameters(), strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
-
-
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])
 def test_copies_of_a_policy_record_for_themselves(copied):
     model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs")

@@ -8,7 +8,6 @@ from echelon_env.layout.actions import BLOCKS
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
-from echelon_train.ppo.update_log import diagnostics
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 
@@ -53,18 +52,3 @@ def test_block_entropies_sum_to_the_entropy():
     blocks = [logged[f"train/entropy_{block.name}"] for block in BLOCKS]
     assert sum(blocks) == pytest.approx(logged["train/entropy"], rel=1e-5)
     assert all(number > 0.0 for number in blocks)
-
-
-def test_diagnostics_use_evenly_spaced_samples_of_the_rollout(monkeypatch):
-    model, given = battle_model(), []
-    monkeypatch.setattr("echelon_train.ppo.update_log.DIAGNOSTIC_SAMPLES", 32)
-    monkeypatch.setattr(model.policy, "diagnostics", lambda *args: given.append(args) or {"x": 2.5})
-    before = torch.get_rng_state()
-    assert diagnostics(model.rollout_buffer, model.policy) == {"x": 2.5}
-    [(observations, _, sequences)] = given
-    assert len(observations) == 32
-    chunks = model.rollout_buffer.observations.view(4, 4, 6, -1).transpose(1, 2).flatten(0, 1)
-    expected = chunks[[0, 3, 6, 9, 13, 16, 19, 23]].flatten(0, 1)
-    assert sorted(observations.tolist()) == sorted(expected.tolist())
-    assert sequences.length == 4
-    assert torch.equal(torch.get_rng_state(), before)
