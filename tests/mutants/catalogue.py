@@ -206,7 +206,7 @@ PPO = (
              "folder.mkdir(parents=True)\n    with contextlib.nullcontext(folder) as temporary:",
              "checkpoints/test_checkpoint"),
     _trainer("ppo: the critic's warm-up changes the policy", "ppo/algorithm", "update.keep_policy()", "pass",
-             "ppo/test_algorithm"),
+             "ppo/test_battles"),
     _trainer("ppo: a minibatch beyond target_kl is trained on", "ppo/algorithm",
              "                    stopped = True\n                    break\n",
              "                    stopped = True\n", "ppo/test_algorithm"),
