@@ -126,12 +126,12 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
     collecting, update = "rest of collecting", "rest of the update"
     battles = model.env.battles
     patches = [
-        (model._staging, "to_device", collecting, "copying observations"),
+        (model.collector.staging, "to_device", collecting, "copying observations"),
         (model.policy, "forward", collecting, "policy"),
         (battles, "_act", collecting, "opponents"),
         (battles.engine, "advance", collecting, "engine"),
         (model.rollout_buffer, "batch", update, "minibatches"),
-        (model, "_add_gradients", update, "gradients"),
+        (model.update, "add_gradients", update, "gradients"),
         (model.policy.optimizer, "step", update, "optimizer"),
     ]
     with ExitStack() as stack:

@@ -11,6 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from echelon_env.networks.weights import CheckpointError
+from echelon_env.storage.reading import parse_json
+
+MODEL_FORMAT = "echelon-model-5"
+"""The key of the description in the header of a saved model: a file of `EchelonRecurrentPPO.save`, or the training
+state of a checkpoint."""
 
 
 def weights_of(module: nn.Module) -> dict[str, Tensor]:
@@ -30,6 +35,22 @@ def parse_tensors(data: bytes, path: Path) -> dict[str, Tensor]:
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise CheckpointError(f"{path}: not a valid safetensors file ({error})") from error
     return tensors
+
+
+def model_bytes(tensors: Mapping[str, Tensor], description: str) -> bytes:
+    """The bytes of a saved model: a safetensors file of the tensors, with a JSON description in its header."""
+    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return safetensors.torch.save(kept, {MODEL_FORMAT: description})
+
+
+def parse_model(data: bytes, path: Path) -> tuple[dict[str, Tensor], str]:
+    """The tensors and the description of `model_bytes`. Raises CheckpointError for other bytes."""
+    tensors = parse_tensors(data, path)  # checks the header, too
+    header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    description = header.get("__metadata__", {}).get(MODEL_FORMAT)
+    if description is None:
+        raise CheckpointError(f"{path}: not a model of this release of Echelon (no {MODEL_FORMAT!r} in its header)")
+    return tensors, description
 
 
 def check_finite(weights: Mapping[str, Tensor]) -> None:

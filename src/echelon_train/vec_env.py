@@ -18,10 +18,10 @@ from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.boundary import read_actions
-from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
+from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles, check_arguments, make_policy
-from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
+from echelon_env.evaluate import TRAINING_SEEDS, check_seeds, training_seed
 from echelon_env.opponents import Policy, PolicyLike
 from echelon_env.opponents.policy import close_policy
 from echelon_env.render.frame import render_frame
@@ -32,6 +32,7 @@ from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
 from echelon_train.ppo.observations import page_locked
 from echelon_train.state_space import state_room, state_space
+from echelon_train.training_maps import training_pool
 
 Infos = list[dict[str, Any]]
 Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
@@ -386,35 +387,6 @@ def check_battles(config: BattleConfig, num_battles: int, side: str, self_play: 
             f"self_play: expected at most all {num_battles} battles, and none if the learner has one side, got "
             f"{self_play} with side {side!r}"
         )
-
-
-def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None:
-    """The pool of training maps, or None: a new map for every battle.
-
-    Parameters
-    ----------
-    maps
-        A number of maps, a directory of recipes, a `MapPool`, or None.
-    config
-        The battle that the maps are for.
-    seed
-        The run's seed; a number of maps is generated from it.
-
-    Raises
-    ------
-    ConfigError
-        For invalid maps, for maps that do not fit the battle, and for maps with one of `EVALUATION_SEEDS`.
-    """
-    if isinstance(maps, (int, np.integer)):
-        count = check_integer("maps", maps)
-        if count > MAX_MAPS:
-            raise ConfigError(f"maps: expected 1 to {MAX_MAPS} maps, got {count}", "maps")
-        return MapPool(config, [training_map_seed(seed, number) for number in range(count)])
-    pool = map_pool(maps, config)
-    reserved = [] if pool is None else [seed for seed in pool.seeds if seed in EVALUATION_SEEDS]
-    if reserved:
-        raise ConfigError(f"maps: seed {reserved[0]} in {maps!r} is reserved for evaluation", "maps")
-    return pool
 
 
 def learner_side(seed: int) -> int:

@@ -155,13 +155,6 @@ def test_samples_follow_the_distribution():
                 assert stats.chisquare(counts, shares * len(values)).pvalue > 1e-4
 
 
-def test_draws_differ_between_rows_decisions_and_entries():
-    config, policy = constant()
-    subject, rows = made(config, policy, 300), still(300)
-    motion = np.stack([subject.act(rows)[:, Action.THROTTLE : Action.TURN + 1] for _ in range(3)])
-    assert len(np.unique(motion)) > 0.99 * motion.size  # float32 has few numbers near 1
-
-
 @pytest.mark.parametrize("mode", ACTION_MODES)
 def test_what_is_impossible_is_never_chosen(mode):
     config, policy = constant(communicate=False)
@@ -234,24 +227,6 @@ def test_weights_that_lead_to_numbers_that_are_not_finite_are_refused(name, valu
     weights[name] = value(weights[name]).astype(weights[name].dtype)
     with pytest.raises(CheckpointError, match=message):
         load_network(config, weights)
-
-
-def test_observations_of_another_shape_are_refused():
-    subject = made(*constant(), 3)
-    for shape in ((2, OBSERVATION_DIM), (4, OBSERVATION_DIM), (3, OBSERVATION_DIM - 1)):
-        with pytest.raises(ValueError, match="observations: expected"):
-            subject.act(np.zeros(shape, np.float32))
-
-
-def test_a_networks_arrays_are_copies():
-    policy = build_policy(NetworkConfig(), 0)
-    network = load_network(NetworkConfig(), arrays(policy))
-    before = network.head_bias.copy(), network.contacts.second_bias.copy(), network.ego_map.dense_bias.copy()
-    with torch.no_grad():
-        for parameter in policy.parameters():
-            parameter.add_(1.0)
-    after = network.head_bias, network.contacts.second_bias, network.ego_map.dense_bias
-    assert all(np.array_equal(*each) for each in zip(before, after, strict=True))
 
 
 def test_the_shape_does_not_depend_on_what_only_the_critic_has():

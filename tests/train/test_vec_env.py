@@ -6,16 +6,14 @@ import types
 
 import numpy as np
 import pytest
-from stable_baselines3 import PPO
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecNormalize, VecVideoRecorder
 
 from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponents
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, training_map_seed, training_seed
-from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.layout.observations import STREAMS, Clock, Self, state_streams
+from echelon_env.evaluate import EVALUATION_SEEDS, training_map_seed, training_seed
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import Clock, state_streams
 from echelon_train import battle_config
 from echelon_train.vec_env import BattleVecEnv, learner_side
 from train.small import small_battle
@@ -23,18 +21,6 @@ from train.small import small_battle
 
 def random_actions(env: BattleVecEnv, steps: int) -> np.ndarray:
     return np.random.default_rng(1).uniform(-1, 1, (steps, env.num_envs, ACTION_DIM)).astype(np.float32)
-
-
-def test_shapes_and_types():
-    env = BattleVecEnv(small_battle("skirmish"), 3, opponent="trivial")
-    assert env.num_envs == 15
-    assert env.reset().shape == (15, env.observation_space.shape[0])
-    observations, rewards, dones, infos = env.step(random_actions(env, 1)[0])
-    assert (observations.shape, observations.dtype) == ((15, env.observation_space.shape[0]), np.float32)
-    assert (rewards.shape, rewards.dtype) == ((15,), np.float32)
-    assert (dones.shape, dones.dtype) == ((15,), np.bool_)
-    assert len(infos) == 15
-    assert all(env.observation_space.contains(row) for row in observations)
 
 
 @pytest.mark.parametrize("self_play", [0, 1, 3])
@@ -99,84 +85,8 @@ def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
     assert all_sides == {0, 1}
 
 
-@pytest.mark.parametrize(("self_play", "side"), [(-1, "both"), (4, "both"), (1, "blue"), (1.0, "both")])
-def test_self_play_needs_battles_in_which_the_learner_can_have_both_sides(self_play, side):
-    with pytest.raises(ConfigError, match="self_play: expected"):
-        BattleVecEnv(small_battle(), 3, opponent="trivial", side=side, self_play=self_play)
-
-
 def test_the_name_of_a_scenario_is_its_battle_with_the_settings_of_training():
     assert BattleVecEnv("duel", 2).engine.config == battle_config("duel")
-    with pytest.raises(ConfigError, match=r"unknown scenario 'duell'; did you mean 'duel'\?"):
-        BattleVecEnv("duell", 2)
-
-
-def test_the_time_limit_can_truncate():
-    config = make_config("duel", max_steps=3, dead_agents="persist", time_limit="truncate")
-    env = BattleVecEnv(config, 2, opponent="trivial")
-    env.reset()
-    for actions in random_actions(env, 3):
-        _, _, dones, infos = env.step(actions)
-    assert dones.all()
-    assert all(info["TimeLimit.truncated"] for info in infos)
-
-
-def test_battles_end_independently():
-    """A battle that ends early restarts; the other battle continues."""
-    env = BattleVecEnv(small_battle(max_steps=400, zone={"score_to_win": 5.0}), 2, opponent="trivial", seed=3)
-    env.reset()
-    lengths: list[list[int]] = [[], []]
-    idle = np.zeros((2, ACTION_DIM), np.float32)
-    for _ in range(400):
-        _, _, dones, infos = env.step(idle)
-        for battle in np.flatnonzero(dones):
-            lengths[battle].append(infos[battle]["episode"]["l"])
-            assert infos[battle]["outcome"] == -1
-            assert not infos[battle]["TimeLimit.truncated"]
-    assert lengths[0]
-    assert lengths[1]
-    assert np.cumsum(lengths[0])[0] != np.cumsum(lengths[1])[0]
-
-
-def test_dead_mechs_observe_only_the_objective():
-    catalog = make_config("skirmish").to_dict()["catalog"]
-    for mech_class in catalog["mech_classes"]:
-        mech_class["armour"] = 5.0  # one hit kills
-    config = make_config(
-        small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog, rewards={"zone": 0.0}
-    )
-    env = BattleVecEnv(config, 2, opponent="novice", seed=1)
-    objective = STREAMS["objective"].part
-    walker = opponents.make("novice", 9, "battle")  # it walks to the zone, so that mechs die before the battle ends
-    observations = env.reset()
-    long_dead = np.zeros(env.num_envs, np.bool_)
-    dead_rows = 0
-    for _ in range(200):
-        actions = walker.act(observations)
-        actions[:, Action.PRIMARY : Action.TERTIARY + 1] = -1.0
-        observations, rewards, dones, _ = env.step(actions)
-        was_dead = ~env.battles.alive.ravel() & ~dones
-        dead = observations[was_dead].copy()
-        assert dead[:, objective].any() or not was_dead.any()
-        dead[:, objective] = 0.0
-        assert not dead.any()
-        assert (observations[~was_dead, Self.ALIVE] == 1).all()
-        if dones.any():
-            break
-        assert not rewards[long_dead].any()  # they never fired, so none of their shots is in flight
-        dead_rows += int(long_dead.sum())
-        long_dead = was_dead
-    assert dead_rows > 0
-
-
-def test_the_seed_determines_the_battles():
-    runs = []
-    for seed in (3, 3, 4):
-        env = BattleVecEnv(small_battle(max_steps=4), 2, opponent="novice", seed=seed)
-        env.reset()
-        runs.append([env.step(actions)[0] for actions in random_actions(env, 10)])
-    assert np.array_equal(runs[0], runs[1])
-    assert not np.array_equal(runs[0], runs[2])
 
 
 def test_seed_restarts_the_battles():
@@ -185,12 +95,6 @@ def test_seed_restarts_the_battles():
     assert not np.array_equal(env.reset(), first)
     assert env.seed(3) == [3, 3]
     assert np.array_equal(env.reset(), first)
-
-
-def test_battles_have_training_seeds():
-    env = BattleVecEnv(small_battle(), 4, opponent="trivial")
-    env.reset()
-    assert all(int(seed) in TRAINING_SEEDS for seed in env.battles.engine.state.battles["seed"])
 
 
 def test_set_rewards_changes_rewards_only():
@@ -342,24 +246,6 @@ def test_final_states_are_those_of_battles_that_end_alone(monkeypatch, side, sel
     assert len(finals) == 3
 
 
-def test_a_state_can_be_restored_with_a_central_critic():
-    config = small_battle(max_steps=4)
-    env = BattleVecEnv(config, 2, opponent="trivial")
-    env.reset()
-    central = BattleVecEnv(config, 2, opponent="trivial", central=True)
-    seen = central.restore_arrays(env.state_arrays())
-    assert seen["observation"].tobytes() == env.battles.observations.tobytes()
-    assert seen["state"].shape == (2, *central.observation_space["state"].shape)
-
-
-def test_invalid_state_mechs():
-    for mechs, message in ((4, "at least 10, got 4"), (11, "even number, got 11"), (12.0, "integer of at least 10")):
-        with pytest.raises(ConfigError, match=f"state_mechs: expected an .*{message}"):
-            BattleVecEnv(small_battle("skirmish"), 2, central=True, state_mechs=mechs)
-    with pytest.raises(ConfigError, match="state_mechs: needs central"):
-        BattleVecEnv(small_battle("skirmish"), 2, state_mechs=10)
-
-
 def test_methods_of_vec_env():
     env = BattleVecEnv(small_battle(), 3, opponent="trivial")
     assert env.get_attr("num_battles") == [3, 3, 3]
@@ -376,58 +262,46 @@ def test_methods_of_vec_env():
     assert env.env_is_wrapped(VecNormalize, indices=[1]) == [False]
 
 
-def test_invalid_battles_are_rejected():
-    with pytest.raises(ConfigError, match="persist"):
-        BattleVecEnv(make_config("duel"), 2)
-    with pytest.raises(ConfigError, match="need a learner with one side"):
-        BattleVecEnv(small_battle(red=("medium", "light")), 2)
-    with pytest.raises(ConfigError, match="novice"):
-        BattleVecEnv(small_battle(), 2, opponent="novic")
+EVALUATION_SEED = EVALUATION_SEEDS.start + 5
+ONE_SIDE = small_battle(red=("medium", "light"))
+BAD = [
+    ({"self_play": -1}, "self_play: expected"),
+    ({"self_play": 4}, "self_play: expected"),
+    ({"self_play": 1, "side": "blue"}, "self_play: expected"),
+    ({"self_play": 1.0}, "self_play: expected"),
+    ({"state_mechs": 1, "central": True}, "at least 2, got 1"),
+    ({"state_mechs": 3, "central": True}, "even number, got 3"),
+    ({"state_mechs": 4.0, "central": True}, "integer of at least 2"),
+    ({"state_mechs": 4}, "needs central"),
+    ({"config": make_config("duel")}, "persist"),
+    ({"config": ONE_SIDE}, "need a learner with one side"),
+    ({"config": "duell"}, r"unknown scenario 'duell'; did you mean 'duel'\?"),
+    ({"opponent": "novic"}, "novice"),
+    ({"maps": 0}, "maps: expected"),
+    ({"maps": True}, "maps: expected"),
+    ({"maps": 10**9}, "maps: expected"),
+    ({"maps": MapPool(small_battle(), [3, EVALUATION_SEED])}, r"maps: seed 4611686018427387909 in MapPool.* reserved"),
+    ({"seed": EVALUATION_SEED}, "is outside .* kept for evaluation"),
+    ({"seed": np.int64(2**62)}, "is outside .* kept for evaluation"),
+    ({"render_mode": "human"}, "render_mode: expected None or 'rgb_array', got 'human'"),
+]
 
 
-def test_sb3_ppo_trains_and_evaluates():
-    env = BattleVecEnv(small_battle(max_steps=5), 4, opponent="trivial")
-    model = PPO("MlpPolicy", env, n_steps=8, batch_size=16, n_epochs=1, device="cpu", seed=0)
-    model.learn(64)
-    assert model.num_timesteps == 64
-    assert len(model.ep_info_buffer) == 12
-    returns, lengths = evaluate_policy(model, env, n_eval_episodes=4, return_episode_rewards=True)
-    assert len(returns) == len(lengths) == 4
-    assert set(lengths) == {5}
+@pytest.mark.parametrize(("changes", "message"), BAD)
+def test_bad_arguments_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        BattleVecEnv(**{"config": small_battle(), "num_battles": 3, **changes})
 
 
-@pytest.mark.parametrize("seed", [EVALUATION_SEEDS.start, EVALUATION_SEEDS.stop - 1, np.int64(2**62)])
-def test_evaluation_seeds_are_rejected(seed):
-    config = small_battle()
-    with pytest.raises(ValueError, match=f"seed {seed} is outside .* kept for evaluation"):
-        BattleVecEnv(config, 1, seed=seed)
-    env = BattleVecEnv(config, 1)
-    with pytest.raises(ValueError, match=f"seed {seed} is outside .* kept for evaluation"):
-        env.seed(seed)
-    assert env.seed() == [0]
-
-
-def test_evaluation_maps_are_rejected(tmp_path):
-    config = small_battle()
-    pool = MapPool(config, [3, EVALUATION_SEEDS.start + 5])
-    with pytest.raises(
-        ConfigError, match=r"maps: seed 4611686018427387909 in MapPool\(2 maps of \d+ m\) is reserved for"
-    ):
-        BattleVecEnv(config, 1, maps=pool)
-    (tmp_path / "a.json").write_text(pool[1].recipe.to_json())
+def test_evaluation_seeds_and_maps_are_refused_later_too(tmp_path):
+    env = BattleVecEnv(small_battle(), 1, seed=9, maps=2)
+    assert env.engine.maps.seeds == tuple(training_map_seed(9, number) for number in range(2))
+    with pytest.raises(ValueError, match=r"is outside .* kept for evaluation"):
+        env.seed(EVALUATION_SEED)
+    assert env.seed() == [9]
+    (tmp_path / "a.json").write_text(MapPool(small_battle(), [EVALUATION_SEED])[0].recipe.to_json())
     with pytest.raises(ConfigError, match=r"maps: seed 4611686018427387909 in .* is reserved for"):
-        BattleVecEnv(config, 1, maps=tmp_path)
-
-
-def test_generated_maps_have_training_seeds():
-    config = small_battle(max_steps=1)
-    env = BattleVecEnv(config, 2, seed=9, maps=3)
-    assert env.battles.engine.maps.seeds == tuple(training_map_seed(9, number) for number in range(3))
-    env.reset()
-    assert all(seed in TRAINING_SEEDS for seed in env.battles.engine.state.battles["map_seed"].tolist())
-    for maps in (0, True, 10**9):
-        with pytest.raises(ConfigError, match="maps: expected"):
-            BattleVecEnv(config, 2, maps=maps)
+        BattleVecEnv(small_battle(), 1, maps=tmp_path)
 
 
 def test_an_argument_of_another_environment_is_named():
@@ -462,7 +336,5 @@ def test_pictures_of_the_battles(tmp_path, monkeypatch):
     assert [frame.shape for frame in recorder.recorded_frames] == [(2 * first.shape[0], *first.shape[1:])] * 3
     assert recorder.frames_per_sec == 1 / env.battles.config.decision_seconds
     recorder.recorded_frames.clear()
-    with pytest.raises(ConfigError, match="render_mode: expected None or 'rgb_array', got 'human'"):
-        BattleVecEnv("duel", render_mode="human")
     with pytest.warns(UserWarning, match="no `render_mode` was passed"):
         assert BattleVecEnv("duel").render() is None

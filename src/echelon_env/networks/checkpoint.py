@@ -3,7 +3,8 @@
 A checkpoint is a folder::
 
     policy.safetensors     the policy's weights and normalisers
-    training.safetensors   the rest of the run's state: optimizer, environment, random number generators
+    training.safetensors   the rest of the run's state: optimizer, environment, random number generators; its values are
+                           JSON in the header, as in the files of `EchelonRecurrentPPO.save`
     checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
 
 The checkpoints of a run are ``checkpoints/<steps>``. ``last.json`` names the newest and the one before it,

@@ -40,10 +40,11 @@ from echelon_env.networks.checkpoint import (
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError, load_network
 from echelon_env.storage.atomic import free_path, new_folder, write_bytes, write_json
+from echelon_env.storage.reading import parse_json
 from echelon_train.checkpoints.provenance import git_commit, package_versions
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo.normalize import ReturnNormalizer
-from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors
+from echelon_train.tensor_files import check_finite, check_shapes, model_bytes, parse_model
 from echelon_train.tensor_files import weights_of as weights_of
 
 _NORMALIZER = "return_normalizer."
@@ -99,11 +100,9 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingStat
     with new_folder(folder) as temporary:
         write_bytes(temporary / WEIGHTS_FILE, data)
         if training is not None:
-            state = safetensors.torch.save(dict(training.tensors))
+            state = model_bytes(training.tensors, json.dumps(dict(training.values), allow_nan=False))
             write_bytes(temporary / TRAINING_FILE, state)
-            checksum = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
-            values = dict(training.values)
-            document["training"] = {**checksum, "values": values, "values_sha256": _digest(values)}
+            document["training"] = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
         write_json(temporary / JSON_FILE, document)
         limits = {WEIGHTS_FILE: MAX_WEIGHTS_BYTES, TRAINING_FILE: MAX_TRAINING_BYTES, JSON_FILE: MAX_JSON_BYTES}
         for name in (file.name for file in temporary.iterdir()):
@@ -224,20 +223,20 @@ def load_training_state(path: Path) -> TrainingState:
     training = read_document(folder)["training"]
     if training is None or not (folder / TRAINING_FILE).exists():
         raise CheckpointError(f"{folder}: has only a policy; a run resumes from its last checkpoint")
-    kinds = {"sha256": str, "bytes": int, "values": dict, "values_sha256": str}
+    kinds = {"sha256": str, "bytes": int}
     if {name: type(value) for name, value in training.items()} != kinds:
         raise CheckpointError(
             f"{folder / JSON_FILE}: key 'training': expected {', '.join(kinds)}, got {list(training)}"
         )
-    if _digest(training["values"]) != training["values_sha256"]:
-        raise CheckpointError(f"{folder / JSON_FILE}: training: SHA-256 of the values differs: damaged or replaced")
-    data = read_checked(folder / TRAINING_FILE, training, MAX_TRAINING_BYTES)
-    return TrainingState(parse_tensors(data, folder / TRAINING_FILE), training["values"])
-
-
-def _digest(values: Mapping[str, Any]) -> str:
-    """SHA-256 of JSON values, the same before they are written and after they are read."""
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
+    file = folder / TRAINING_FILE
+    tensors, text = parse_model(read_checked(file, training, MAX_TRAINING_BYTES), file)
+    try:
+        values = parse_json(text)
+    except ValueError as error:
+        raise CheckpointError(f"{file}: the description is no valid JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise CheckpointError(f"{file}: the description: expected a JSON object, got {type(values).__name__}")
+    return TrainingState(tensors, values)
 
 
 def _policy_for(network: NetworkConfig, normalized: bool, device: str) -> BattlePolicy:

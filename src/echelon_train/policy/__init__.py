@@ -1,7 +1,8 @@
 """The recurrent policy: observation encoders, an LSTM, and a distribution over hybrid actions."""
 
+from echelon_train.policy.build import build_policy
 from echelon_train.policy.distributions import HybridDistribution
-from echelon_train.policy.recurrent import BattlePolicy, build_policy
+from echelon_train.policy.recurrent import BattlePolicy
 from echelon_train.policy.sequences import CnnLstmPolicy, MlpLstmPolicy, MultiInputLstmPolicy, SequencePolicy
 from echelon_train.policy.spaces import action_space, observation_space
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Hashable
 from typing import Any, cast
 
-import numpy as np
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.layout.actions import BLOCKS
-from echelon_env.layout.observations import STREAMS, Self, class_columns, state_streams
+from echelon_env.layout.observations import STREAMS, Self, class_columns
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import action_limits
 from echelon_env.networks.weights import PARAMETERS
@@ -35,8 +34,7 @@ from echelon_train.policy.sequences import (
     SequencePolicy,
     Sequences,
 )
-from echelon_train.policy.spaces import action_space, flat_space, observation_space
-from echelon_train.threads import torch_threads
+from echelon_train.policy.spaces import flat_space
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
 _CLASSES = class_columns(Self)  # columns of the flat vector too, because its first stream is self
@@ -374,22 +372,6 @@ class BattlePolicy(SequencePolicy):
                 battle = _to_float32(self.battle_encoder(parts[STATE]))
             latent = latent + (battle.index_select(0, parts[TEAM]) if TEAM in parts else battle)
         return self.value_net(self.mlp_extractor.forward_critic(latent)), next_states
-
-
-def build_policy(network: NetworkConfig, seed: int | None = None) -> BattlePolicy:
-    """Create a policy with random weights on the CPU; the same seed gives the same weights.
-
-    The weights of a central critic do not depend on the number of mechs in the global state.
-    """
-    space: spaces.Space[Any] = observation_space()
-    if network.critic == "central":
-        width = state_streams(2)["battle_map"].stop
-        space = spaces.Dict({"observation": space, "state": spaces.Box(-np.inf, np.inf, (width,), np.float32)})
-    # one thread: the last bits of orthogonal weights depend on the number of threads
-    with torch.random.fork_rng(devices=[]), torch_threads(1):
-        if seed is not None:
-            torch.manual_seed(seed % 2**63)
-        return BattlePolicy(space, action_space(), lambda _: 0.0, network)
 
 
 def _to_float32(encoded: Tensor) -> Tensor:

@@ -4,50 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import gymnasium
+import numpy as np
 import torch
 from sb3_contrib import RecurrentPPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.utils import FloatSchedule, check_for_correct_spaces
+from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from echelon_env.config.schema import ConfigError, build
 from echelon_train.config.ppo import CompileMode, PPOConfig
-from echelon_train.config.schedules import Schedule
 from echelon_train.errors import NonFiniteError
-from echelon_train.policy import BattlePolicy
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
-from echelon_train.policy.sequences import (
-    CnnLstmPolicy,
-    MlpLstmPolicy,
-    MultiInputLstmPolicy,
-    SequencePolicy,
-)
+from echelon_train.policy import BattlePolicy, CnnLstmPolicy, MlpLstmPolicy, MultiInputLstmPolicy, SequencePolicy
 from echelon_train.ppo import distributed
-from echelon_train.ppo.buffer import write_batch
-from echelon_train.ppo.collector import ChunkCollector
-from echelon_train.ppo.compiling import compiled
-from echelon_train.ppo.cuda_graphs import Graphed
-from echelon_train.ppo.losses import Coefficients, Losses, add_gradients, recurrent_states, state_tensors
-from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
-from echelon_train.ppo.saving import SafetensorsSaving, unwrap_schedule
+from echelon_train.ppo.buffer import ChunkBuffer, write_batch
+from echelon_train.ppo.collector import Collector, pin_memory, shared_rows
+from echelon_train.ppo.losses import Coefficients
+from echelon_train.ppo.normalize import ReturnNormalizer
+from echelon_train.ppo.saving import load_model, save_model
+from echelon_train.ppo.settings import check_settings, set_up_cuda
 from echelon_train.ppo.teacher import Teacher
-from echelon_train.ppo.update_log import UpdateLog, explained_variance
+from echelon_train.ppo.update import Update
+from echelon_train.ppo.update_log import UpdateLog, explained_variance, rollout_metrics
 from echelon_train.tensor_files import weights_of
 
 MAX_SKIPPED = 5
 """Training stops after this many successive minibatches whose gradient is not finite."""
 
-DIAGNOSTIC_SAMPLES = 256
-"""Samples on which the policy's diagnostics are computed; they cost an additional forward pass."""
-
 _SHARED = inspect.signature(RecurrentPPO.__init__).parameters
 
 
-class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
+class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
     """Recurrent PPO that trains on chunks of fixed length; one call of the LSTM processes a whole minibatch.
 
     It takes any VecEnv and has the interface of stable-baselines3's algorithms. An environment class may have a
@@ -110,6 +102,12 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     settings_class: ClassVar[type[PPOConfig]] = PPOConfig
     """The settings' dataclass. A subclass of the algorithm with more settings sets a subclass of `PPOConfig`."""
 
+    collector: Collector
+    update: Update
+    rollout_buffer: ChunkBuffer
+    num_timesteps: int
+    _current_progress_remaining: float
+
     def __init__(
         self,
         policy: str | type[SequencePolicy],
@@ -135,8 +133,6 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Number of minibatches so far whose gradient was not finite."""
         self.skipped_in_a_row = 0
         """Number of such minibatches since the last one whose gradient was finite."""
-        self.parts = 1
-        """Parts of a minibatch that fit the device's memory; it is doubled when they do not."""
         self.teacher: Teacher | None = None
         """Source of the labels of the kickstart loss, see `set_teacher`."""
         self.before_rollout: Callable[[], object] = lambda: None
@@ -149,14 +145,14 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             self._setup_model()
 
     def _setup_model(self) -> None:
-        self._check_settings(self.n_envs)
+        check_settings(self, self.n_envs)
         self._setup_lr_schedule()
         if self.seed is not None:
             self.set_random_seed(distributed.rank_seed(self.seed))
         elif distributed.rank():
             torch.seed()  # by default torch has the same seed in every process
         if self.device.type == "cuda":
-            _set_up_cuda(self.deterministic)
+            set_up_cuda(self.deterministic)
         self.policy = self.policy_class(
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
@@ -168,31 +164,12 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         if dense is None:
             dense = self.policy.can_be_dense and (self.device.type == "cuda" or self.compile_mode == "graphs")
         self.policy.set_dense(dense)
-        self._add_gradients = compiled(self.policy, self.compile_mode)
+        self.update = Update(self.policy, self.compile_mode, self.accumulate)
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
         if self.env is not None:  # without an environment the model only predicts
-            self._allocate()
-
-    def _check_settings(self, num_rows: int) -> None:
-        """Raise ConfigError for a setting that is out of range or does not fit the others or the number of rows."""
-        if self.use_sde:
-            raise ValueError("use_sde: expected False: state-dependent exploration is not supported")
-        if self.clip_range_vf is not None:
-            raise ValueError(f"clip_range_vf: expected None: values are not clipped, got {self.clip_range_vf!r}")
-        settings = {each.name: getattr(self, each.name) for each in dataclasses.fields(self.settings_class)}
-        for name in self.settings_class.schedules():
-            settings[name] = unwrap_schedule(settings[name])
-            if callable(settings[name]) and not isinstance(settings[name], Schedule):
-                del settings[name]  # the range of an arbitrary function is unknown
-        build(self.settings_class, {**settings, "target_kl": self.target_kl or 0.0}, "ppo.")
-        samples = self.n_steps * num_rows
-        if self.batch_size > samples:
-            raise ConfigError(
-                f"ppo.batch_size: expected at most the {samples} samples of a rollout, got {self.batch_size}",
-                "ppo.batch_size",
-            )
+            self._make_collector()
 
     def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
         """Set `weights`, by the names of `weights_of`; reset the optimizer and the LSTM states.
@@ -207,8 +184,87 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             if name in weights:
                 tensor.copy_(weights[name])
         self.policy.optimizer.state.clear()
-        for state in state_tensors(self._last_lstm_states, self._critic_lstm):
+        for state in self.collector.state_tensors():
             state.zero_()
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """Like stable-baselines3's; a rollout has a new buffer if there is none for such an environment."""
+        super().set_env(env, force_reset)
+        if not hasattr(self, "collector") or self.rollout_buffer.state_rows != shared_rows(self.policy, self.env):
+            self._make_collector()
+        pin_memory(self.env, self.device)
+
+    def set_teacher(self, teacher: Teacher | None) -> None:
+        """Label the observations of later rollouts with a teacher's actions, for the kickstart loss; None: no longer.
+
+        The recurrent states are reset.
+        """
+        self.teacher = teacher
+        self._make_collector()
+
+    def replace_env(self, env: VecEnv) -> None:
+        """Reset another environment and continue training in it; weights, optimizer state and counters are kept.
+
+        It may have another number of rows. The old environment is not closed. Raises ValueError, with nothing changed,
+        if the environment does not fit the policy or the settings.
+        """
+        env = self._wrap_env(env, self.verbose)
+        check_for_correct_spaces(env, self.observation_space, self.action_space)
+        check_settings(self, env.num_envs)
+        self.n_envs = env.num_envs  # the policy does not depend on the number of rows
+        self.set_env(env)
+        self._make_collector()
+        self._last_obs = env.reset()
+        self._last_episode_starts = np.ones(self.n_envs, np.bool_)
+        for buffer in (self.ep_info_buffer, self.ep_success_buffer):
+            if buffer is not None:  # it is None before the first `learn`
+                buffer.clear()
+
+    def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int) -> bool:
+        """Call `before_rollout`, which may replace the environment, then collect a rollout.
+
+        Returns False if a callback stops training, in this or another process. A callback that sets `stopping` at the
+        start of the rollout, in all processes, stops it before the first step. Time steps count active rows only.
+        """
+        self.before_rollout()
+        self.policy.set_training_mode(False)
+        # stable-baselines3 does so only after a rollout: a resumed run would begin with the start of its schedules
+        self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
+        started = self.num_timesteps
+        callback.on_rollout_start()
+        if self.stopping:
+            return False
+        complete = self._collect(callback)
+        progress = distributed.all_reduce_sum(
+            torch.tensor([self.num_timesteps - started, int(not complete)], dtype=torch.float64)
+        )
+        self.num_timesteps = started + int(progress[0])
+        if progress[1] > 0:
+            return False
+        self.collector.finish(self.current("gamma"), self.gae_lambda)
+        callback.on_rollout_end()
+        return True
+
+    def _collect(self, callback: BaseCallback) -> bool:
+        """Fill the buffer. Returns False if a callback stops training."""
+        env, collector = self.env, self.collector
+        # a schedule may begin to rise between this and the update
+        labelled = self.teacher is not None and bool(self.current("kickstart_coef"))
+        collector.begin(self._last_obs, self._last_episode_starts, labelled, self.current("learner_share"))
+        for n_steps in range(self.n_steps):
+            decision = collector.act(n_steps)
+            actions, clipped_actions = decision.actions, decision.played
+            new_obs, rewards, dones, infos = env.step(clipped_actions)
+            self.num_timesteps += env.num_envs if decision.active is None else int(decision.active.sum())
+            collector.note_players(dones, infos)
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return False
+            collector.store(n_steps, decision, new_obs, rewards, dones, infos)
+            self._last_obs, self._last_episode_starts = new_obs, dones
+            ended = np.flatnonzero(dones)
+            self._update_info_buffer([infos[row] for row in ended], dones[ended])
+        return True
 
     def train(self) -> None:
         """Update the policy from the rollout in the buffer.
@@ -217,113 +273,103 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         all processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``, the
         policy's diagnostics) cover this process only.
         """
-        self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
-        coefficients = Coefficients(*map(self._current, Coefficients._fields))
+        policy, buffer, update = self.policy, self.rollout_buffer, self.update
+        policy.set_training_mode(True)
+        self._update_learning_rate(policy.optimizer)
+        coefficients = Coefficients(*map(self.current, Coefficients._fields))
         warming_up = self._n_updates < self.critic_warmup * self.n_epochs
         if warming_up:
             coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0, kickstart_coef=0.0)
-        buffer = self.rollout_buffer
         loss_mask = buffer.loss_mask()
-        self._normalize_returns(loss_mask)
+        update.normalize_returns(buffer.returns[loss_mask])
         explained = explained_variance(buffer.values[loss_mask], buffer.returns[loss_mask])
-        log, stopped = UpdateLog(self.policy.blocks), False
-        advantages = self._normalized_advantages(loss_mask)
+        log, stopped = UpdateLog(policy.blocks), False
+        advantages = update.normalized_advantages(buffer, loss_mask, self.normalize_advantage)
         for _ in range(self.n_epochs):
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
-                parts = self._gradient(chunks, advantages, loss_mask, coefficients)
+                losses = update.gradient(buffer, chunks, advantages, loss_mask, coefficients)
                 if warming_up:
-                    self._keep_policy()
-                norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-                if not bool(torch.isfinite(norm) & torch.isfinite(parts.total)):
+                    update.keep_policy()
+                norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), self.max_grad_norm)
+                if not bool(torch.isfinite(norm) & torch.isfinite(losses.total)):
                     self._skip(chunks, advantages, loss_mask)
                     continue
                 self.skipped_in_a_row = 0
-                log.add(parts, norm)
-                if self.target_kl and float(parts.approx_kl) > 1.5 * self.target_kl:
+                log.add(losses, norm)
+                if self.target_kl and float(losses.approx_kl) > 1.5 * self.target_kl:
                     stopped = True
                     break
-                self.policy.optimizer.step()
+                policy.optimizer.step()
             self._n_updates += 1
             if stopped:
                 break
-        self.policy.optimizer.zero_grad()
-        self._observe(warming_up)
+        policy.optimizer.zero_grad()
+        update.observe(buffer, warming_up)
         self._record(log, coefficients, explained)
 
-    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
-        super()._update_current_progress_remaining(num_timesteps, total_timesteps)
-        self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
+    def save(
+        self,
+        path: str | Path,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """Write weights, optimizer state, constructor arguments and counters to one file, atomically.
 
-    def _current(self, name: str) -> Any:
+        ``.safetensors`` is appended to its name if it is missing. `dense` and `compile_mode` are not written: they
+        belong to the machine, and are given to `load`. Raises TypeError for a `path` of another type, and for `exclude`
+        and `include`, which stable-baselines3's callbacks pass as None; CheckpointError for weights that are not
+        finite; and OSError if the file cannot be written.
+        """
+        save_model(self, path, exclude, include)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        env: gymnasium.Env[Any, Any] | VecEnv | None = None,
+        device: torch.device | str = "auto",
+        **kwargs: Any,
+    ) -> Self:
+        """Create a model from a file written by `save`; training starts with a reset of the environment.
+
+        Parameters
+        ----------
+        path
+            The file, with or without its suffix.
+        env
+            The environment; None for a model that only predicts.
+        device
+            The device of the model.
+        kwargs
+            Constructor arguments that replace those of the file, and `dense` and `compile_mode`. Arguments that a file
+            cannot store are required: functions as schedules, custom policy classes, and `policy_kwargs` with classes.
+
+        Raises
+        ------
+        CheckpointError
+            For a file that is missing, damaged or of another format, and for missing arguments, with their names.
+        ValueError
+            If the spaces of the environment do not match.
+        """
+        model: Self = load_model(cls, path, env, device, kwargs)
+        return model
+
+    def set_parameters(
+        self, load_path_or_dict: Any, exact_match: bool = True, device: torch.device | str = "auto"
+    ) -> None:
+        """Like stable-baselines3's, but from a dict only. Raises TypeError for a path, whose file would be a pickle."""
+        if not isinstance(load_path_or_dict, dict):
+            raise TypeError(f"set_parameters: expected a dict, got {load_path_or_dict!r}; files are read by load")
+        super().set_parameters(load_path_or_dict, exact_match, device)
+
+    def current(self, name: str) -> Any:
         """The current value of a setting that may be a schedule."""
         value = getattr(self, name)
         return value(self._current_progress_remaining) if callable(value) else value
 
-    def _gradient(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor, coefficients: Coefficients) -> Losses:
-        """Compute a minibatch's gradient, summed over all processes. Returns the losses over all processes."""
-        buffer = self.rollout_buffer
-        counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
-        totals = counts.clamp_min(1.0).unbind()
-        numbers = None
-        while numbers is None:
-            parts = min(max(self.accumulate, self.parts), len(chunks))
-            try:
-                numbers = self._backward(chunks.tensor_split(parts), advantages, loss_mask, coefficients, totals)
-            except torch.OutOfMemoryError:
-                if parts == len(chunks):
-                    raise
-                self.parts = 2 * parts
-                if isinstance(self._add_gradients, Graphed):
-                    self._add_gradients.clear()  # parts are not recorded, and the whole does not fit
-            if numbers is None and self.device.type == "cuda":
-                torch.cuda.empty_cache()  # the failed attempt's memory is in pieces of other sizes
-        return Losses.unpacked(distributed.all_reduce_gradients(self.policy.parameters(), numbers.unbind()))
-
-    def _backward(
-        self,
-        parts: Sequence[Tensor],
-        advantages: Tensor,
-        loss_mask: Tensor,
-        coefficients: Coefficients,
-        totals: tuple[Tensor, ...],
-    ) -> Tensor:
-        """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
-        self.policy.optimizer.zero_grad()
-        compute, results = self._add_gradients, []
-        if len(parts) > 1:
-            compute = add_gradients  # a CUDA graph would write over the gradients of the part before
-        for chunks in parts:
-            batch = self.rollout_buffer.batch(chunks, advantages, loss_mask)
-            results.append(compute(self.policy, batch, self.policy.return_normalizer, coefficients, *totals))
-        return torch.stack(results).sum(0)
-
-    def _keep_policy(self) -> None:
-        """Drop the gradients of all parameters that the actor uses: the critic's loss would change a shared trunk."""
-        critic = {id(parameter) for parameter in self.policy.critic_parameters()}
-        for parameter in self.policy.parameters():
-            if id(parameter) not in critic:
-                parameter.grad = None
-
-    def _normalize_returns(self, loss_mask: Tensor) -> None:
-        normalizer = self.policy.return_normalizer
-        if normalizer is None:
-            return
-        returns = self.rollout_buffer.returns[loss_mask].double()
-        sums = torch.stack([returns.new_tensor(float(len(returns))), returns.sum(), (returns**2).sum()])
-        count, total, squares = distributed.all_reduce_sum(sums).unbind()
-        normalizer.update(total / count, squares / count, self.policy.value_net)
-
-    def _normalized_advantages(self, loss_mask: Tensor) -> Tensor:
-        """The advantages (T, N) for the policy's loss, normalised according to `normalize_advantage`."""
-        buffer = self.rollout_buffer
-        if not self.normalize_advantage:
-            return buffer.advantages
-        groups = None
-        if self.normalize_advantage == "by_class":
-            groups = self.policy.groups(buffer.of_rows())
-            groups = None if groups is None else groups.view_as(buffer.actor_mask)
-        return normalize_advantages(buffer.advantages, buffer.actor_mask & loss_mask, groups, self.policy.num_groups)
+    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
+        super()._update_current_progress_remaining(num_timesteps, total_timesteps)
+        self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
 
     def _skip(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> None:
         """Skip a minibatch whose gradient is not finite; stop after too many in a row."""
@@ -337,55 +383,21 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; the last one is in {file}"
         )
 
-    def _observe(self, warming_up: bool) -> None:
-        """Update the policy's running statistics with the active rows of all processes.
-
-        While the critic warms up those that there are do not change, because the policy does not.
-        """
-        buffer = self.rollout_buffer
-        normalizers = [module for module in self.policy.modules() if isinstance(module, ObservationNormalizer)]
-        if warming_up and all(bool(module.running.any()) for module in normalizers):
-            return
-        with distributed.sync_running_stats(normalizers):
-            for step in range(0, buffer.num_steps, buffer.chunk):
-                part = slice(step, step + buffer.chunk)
-                self.policy.observe(buffer.of_rows(part), buffer.actor_mask[part].flatten())
-
     def _record(self, log: UpdateLog, coefficients: Coefficients, explained: float) -> None:
-        buffer, record = self.rollout_buffer, self.logger.record
-        for name, number in log.means().items():
-            record(f"train/{name}", number)
-        record("train/explained_variance", explained)
-        for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
-            active = tensor[buffer.actor_mask]
-            record(f"train/{name}_std", float(active.std(correction=0)) if len(active) else 0.0)
-        for name, number in self._diagnostics().items():
-            record(f"train/{name}", number)
-        record("train/clip_range", coefficients.clip_range)
-        record("train/ent_coef", coefficients.ent_coef)
-        record("train/active_share", float(buffer.actor_mask.float().mean()))
-        record("train/skipped_minibatches", self.skipped_minibatches)
-        if self.parts > self.accumulate:
-            record("train/accumulate", self.parts)
-        record("train/n_updates", self._n_updates, exclude="tensorboard")
+        numbers = log.means() | {"explained_variance": explained} | rollout_metrics(self.rollout_buffer, self.policy)
+        numbers |= {"clip_range": coefficients.clip_range, "ent_coef": coefficients.ent_coef}
+        numbers["skipped_minibatches"] = self.skipped_minibatches
+        if self.update.parts > self.accumulate:
+            numbers["accumulate"] = self.update.parts
+        for name, number in numbers.items():
+            self.logger.record(f"train/{name}", number)
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
-    @torch.no_grad()
-    def _diagnostics(self) -> dict[str, float]:
-        """The policy's diagnostics on about `DIAGNOSTIC_SAMPLES` samples, evenly spaced in the rollout."""
-        buffer = self.rollout_buffer
-        count = min(max(1, DIAGNOSTIC_SAMPLES // self.chunk), buffer.num_chunks)
-        chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
-        batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
-        states = recurrent_states(batch.states)
-        numbers: dict[str, float] = self.policy.diagnostics(batch.observations, states, batch.sequences)
-        return numbers
-
-
-def _set_up_cuda(deterministic: bool) -> None:
-    """Let CUDA use TF32 and search for the fastest kernels, or compute in float32 with deterministic ones."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not deterministic
-    torch.backends.cudnn.benchmark = not deterministic
-    torch.backends.cudnn.deterministic = deterministic
-    if deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS needs it to be deterministic in LSTMs
-        torch.use_deterministic_algorithms(True, warn_only=True)
+    def _make_collector(self) -> None:
+        """Allocate the recurrent states and the buffer for the environment's rows."""
+        pin_memory(self.env, self.device)
+        state_rows = shared_rows(self.policy, self.env)
+        self.collector = Collector(
+            self.policy, self.n_envs, state_rows, self.n_steps, self.chunk, self.burn_in, self.teacher
+        )
+        self.rollout_buffer = self.collector.buffer

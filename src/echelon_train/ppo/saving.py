@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import io
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
-import gymnasium
 import numpy as np
-import safetensors.torch
 import torch
 from gymnasium import spaces
-from sb3_contrib import RecurrentPPO
-from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, check_for_correct_spaces
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.utils import check_for_correct_spaces
 
 from echelon_env.config.schema import build, to_plain
 from echelon_env.networks.checkpoint import errors_in
@@ -26,12 +21,11 @@ from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes
 from echelon_env.storage.reading import open_regular_file, parse_json
-from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.ppo.training_state import check_optimizer, optimizer_tensors, restore_optimizer
-from echelon_train.tensor_files import check_finite, check_shapes, part_of, weights_of
+from echelon_train.ppo.optimizer_state import check_optimizer, optimizer_tensors, restore_optimizer
+from echelon_train.ppo.settings import unwrap_schedule
+from echelon_train.tensor_files import check_finite, check_shapes, model_bytes, parse_model, part_of, weights_of
 
-FORMAT = "echelon-model-4"
 SUFFIX = ".safetensors"
 
 _COUNTERS = ("num_timesteps", "_n_updates", "n_envs")
@@ -39,148 +33,75 @@ _GENERAL = ("stats_window_size", "tensorboard_log", "policy_kwargs", "verbose", 
 _ATTRIBUTES = {"policy": "policy_class", "stats_window_size": "_stats_window_size"}  # attributes whose name differs
 
 
-class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
-    """The part of `EchelonRecurrentPPO` that saves and loads models.
+def save_model(model: Any, path: Any, exclude: Any = None, include: Any = None) -> None:
+    """Write a model's file, see `EchelonRecurrentPPO.save`."""
+    if not isinstance(path, (str, Path)) or exclude is not None or include is not None:
+        raise TypeError(f"save: expected only a path, got {path!r}, {exclude!r}, {include!r}")
+    tensors = {f"policy.{name}": tensor for name, tensor in weights_of(model.policy).items()}
+    check_finite(tensors)
+    tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(model.policy).items()}
+    names = {policy: name for name, policy in model.policy_aliases.items()}
+    arguments = {name: getattr(model, _ATTRIBUTES.get(name, name)) for name in _argument_names(type(model))}
+    arguments["policy"] = names.get(model.policy_class, model.policy_class)
+    description = {
+        "arguments": {name: value for name, value in arguments.items() if _is_serialisable(value)},
+        "spaces": [model.observation_space, model.action_space],
+        "counters": {name: getattr(model, name) for name in _COUNTERS},
+    }
+    file = _file(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(file, model_bytes(tensors, json.dumps(description, default=_to_json)))
 
-    A file has tensors in safetensors format and a JSON description in its header. stable-baselines3's own files contain
-    pickles, which can run arbitrary code when they are loaded.
-    """
 
-    settings_class: ClassVar[type[PPOConfig]]
-
-    def save(
-        self,
-        path: str | Path | io.BufferedIOBase,
-        exclude: Iterable[str] | None = None,
-        include: Iterable[str] | None = None,
-    ) -> None:
-        """Write weights, optimizer state, constructor arguments and counters to one file, atomically.
-
-        `dense` and `compile_mode` are not written: they belong to the machine, and are given to `load`.
-
-        Parameters
-        ----------
-        path
-            The file; ``.safetensors`` is appended to its name if it is missing.
-        exclude, include
-            Must be None; they exist because stable-baselines3's callbacks pass them.
-
-        Raises
-        ------
-        TypeError
-            For a `path` of another type, and for `exclude` or `include`.
-        CheckpointError
-            For weights that are not finite.
-        OSError
-            If the file cannot be written.
-        """
-        if not isinstance(path, (str, Path)) or exclude is not None or include is not None:
-            raise TypeError(f"save: expected only a path, got {path!r}, {exclude!r}, {include!r}")
-        tensors = {f"policy.{name}": tensor for name, tensor in weights_of(self.policy).items()}
-        check_finite(tensors)
-        tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(self.policy).items()}
-        names = {policy: name for name, policy in self.policy_aliases.items()}
-        arguments = {name: getattr(self, _ATTRIBUTES.get(name, name)) for name in _argument_names(type(self))}
-        arguments["policy"] = names.get(self.policy_class, self.policy_class)
-        description = {
-            "arguments": {name: value for name, value in arguments.items() if _is_serialisable(value)},
-            "spaces": [self.observation_space, self.action_space],
-            "counters": {name: getattr(self, name) for name in _COUNTERS},
-        }
-        data = safetensors.torch.save(
-            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-            {FORMAT: json.dumps(description, default=_to_json)},
-        )
-        file = _file(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(file, data)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        env: gymnasium.Env[Any, Any] | VecEnv | None = None,
-        device: torch.device | str = "auto",
-        **kwargs: Any,
-    ) -> Self:
-        """Create a model from a file written by `save`; training starts with a reset of the environment.
-
-        Parameters
-        ----------
-        path
-            The file, with or without its suffix.
-        env
-            The environment; None for a model that only predicts.
-        device
-            The device of the model.
-        kwargs
-            Constructor arguments that replace those of the file, and `dense` and `compile_mode`. Arguments that a file
-            cannot store are required: functions as schedules, custom policy classes, and `policy_kwargs` with classes.
-
-        Raises
-        ------
-        CheckpointError
-            For a file that is missing, damaged or of another format, and for missing arguments, with their names.
-        ValueError
-            If the spaces of the environment do not match.
-        """
-        file = _file(path)
-        try:
-            with open_regular_file(file), safetensors.safe_open(file, "pt") as opened:
-                header = opened.metadata() or {}
-                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-        except (OSError, ValueError, safetensors.SafetensorError) as error:
-            raise CheckpointError(f"{file}: no readable safetensors file ({error})") from error
-        if FORMAT not in header:
-            raise CheckpointError(f"{file}: not a model of this release of Echelon (no {FORMAT!r} in its header)")
-        try:
-            description = parse_json(header[FORMAT], object_hook=_from_json, allow_nan=True)  # bounds of spaces
-            arguments, counters = description["arguments"] | kwargs, description["counters"]
-            if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
-                raise ValueError(f"counters: expected integers of at least 0, got {counters}")
-            if missing := [name for name in _argument_names(cls) if name not in arguments]:
-                raise KeyError(f"the file has no {', '.join(missing)}: pass {missing[0]}=... to load")
-            model = cls(env=env, device=device, _init_setup_model=False, **arguments)
-            observations, actions = description["spaces"]
-            if not (isinstance(observations, spaces.Space) and isinstance(actions, spaces.Space)):
-                raise TypeError(f"spaces: got {observations!r}, {actions!r}")
-        except (AssertionError, KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{file}: the description cannot be used: {error!r}") from error
-        if model.env is None:
-            model.observation_space, model.action_space, model.n_envs = observations, actions, counters["n_envs"]
-        else:
-            check_for_correct_spaces(model.env, observations, actions)
-        weights, optimizer = part_of(tensors, "policy."), part_of(tensors, "optimizer.")
-        _check_spaces(file, model, weights)
-        try:
-            _check_widths(model, weights)
-            model._setup_model()
-        except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError) as error:
-            raise CheckpointError(f"{file}: {error}") from error
-        check_shapes(model.policy, weights, file)
-        with errors_in(file):
-            check_finite(weights)
-            check_optimizer(model.policy, optimizer)
-        for name, tensor in weights_of(model.policy).items():
-            tensor.copy_(weights[name])
-        restore_optimizer(model.policy, optimizer)
-        model.num_timesteps, model._n_updates = counters["num_timesteps"], counters["_n_updates"]
-        return model
-
-    def set_parameters(
-        self, load_path_or_dict: Any, exact_match: bool = True, device: torch.device | str = "auto"
-    ) -> None:
-        """Like stable-baselines3's, but from a dict only. Raises TypeError for a path, whose file would be a pickle."""
-        if not isinstance(load_path_or_dict, dict):
-            raise TypeError(f"set_parameters: expected a dict, got {load_path_or_dict!r}; files are read by load")
-        super().set_parameters(load_path_or_dict, exact_match, device)
+def load_model(cls: Any, path: str | Path, env: Any, device: torch.device | str, given: Mapping[str, Any]) -> Any:
+    """Create a model of a class from its file, see `EchelonRecurrentPPO.load`; `given` are constructor arguments."""
+    file = _file(path)
+    try:
+        with open_regular_file(file) as opened:
+            data = opened.read()
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file}: cannot be read ({error})") from error
+    tensors, text = parse_model(data, file)
+    try:
+        description = parse_json(text, object_hook=_from_json, allow_nan=True)  # bounds of spaces
+        arguments, counters = description["arguments"] | given, description["counters"]
+        if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
+            raise ValueError(f"counters: expected integers of at least 0, got {counters}")
+        if missing := [name for name in _argument_names(cls) if name not in arguments]:
+            raise KeyError(f"the file has no {', '.join(missing)}: pass {missing[0]}=... to load")
+        model = cls(env=env, device=device, _init_setup_model=False, **arguments)
+        observations, actions = description["spaces"]
+        if not (isinstance(observations, spaces.Space) and isinstance(actions, spaces.Space)):
+            raise TypeError(f"spaces: got {observations!r}, {actions!r}")
+    except (AssertionError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{file}: the description cannot be used: {error!r}") from error
+    if model.env is None:
+        model.observation_space, model.action_space, model.n_envs = observations, actions, counters["n_envs"]
+    else:
+        check_for_correct_spaces(model.env, observations, actions)
+    weights, optimizer = part_of(tensors, "policy."), part_of(tensors, "optimizer.")
+    _check_spaces(file, model, weights)
+    try:
+        _check_widths(model, weights)
+        model._setup_model()
+    except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError) as error:
+        raise CheckpointError(f"{file}: {error}") from error
+    check_shapes(model.policy, weights, file)
+    with errors_in(file):
+        check_finite(weights)
+        check_optimizer(model.policy, optimizer)
+    for name, tensor in weights_of(model.policy).items():
+        tensor.copy_(weights[name])
+    restore_optimizer(model.policy, optimizer)
+    model.num_timesteps, model._n_updates = counters["num_timesteps"], counters["_n_updates"]
+    return model
 
 
 MAX_NUMBERS = 2**22
 """Of an observation and an action, that a file without so many weights may declare."""
 
 
-def _check_spaces(file: Path, model: SafetensorsSaving, weights: Mapping[str, torch.Tensor]) -> None:
+def _check_spaces(file: Path, model: Any, weights: Mapping[str, torch.Tensor]) -> None:
     """Raise CheckpointError for spaces that would need much more memory than the file has."""
     inputs, outputs = spaces.flatdim(model.observation_space), spaces.flatdim(model.action_space)
     numbers = sum(tensor.numel() for tensor in weights.values())
@@ -188,7 +109,7 @@ def _check_spaces(file: Path, model: SafetensorsSaving, weights: Mapping[str, to
         raise CheckpointError(f"{file}: spaces of {inputs} and {outputs} numbers do not fit {numbers} weights")
 
 
-def _check_widths(model: SafetensorsSaving, weights: Mapping[str, torch.Tensor]) -> None:
+def _check_widths(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
     """Raise ValueError for layers that have more weights than the file, before they are made; TypeError for no widths.
 
     Counts what stable-baselines3's arguments tell: the weights from one layer to the next of `net_arch`, and the LSTM's
@@ -210,16 +131,9 @@ def _file(path: str | Path) -> Path:
     return name if name.suffix == SUFFIX else name.with_name(name.name + SUFFIX)
 
 
-def _argument_names(cls: type[SafetensorsSaving]) -> tuple[str, ...]:
+def _argument_names(cls: Any) -> tuple[str, ...]:
     """The constructor arguments that are saved: all except the environment and what belongs to the machine."""
     return ("policy", *(each.name for each in dataclasses.fields(cls.settings_class)), *_GENERAL)
-
-
-def unwrap_schedule(value: Any) -> Any:
-    """The number or function that stable-baselines3 has wrapped as a schedule."""
-    while isinstance(value, FloatSchedule):
-        value = value.value_schedule
-    return float(value.val) if isinstance(value, ConstantSchedule) else value
 
 
 _TYPES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {

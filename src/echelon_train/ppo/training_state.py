@@ -20,9 +20,9 @@ from torch import Tensor
 
 from echelon_env.config.schema import measure
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.policy.sequences import SequencePolicy
-from echelon_train.ppo.collector import ChunkCollector
-from echelon_train.ppo.losses import recurrent_states, state_tensors
+from echelon_train.ppo.algorithm import EchelonRecurrentPPO
+from echelon_train.ppo.losses import recurrent_states
+from echelon_train.ppo.optimizer_state import check_optimizer, optimizer_tensors, restore_optimizer
 from echelon_train.tensor_files import part_of
 
 
@@ -55,18 +55,13 @@ _COUNTERS = {
 """Counters of a `ModelState` -> the model's attributes."""
 
 
-def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], ModelState]:
+def training_state(model: EchelonRecurrentPPO) -> tuple[dict[str, Tensor], ModelState]:
     """The model's training state except its weights: CPU tensors, and values.
 
     Raises CheckpointError, with the reason, if the environment or the teacher cannot save its state.
     """
     tensors = {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(model.policy).items()}
-    states = state_tensors(model._last_lstm_states, model._critic_lstm)
-    tensors |= {f"lstm.{number}": state for number, state in enumerate(states)}
-    last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
-    tensors |= {f"last.{name}": torch.tensor(array) for name, array in last.items()}
-    tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
-    tensors |= {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
+    tensors |= _own_tensors(model)
     for prefix, (what, part) in _parts(model).items():
         try:
             arrays = part.state_arrays()
@@ -86,18 +81,18 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], ModelState
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, state
 
 
-def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor], state: ModelState) -> None:
+def restore_training_state(model: EchelonRecurrentPPO, tensors: Mapping[str, Tensor], state: ModelState) -> None:
     """Restore a `training_state` into a model that was created with the same arguments.
 
     Raises CheckpointError if it does not fit the model. The model is then unusable.
     """
     parts = _parts(model)
-    own = {name: tensor for name, tensor in tensors.items() if not name.startswith(tuple(parts))}
+    own = {name: tensor for name, tensor in tensors.items() if not name.startswith(("optimizer.", *parts))}
     if model._last_obs is None:
         model._last_obs = model.env.reset()
         model._last_episode_starts = np.ones(model.n_envs, np.bool_)
-    _check_tensors(own, _expected(model))
-    optimizer = part_of(own, "optimizer.")
+    _check_tensors(own, _own_tensors(model))
+    optimizer = part_of(tensors, "optimizer.")
     check_optimizer(model.policy, optimizer)
     for prefix, (what, part) in parts.items():
         try:
@@ -105,8 +100,8 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
         except ValueError as error:
             raise CheckpointError(f"{what} cannot restore its state: {error}") from error
     restore_optimizer(model.policy, optimizer)
-    count = len(state_tensors(model._last_lstm_states, model._critic_lstm))
-    model._last_lstm_states = recurrent_states(
+    count = len(model.collector.state_tensors())
+    model.collector.states = recurrent_states(
         tuple(own[f"lstm.{number}"].to(model.device, copy=True) for number in range(count))
     )
     last = {name: tensor.numpy().copy() for name, tensor in part_of(own, "last.").items()}
@@ -122,7 +117,7 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
         raise CheckpointError(f"training state: random number generators: {error}") from error
 
 
-def _parts(model: ChunkCollector) -> dict[str, tuple[str, Any]]:
+def _parts(model: EchelonRecurrentPPO) -> dict[str, tuple[str, Any]]:
     """The parts of a model that have state arrays, with what messages call them, by the prefix of the arrays' names."""
     parts: dict[str, tuple[str, Any]] = {"env.": ("the environment", _stateful(model.env))}
     if model.teacher is not None:
@@ -165,81 +160,28 @@ def _random_tensors(device: torch.device) -> dict[str, Tensor]:
     return streams
 
 
-def optimizer_tensors(policy: SequencePolicy) -> dict[str, Tensor]:
-    """The optimizer's state, named ``<parameter>.<key>``; empty for parameters that have never been updated."""
-    state = policy.optimizer.state
-    return {
-        f"{name}.{key}": torch.as_tensor(value)
-        for name, parameter in policy.named_parameters()
-        for key, value in state.get(parameter, {}).items()
-    }
-
-
-def restore_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> None:
-    """Restore `optimizer_tensors` that `check_optimizer` has accepted, on the parameters' devices."""
-    optimizer = policy.optimizer
-    optimizer.state.clear()
-    parameters = dict(policy.named_parameters())
-    fused = any(group.get("fused") or group.get("capturable") for group in optimizer.param_groups)
-    for name, tensor in tensors.items():
-        owner, _, key = name.rpartition(".")
-        # as in torch: only fused and capturable optimizers keep step counts on the parameters' device
-        device = "cpu" if key == "step" and not fused else parameters[owner].device
-        optimizer.state[parameters[owner]][key] = tensor.to(device, copy=True)
-
-
-def _expected(model: ChunkCollector) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Shape and dtype of each tensor of the state, except the environment's and the optimizer's."""
-    states = state_tensors(model._last_lstm_states, model._critic_lstm)
-    tensors = {f"lstm.{number}": state for number, state in enumerate(states)}
+def _own_tensors(model: EchelonRecurrentPPO) -> dict[str, Tensor]:
+    """The tensors of the state, except the optimizer's and those of its parts."""
+    tensors = {f"lstm.{number}": state for number, state in enumerate(model.collector.state_tensors())}
     last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
     tensors |= {f"last.{name}": torch.tensor(array) for name, array in last.items()}
-    tensors["episode_starts"] = torch.zeros(model.n_envs, dtype=torch.uint8)
-    tensors |= {f"random.{name}": stream for name, stream in _random_tensors(torch.device("cpu")).items()}
-    return {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
+    tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
+    return tensors | {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
 
 
-def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
-    found = {name for name in tensors if not name.startswith("optimizer.") and name != "random.cuda"}
-    if found != expected.keys():
-        raise CheckpointError(
-            f"training state: missing or unknown tensors: {', '.join(sorted(found ^ expected.keys())[:4])}"
-        )
-    for name, (shape, dtype) in expected.items():
-        tensor = tensors[name]
-        if tuple(tensor.shape) != shape or tensor.dtype != dtype:
+def _check_tensors(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise CheckpointError unless the tensors have the names, shapes and dtypes of others, and finite numbers.
+
+    A GPU's random numbers may be there, or not.
+    """
+    if names := {name for name in found.keys() ^ expected.keys() if name != "random.cuda"}:
+        raise CheckpointError(f"training state: missing or unknown tensors: {', '.join(sorted(names)[:4])}")
+    for name, tensor in found.items():
+        like = expected.get(name, tensor)
+        if tensor.shape != like.shape or tensor.dtype != like.dtype:
             raise CheckpointError(
-                f"training state: {name!r}: expected {shape} {dtype}, got {tuple(tensor.shape)} {tensor.dtype}"
+                f"training state: {name!r}: expected {tuple(like.shape)} {like.dtype}, "
+                f"got {tuple(tensor.shape)} {tensor.dtype}"
             )
         if not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(f"training state: {name!r} holds values that are not finite")
-
-
-def check_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> None:
-    """Raise CheckpointError unless each parameter has all tensors of its optimizer state, or none."""
-    parameters = dict(policy.named_parameters())
-    expected = _parameter_state(policy.optimizer)
-    owners = {name.rpartition(".")[0] for name in tensors}
-    names = {f"{owner}.{key}" for owner in owners & parameters.keys() for key in expected}
-    if names != tensors.keys():
-        raise CheckpointError(
-            f"training state: optimizer: missing or unknown: {', '.join(sorted(names ^ tensors.keys())[:4])}"
-        )
-    for name, tensor in tensors.items():
-        owner, _, key = name.rpartition(".")
-        like = parameters[owner] if expected[key].shape else expected[key]
-        if tensor.shape != like.shape or tensor.dtype != like.dtype or not bool(torch.isfinite(tensor).all()):
-            raise CheckpointError(
-                f"training state: optimizer: {name!r}: expected finite {tuple(like.shape)} {like.dtype}, "
-                f"got {tuple(tensor.shape)} {tensor.dtype}"
-            )
-
-
-def _parameter_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The state that such an optimizer has for a parameter of shape (1,) after its first update."""
-    parameter = torch.nn.Parameter(torch.zeros(1))
-    parameter.grad = torch.zeros(1)
-    group = {**optimizer.param_groups[0], "params": [parameter]}
-    probe = type(optimizer)([group])  # type: ignore[call-arg]  # the group has its other arguments
-    probe.step()
-    return {key: torch.as_tensor(value) for key, value in probe.state[parameter].items()}

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from echelon_train.ppo.losses import Losses
+from echelon_train.policy.sequences import SequencePolicy
+from echelon_train.ppo.buffer import ChunkBuffer
+from echelon_train.ppo.losses import Losses, recurrent_states
+
+DIAGNOSTIC_SAMPLES = 256
+"""Samples on which the policy's diagnostics are computed; they cost an additional forward pass."""
 
 _NAMES = (
     "loss", "policy_gradient_loss", "value_loss", "entropy", "kickstart_loss", "approx_kl", "clip_fraction",
@@ -50,3 +55,22 @@ def explained_variance(values: Tensor, returns: Tensor) -> float:
     """Share of the returns' variance explained by values of the same shape; NaN if the returns have no variance."""
     variance = float(returns.var())
     return 1.0 - float((returns - values).var()) / variance if variance else float("nan")
+
+
+def rollout_metrics(buffer: ChunkBuffer, policy: SequencePolicy) -> dict[str, float]:
+    """Standard deviations over a rollout's active samples, their share, and the policy's `diagnostics`."""
+    numbers = {}
+    for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
+        active = tensor[buffer.actor_mask]
+        numbers[f"{name}_std"] = float(active.std(correction=0)) if len(active) else 0.0
+    numbers["active_share"] = float(buffer.actor_mask.float().mean())
+    return numbers | diagnostics(buffer, policy)
+
+
+@torch.no_grad()
+def diagnostics(buffer: ChunkBuffer, policy: SequencePolicy) -> dict[str, float]:
+    """The policy's diagnostics on about `DIAGNOSTIC_SAMPLES` samples, evenly spaced in the rollout."""
+    count = min(max(1, DIAGNOSTIC_SAMPLES // buffer.chunk), buffer.num_chunks)
+    chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
+    batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
+    return policy.diagnostics(batch.observations, recurrent_states(batch.states), batch.sequences)

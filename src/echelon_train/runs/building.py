@@ -14,7 +14,8 @@ from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
 from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import Teacher
-from echelon_train.vec_env import BattleVecEnv, training_pool
+from echelon_train.training_maps import training_pool
+from echelon_train.vec_env import BattleVecEnv
 
 
 def training_maps(config: TrainConfig) -> MapPool | None:

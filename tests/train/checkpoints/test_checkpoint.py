@@ -1,5 +1,4 @@
 import dataclasses
-import hashlib
 import json
 import os
 import shutil
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import echelon_env.networks.checkpoint
 from echelon_env.networks.checkpoint import (
     JSON_FILE,
     LAST_FILE,
@@ -52,6 +50,11 @@ def replace_by_pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
+def flip_last_byte(folder: Path) -> None:
+    data = (folder / WEIGHTS_FILE).read_bytes()
+    (folder / WEIGHTS_FILE).write_bytes(data[:-1] + bytes([data[-1] ^ 0xFF]))
+
+
 def test_a_saved_checkpoint_is_loaded(saved):
     loaded, original = load_checkpoint(str(saved)), example()
     assert (loaded.network, loaded.battle) == (original.network, original.battle)
@@ -67,14 +70,6 @@ def test_normalizer_moments_are_saved(tmp_path):
     checkpoint.policy.observation_normalizer.running += 2.0
     save_checkpoint(tmp_path / "saved", checkpoint)
     assert (load_checkpoint(tmp_path / "saved").policy.observation_normalizer.running == 2.0).all()
-
-
-def test_the_json_has_the_provenance(saved):
-    document = json.loads((saved / JSON_FILE).read_text())
-    assert document["weights_sha256"] == hashlib.sha256((saved / WEIGHTS_FILE).read_bytes()).hexdigest()
-    assert {"python", "torch", "sb3-contrib", "echelon-env"} <= document["packages"].keys()
-    assert document["battle"] == small_battle().to_dict()
-    assert "git_commit" in document
 
 
 def test_loading_does_not_unpickle(saved, monkeypatch):
@@ -94,21 +89,19 @@ def test_loading_does_not_unpickle(saved, monkeypatch):
         (lambda f: (f / WEIGHTS_FILE).unlink(), "cannot be read"),
         (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes()[:-100]), "truncated"),
         (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes() + b"x"), "truncated or replaced"),
+        (flip_last_byte, "SHA-256 differs"),
         (lambda f: put_weights(f, b"PK\x03\x04 a zip, perhaps a pickle"), "not a valid safetensors file"),
         (lambda f: (f / JSON_FILE).write_text("{"), "no valid JSON"),
-        (lambda f: (f / JSON_FILE).write_text("[]"), "expected a JSON object"),
         (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text('{"a": 1}'), "not an Echelon checkpoint"),
         (lambda f: (f / JSON_FILE).write_text(" " * MAX_JSON_BYTES + "{}"), "larger than"),
         (lambda f: edit(f, version=9), "format version 9"),
         (lambda f: remove(f, "steps"), "'steps' is missing"),
         (lambda f: edit(f, steps="many"), "'steps' has the wrong type str"),
-        (lambda f: edit(f, steps=True), "'steps' has the wrong type bool"),
         (lambda f: edit(f, observation_layout="0" * 64), "observation layout 000000000000 differs"),
         (lambda f: edit(f, action_layout="0" * 64), "action layout"),
         (lambda f: edit(f, battle={"blu": ["medium"]}), "did you mean 'blue'"),
         (lambda f: edit(f, network={"width": 10**12}), "network.width"),
-        (lambda f: edit(f, network={"depth": 3}), "network.depth"),
         (lambda f: edit(f, network={"width": 16, "head": 8}), r"expected \(.*\) float32, got \("),
         (lambda f: replace_by_pipe(f / WEIGHTS_FILE), "policy.safetensors: not a regular file"),
         (lambda f: edit(f, format="x" * 10_000), r"format '[x.]{20,30}'\)$"),
@@ -132,25 +125,24 @@ def test_a_bad_checkpoint_is_rejected_with_the_reason(saved, damage, reason):
     assert str(saved) in str(error.value)
 
 
-def test_a_flipped_byte_is_detected(saved):
-    data = bytearray((saved / WEIGHTS_FILE).read_bytes())
-    data[-1] ^= 0xFF
-    (saved / WEIGHTS_FILE).write_bytes(bytes(data))
-    with pytest.raises(CheckpointError, match="SHA-256"):
-        load_checkpoint(saved)
-
-
-def test_oversized_weights_are_not_read(saved, monkeypatch):
-    monkeypatch.setattr(echelon_env.networks.checkpoint, "MAX_WEIGHTS_BYTES", 1000)
-    with pytest.raises(CheckpointError, match="larger than 1,000 bytes"):
-        load_checkpoint(saved)
-
-
 def test_a_checkpoint_too_large_to_load_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint_module, "MAX_JSON_BYTES", 1000)
     with pytest.raises(CheckpointError, match=r"checkpoint\.json: would be larger than the 1000 bytes"):
         save_checkpoint(tmp_path / "checkpoint", example())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_save_that_is_killed_leaves_no_checkpoint(tmp_path, monkeypatch):
+    """Its files are complete before the folder has its name."""
+    stock, seen = checkpoint_module.write_json, []
+
+    def watched(path, document):
+        seen.append((tmp_path / "checkpoint").exists())
+        stock(path, document)
+
+    monkeypatch.setattr(checkpoint_module, "write_json", watched)
+    save_checkpoint(tmp_path / "checkpoint", example())
+    assert seen == [False]
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
@@ -218,11 +210,6 @@ def test_files_of_users_among_the_checkpoints_are_neither_touched_nor_in_the_way
     assert (checkpoints / "0000000009.foreign").read_text() == "mine"
 
 
-def test_a_checkpoint_is_never_overwritten(saved):
-    with pytest.raises(FileExistsError):
-        save_checkpoint(saved, example(seed=1))
-
-
 @pytest.mark.parametrize("name", ["../saved", "", ".", "..", 3, None, "a/b"])
 def test_the_last_checkpoint_must_be_inside_the_run(tmp_path, saved, name):
     (tmp_path / LAST_FILE).write_text(json.dumps({"checkpoint": name}))
@@ -230,12 +217,9 @@ def test_the_last_checkpoint_must_be_inside_the_run(tmp_path, saved, name):
         load_checkpoint(tmp_path)
 
 
-def test_a_file_of_a_checkpoint_is_no_checkpoint(saved):
+def test_the_working_folder_can_be_a_run_and_a_file_is_none(tmp_path, saved, monkeypatch):
     with pytest.raises(CheckpointError, match="expected the folder of a checkpoint or a run, got a file"):
-        find_checkpoint(next(saved.glob("*.safetensors")))
-
-
-def test_the_working_folder_can_be_a_run(tmp_path, saved, monkeypatch):
+        find_checkpoint(saved / WEIGHTS_FILE)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match="neither a checkpoint"):
         find_checkpoint(Path("."))

@@ -16,13 +16,11 @@ from echelon_env.evaluate.players import ACTION_MODES, ActionMode
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
-from echelon_env.networks.possible import NUMBERS
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player, untrained_player
-from train.policy.hybrid import living_observations
-from train.small import NETWORK, sensitive_policy, small_battle
+from train.small import sensitive_policy, small_battle
 
 DUEL = small_battle(max_steps=8)
 TEAMS = small_battle("skirmish", max_steps=4)
@@ -85,12 +83,6 @@ def test_a_result_does_not_depend_on_other_battles(action_mode, config):
     assert len({tuple(actions) for actions in actions_of[0].values()}) == len(actions_of[0])
 
 
-def test_self_play_with_rosters_of_different_size():
-    match = play_match(example_player(), example_player(), UNEVEN, SEEDS[:2], scenario="x")
-    assert match.action_modes == ("sampled", "sampled")
-    assert [classes["light"]["mechs"] for classes in match.classes] == [2, 2]
-
-
 def two_battle_player(action_mode: ActionMode = "deterministic") -> opponents.Policy:
     return example_player(action_mode).make(DUEL, BattleNoise([4, 5], (0,), 1))
 
@@ -108,21 +100,6 @@ def test_reset_clears_the_recurrent_states_of_its_rows():
     assert isinstance(subject, opponents.Policy)
     with pytest.raises(ValueError, match=r"mask: expected shape \(2,\), got \(3,\)"):
         subject.reset(np.ones(3, np.bool_))
-
-
-def test_samples_scatter_around_the_mode():
-    observations = living_observations(2).numpy()
-    policy = sensitive_policy()
-    policy.action_net.weight.data.zero_()
-    policy.action_net.bias.data.zero_()
-    policy.action_net.bias.data[:NUMBERS] = 0.25  # the means
-    policy.action_net.bias.data[NUMBERS : 2 * NUMBERS] = -50.0  # the minimum standard deviation
-    subject = network_player("x", policy).make(DUEL, BattleNoise([4, 5], (0,), 1))
-    subject.reset(np.ones(2, np.bool_))
-    actions = np.array([subject.act(observations) for _ in range(200)])[..., MOTION]
-    before_tanh = np.arctanh(actions)
-    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(actions.size)
-    assert before_tanh.std() == pytest.approx(NETWORK.min_std, rel=0.05)
 
 
 def test_a_player_is_a_copy_of_the_policy():
@@ -143,16 +120,6 @@ def test_a_player_is_a_copy_of_the_policy():
     np.testing.assert_array_equal(first_action(), before)
 
 
-def test_sampling_does_not_use_global_generators():
-    torch.manual_seed(1)
-    expected = torch.rand(3)
-    torch.manual_seed(1)
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    play_match(example_player(), baseline("trivial"), DUEL, SEEDS[:1], scenario="x")
-    assert torch.equal(torch.rand(3), expected)
-    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-
-
 def test_a_mixed_player_moves_by_its_means_and_samples_the_rest():
     seen = awake(2)
     numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
@@ -165,19 +132,6 @@ def test_a_mixed_player_moves_by_its_means_and_samples_the_rest():
     assert (sampled[:, numbers] != mode[:, numbers]).any() and (sampled[:, others] != mode[:, others]).any()
     with pytest.raises(ConfigError, match="unknown action mode 'mixd'; did you mean 'mixed'"):
         example_player("mixd")
-
-
-def test_a_seed_determines_an_untrained_player():
-    player = untrained_player(3)
-    assert (player.name, player.action_mode, player.battle) == ("untrained", "sampled", None)
-    assert untrained_player(action_mode="deterministic").action_mode == "deterministic"
-    observation, actions = awake(1), []
-    for same in (player, untrained_player(3), untrained_player(4)):
-        made = same.make(DUEL, BattleNoise([4], (0,), 1))
-        made.reset(np.ones(1, np.bool_))
-        actions.append(made.act(observation))
-    np.testing.assert_array_equal(actions[0], actions[1])
-    assert not np.array_equal(actions[0], actions[2])
 
 
 def test_a_checkpoint_player_is_named_after_its_folder(finished_run, tmp_path):

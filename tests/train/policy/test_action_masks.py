@@ -92,11 +92,6 @@ def test_the_dead_have_the_first_options_only():
     assert allowed(torch.zeros(1, OBSERVATION_DIM)) == {"target 0", "no electronics", "display 0"}
 
 
-def test_without_communication_there_are_no_messages_and_only_the_default_display():
-    silent, talking = allowed(mech(), off=("display", "comm")), allowed(mech())
-    assert talking - silent == {"display 1", "display 2", *(f"message {number}" for number in range(8))}
-
-
 def test_rules_of_the_battle_set_the_limits():
     """A class without a column may be anything; slower decisions and longer cooldowns move the bounds."""
     config = make_config("skirmish")
@@ -109,11 +104,6 @@ def test_rules_of_the_battle_set_the_limits():
     strange[:, OWN + class_columns(Self).start : OWN + class_columns(Self).stop] = 0.0
     strange[:, OWN + Self.COOLDOWN_PRIMARY] = 1.0
     assert "primary" in allowed(strange)
-
-
-def test_observations_of_another_width_are_rejected():
-    with pytest.raises(ValueError, match=rf"expected observations \(R, {OBSERVATION_DIM}\), got \(3, 5\)"):
-        action_masks(torch.zeros(3, 5), LIMITS)
 
 
 def engine_entries(engine: BattleEngine) -> np.ndarray:

@@ -12,7 +12,6 @@ from torch.nn import functional
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS, Action
 from echelon_env.networks.possible import MASKS
 from echelon_env.networks.weights import PARAMETERS
-from echelon_train.policy import distributions as distributions_module
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from train.policy.hybrid import (
     FIRST_LOGIT,
@@ -31,13 +30,6 @@ from train.policy.hybrid import (
 
 LOGITS = MASKS - NUMBERS
 """Entries of a mask before those of numbers, which are as many as logits."""
-
-
-def parameters_of(block: str) -> list[int]:
-    """Columns of the parameters that the block depends on."""
-    if block in ("motion", "comm"):
-        return [*range(PARAMETERS)[KIND_SLICES[block]], *range(PARAMETERS)[shifted(KIND_SLICES[block], NUMBERS)]]
-    return [*range(PARAMETERS)[shifted(KIND_SLICES[block], FIRST_LOGIT)]]
 
 
 def torch_log_probs(parameters: Tensor, masks: Tensor, raw: Tensor) -> dict[str, Tensor]:
@@ -65,24 +57,6 @@ def test_log_probabilities_equal_those_of_torch():
     distribution = distribution_of(parameters, masks)
     torch.testing.assert_close(distribution.block_log_probs(raw), expected, rtol=1e-9, atol=1e-7)
     torch.testing.assert_close(distribution.log_prob(raw), expected.sum(1), rtol=1e-9, atol=1e-7)
-
-
-@pytest.mark.parametrize("block", NAMES)
-def test_gradients_equal_finite_differences(block):
-    parameters, masks, raw = random_batch(6)
-    columns = parameters_of(block)
-
-    def functions(own: Tensor) -> tuple[Tensor, Tensor]:
-        full = parameters.clone()
-        full[:, columns] = own
-        distribution = distribution_of(full, masks)
-        return distribution.log_prob(raw), distribution.entropy()
-
-    own = parameters[:, columns].clone().requires_grad_()
-    assert torch.autograd.gradcheck(functions, own)
-    for which in range(2):
-        (gradient,) = torch.autograd.grad(functions(own)[which].sum(), own)
-        assert gradient.abs().max() > 1e-3
 
 
 def test_samples_follow_the_distribution():
@@ -220,57 +194,6 @@ def test_extreme_inputs_give_finite_values_and_allowed_actions(mean, offset, log
         assert not gradient[0, :NUMBERS][~masks[0, LOGITS:]].any()
 
 
-@pytest.mark.parametrize("noise", [-40.0, 40.0])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_options_of_probability_0_are_never_sampled(noise, dtype):
-    """Uniform numbers of exactly 0 or 1 do not select them either."""
-    for option in range(max(block.choices for block in BLOCKS if block.kind == "choice")):
-        parameters = torch.full((1, PARAMETERS), -1e4, dtype=dtype)
-        certain = torch.zeros(1, RAW_DIM, dtype=dtype)
-        for block in BLOCKS:
-            if block.kind == "choice":
-                chosen = min(option, block.choices - 1)
-                parameters[:, FIRST_LOGIT + KIND_SLICES[block.name].start + chosen] = 1e4
-                certain[:, RAW_SLICES[block.name]] = chosen
-            elif block.kind == "switches":
-                parameters[:, shifted(KIND_SLICES[block.name], FIRST_LOGIT)] *= (-1) ** option
-                certain[:, RAW_SLICES[block.name]] = option % 2
-        distribution = distribution_of(parameters, torch.ones(1, MASKS, dtype=torch.bool))
-        raw = distribution.sample(torch.full((1, RAW_DIM), noise, dtype=dtype))
-        discrete = [column for column in range(RAW_DIM) if column not in NUMBER_COLUMNS]
-        assert torch.equal(raw[:, discrete], certain[:, discrete])
-
-
-@given(scale=st.floats(0.01, 30), seed=st.integers(0, 2**31))
-def test_entropies_are_within_their_bounds(scale, seed):
-    parameters, masks, _ = random_batch(16, scale, seed)
-    entropies = distribution_of(parameters, masks).block_entropies()
-    for block in BLOCKS:
-        entropy = entropies[:, NAMES.index(block.name)]
-        if block.kind == "numbers":
-            assert (entropy <= len(block.entries) * (math.log(2) + 1e-4)).all()  # uniform on [-1, 1]
-            continue
-        possible = masks[:, KIND_SLICES[block.name]].sum(1).double()
-        most = possible * math.log(2) if block.kind == "switches" else possible.log()
-        assert (entropy >= -1e-12).all()
-        assert (entropy <= most + 1e-12).all()
-
-
-@given(seed=st.integers(0, 2**31))
-def test_rows_are_independent(seed):
-    generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(8, generator=generator)
-    parameters, masks, raw = random_batch(8, seed=seed)
-    noise = torch.randn(8, RAW_DIM, generator=generator, dtype=torch.float64)
-    one, other = distribution_of(parameters, masks), distribution_of(parameters[order], masks[order])
-    for function in ("sample", "log_prob"):
-        argument = noise if function == "sample" else raw
-        torch.testing.assert_close(getattr(one, function)(argument)[order], getattr(other, function)(argument[order]))
-    torch.testing.assert_close(one.mode()[order], other.mode())
-    torch.testing.assert_close(one.entropy()[order], other.entropy())
-    torch.testing.assert_close(environment_actions(raw)[order], environment_actions(raw[order]))
-
-
 def test_the_mode_has_the_highest_probability():
     parameters, masks, raw = random_batch(400, seed=6)
     distribution = distribution_of(parameters, masks)
@@ -335,37 +258,6 @@ def test_label_losses_equal_torchs_cross_entropies():
     torch.testing.assert_close(found, naive_label_losses(parameters, masks, labels), rtol=1e-9, atol=1e-9)
 
 
-def test_label_losses_of_near_numbers_are_log_densities_before_tanh():
-    parameters, masks, raw = random_batch(50, seed=2)
-    deviation = (raw[:, NUMBER_COLUMNS] - parameters[:, :NUMBERS]) / log_std(parameters).exp()
-    near = ((deviation.abs() < 3.0) | ~masks[:, LOGITS:]).all(1)
-    assert near.sum() > 25
-    found = distribution_of(parameters, masks).label_losses(raw)
-    for name in ("motion", "comm"):
-        part = KIND_SLICES[name]
-        densities = distributions.Normal(parameters[:, part], log_std(parameters)[:, part].exp()).log_prob(
-            raw[:, RAW_SLICES[name]]
-        )
-        expected = (-densities - 0.5 * math.log(2 * math.pi)).where(masks[:, shifted(part, LOGITS)], 0.0).sum(1)
-        torch.testing.assert_close(found[near, NAMES.index(name)], expected[near])
-
-
-@pytest.mark.parametrize("block", NAMES)
-def test_gradients_of_label_losses_equal_finite_differences(block):
-    parameters, masks, _ = random_batch(6)
-    labels, columns = random_labels(6, 3), parameters_of(block)
-
-    def losses(own: Tensor) -> Tensor:
-        full = parameters.clone()
-        full[:, columns] = own
-        return distribution_of(full, masks).label_losses(labels)[:, NAMES.index(block)]
-
-    own = parameters[:, columns].clone().requires_grad_()
-    assert torch.autograd.gradcheck(losses, own)
-    (gradient,) = torch.autograd.grad(losses(own).sum(), own)
-    assert gradient.abs().max() > 1e-3
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_labels_that_the_mask_rules_out_have_no_loss_and_no_gradient(dtype):
     """The first options of choices are possible; all labels are others, and all switches are on."""
@@ -390,16 +282,6 @@ def test_mixed_actions_have_the_means_and_sample_the_rest():
     is_number = torch.zeros(RAW_DIM, dtype=torch.bool).index_fill(0, torch.tensor(NUMBER_COLUMNS), True)
     assert mixed.equal(torch.where(is_number, mode, sampled))
     assert (mode != sampled).any(0).all()
-
-
-def test_tables_created_in_inference_mode_support_training():
-    parameters, masks, raw = random_batch(4)
-    distributions_module._tables.cache_clear()
-    with torch.inference_mode():
-        distribution_of(parameters, masks).mode()
-    parameters.requires_grad_()
-    (gradient,) = torch.autograd.grad(distribution_of(parameters, masks).log_prob(raw).sum(), parameters)
-    assert gradient.abs().sum() > 0
 
 
 def test_wrong_shapes_are_rejected():

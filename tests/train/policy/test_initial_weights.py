@@ -7,21 +7,12 @@ from torch import nn
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.distributions import TARGET_LOGITS, parameter_bias
-from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 
 
 def check_weight(layer, gain):
     weight = layer.weight.detach() / gain
     gram = weight @ weight.T if layer.out_features < layer.in_features else weight.T @ weight
     torch.testing.assert_close(gram, torch.eye(len(gram)), atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (3, 5)])
-def test_linear_layers_are_orthogonal(inputs, outputs):
-    layer = nn.Linear(inputs, outputs)
-    orthogonal(layer, 0.5)
-    check_weight(layer, 0.5)
-    assert not layer.bias.any()
 
 
 @pytest.mark.parametrize("encoder", ["sets", "flat"])
@@ -56,13 +47,6 @@ def check_lstm(lstm):
             assert not torch.equal(gates[0], gates[1])
         biases = [getattr(lstm, f"bias_{side}_l{layer}").detach() for side in ("ih", "hh")]
         assert (biases[0] + biases[1]).tolist() == forget  # torch adds them: twice 1 would be 2
-
-
-@pytest.mark.parametrize("inputs", [4, 6, 9])
-def test_lstm_gates_are_orthogonal(inputs):
-    lstm = nn.LSTM(inputs, 6, num_layers=2)
-    orthogonal_lstm(lstm)
-    check_lstm(lstm)
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate", "central"])

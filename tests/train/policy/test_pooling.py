@@ -1,4 +1,3 @@
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,19 +37,3 @@ def test_values_and_gradients_equal_those_of_torch(sets, seed):
     if total.requires_grad:
         total.backward()
         torch.testing.assert_close(rows.grad, plain.grad)
-
-
-def test_the_gradient_equals_finite_differences():
-    torch.manual_seed(0)
-    rows = torch.rand(7, 3, dtype=torch.float64, requires_grad=True)
-    owner, count = torch.tensor([0, 0, 0, 2, 2, 3, 3]), torch.tensor([[3.0], [1.0], [2.0], [2.0]]).double()
-    assert torch.autograd.gradcheck(lambda each: max_and_mean(each, owner, count), (rows,))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_dtype_is_kept(dtype):
-    rows = torch.rand(3, 2).to(dtype).requires_grad_()
-    maximum, mean = max_and_mean(rows, torch.tensor([0, 0, 1]), torch.tensor([[2.0], [1.0]]).to(dtype))
-    assert maximum.dtype == mean.dtype == dtype
-    (maximum + mean).sum().backward()
-    assert rows.grad.dtype == dtype

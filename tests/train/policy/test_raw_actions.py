@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from echelon_env import BattleEngine, opponents
-from echelon_env.config.scenario import make_config
 from echelon_env.layout.actions import ACTION_DIM, TARGET_CHOICES, Action
-from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.possible import MASKS
 from echelon_env.networks.weights import PARAMETERS
 from echelon_env.spaces.actions import BLOCKS, read_action
 from echelon_train.policy.action_masks import action_masks
 from echelon_train.policy.distributions import TARGET_LOGITS, parameter_bias
-from echelon_train.policy.raw_actions import LABEL_BOUND, RAW_DIM, environment_actions, raw_actions
-from support.playing import scripted_actions
+from echelon_train.policy.raw_actions import LABEL_BOUND, environment_actions, raw_actions
 from train.policy.hybrid import (
     FIRST_LOGIT,
     KIND_SLICES,
@@ -68,46 +64,6 @@ def test_invalid_standard_deviations_are_rejected(stds):
     least, initial, most = stds
     with pytest.raises(ValueError, match=r"expected 0 < min_std < initial_std < max_std, got min_std"):
         parameter_bias(initial, least, most)
-
-
-@pytest.fixture(scope="module")
-def battle_states() -> list[tuple[BattleEngine, dict[str, np.ndarray]]]:
-    """An engine, and snapshots of it in the course of two battles, also after deaths."""
-    engine = BattleEngine(make_config("skirmish"), num_battles=2)
-    engine.reset([1, 2])
-    players = (opponents.make("novice", 0, "battle"), opponents.make("expert", 1, "battle"))
-    states = []
-    for decision in range(240):
-        if engine.battle_over.any():
-            break
-        if decision % 20 == 0:
-            states.append((engine, engine.snapshot()))
-        engine.step(scripted_actions(engine, players))
-    return states
-
-
-def test_the_engine_ignores_actions_of_dead_mechs(battle_states):
-    engine, state = battle_states[-1]
-    engine.restore(state)
-    assert (~engine.alive).any()
-    observations = torch.from_numpy(engine.observations.reshape(-1, OBSERVATION_DIM))
-    noise = torch.randn(len(observations), RAW_DIM, generator=torch.Generator().manual_seed(0))
-    bias = parameter_bias(0.6, MIN_STD, MAX_STD).expand(len(observations), -1)
-    actions = environment_actions(distribution_of(bias, action_masks(observations, LIMITS)).sample(noise)).numpy()
-    actions = actions.reshape(*engine.alive.shape, ACTION_DIM)
-    expected = np.zeros(Action.COMM_0 - Action.PRIMARY)
-    expected[Action.DISPLAY_NEAREST - Action.PRIMARY] = 1.0  # the engine takes the first of equal numbers
-    for action in actions[~engine.alive]:
-        np.testing.assert_array_equal(action[Action.PRIMARY : Action.COMM_0], expected)
-    results = []
-    for dead_actions in (actions[~engine.alive], 0.0):
-        engine.restore(state)
-        tried = actions.copy()
-        tried[~engine.alive] = dead_actions
-        engine.step(tried)
-        results.append(engine.snapshot())
-    for name, array in results[0].items():
-        np.testing.assert_array_equal(array, results[1][name], err_msg=name)
 
 
 def test_actions_equal_those_of_the_dict_format():

@@ -7,12 +7,9 @@ import pytest
 import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
-from echelon_env import make_config
-from echelon_env.evaluate import BattleNoise
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.observations import STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
-from echelon_train.checkpoints.players import network_player
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM
 from echelon_train.policy.sequences import Sequences
@@ -86,19 +83,6 @@ def test_dead_mechs_have_no_memory_step_by_step(network):
 
 
 @each_network
-def test_dead_mechs_have_no_memory_in_sequences(network):
-    policy, living = policy_of(network), living_mask()
-    seen = random_observations(network, living)
-    evaluation = [
-        policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES)
-        for states in (random_states(network, 1), random_states(network, 2))
-    ]
-    for name in ("values", "entropy"):
-        one, other = (getattr(each, name).view(len(living), -1) for each in evaluation)
-        assert torch.equal((one != other).any(1), living), name
-
-
-@each_network
 def test_an_episode_starts_with_zero_states(network):
     policy, living = policy_of(network), living_mask()
     states, starts = random_states(network, 1), torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
@@ -168,14 +152,20 @@ def test_values_are_evaluated_without_living_mechs(network):
     assert not any(part.any() for part in after.pi)
 
 
-def test_diagnostics_sum_to_the_entropy_of_living_mechs():
-    network = NETWORKS[0]
-    policy, living, states = policy_of(network), living_mask(), random_states(network, 1)
-    seen = random_observations(network, living)
-    found = policy.diagnostics(seen, states, SEQUENCES)
-    evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, living.nonzero().flatten())
-    assert found.keys() == {f"entropy_{block.name}" for block in BLOCKS}
-    assert sum(found.values()) == pytest.approx(evaluation.entropy.sum(1).mean().item(), rel=1e-5)
+def test_decisions_and_values_do_not_update_the_normaliser():
+    """Statistics change in updates only: an evaluation changes nothing."""
+    network = replace(NETWORKS[0], normalize_observations=True)
+    policy, living = policy_of(network), torch.tensor([True] * ROWS)
+    seen, states, starts = random_observations(network, living), random_states(network, 1), torch.zeros(ROWS)
+    policy.observe(seen, living)
+    before, other = policy.observation_normalizer.moments(), seen.clone()
+    other[:, STREAMS["self"].start + Self.HEAT] += 0.5
+    policy.forward(other, states, starts)
+    policy.predict_values(other, states.vf, starts)
+    policy.predict(other.numpy(), deterministic=True)
+    assert before.any() and torch.equal(policy.observation_normalizer.moments(), before)
+    policy.observe(other, living)
+    assert not torch.equal(policy.observation_normalizer.moments(), before)
 
 
 def test_groups_are_the_classes():
@@ -207,17 +197,6 @@ def test_a_policy_with_a_central_critic_acts_on_flat_observations():
         policy.predict(plain[:, :-1])
 
 
-def test_a_policy_with_a_central_critic_is_a_player():
-    network = NETWORKS[-1]
-    policy = policy_of(network)
-    plain = random_observations(network, torch.tensor([True] * 4))["observation"].numpy()
-    config = make_config("duel")
-    noise = BattleNoise([1, 2, 3, 4], (0,), 1)
-    player = network_player("central", policy, action_mode="deterministic").make(config, noise)
-    player.reset(np.ones(4, np.bool_))
-    np.testing.assert_allclose(player.act(plain), policy.predict(plain, deterministic=True)[0], rtol=1e-4, atol=1e-5)
-
-
 def forgetful(network):
     """A policy without memory, and one with the same weights and memory."""
     policies = policy_of(replace(network, memory=False)), policy_of(network)
@@ -241,35 +220,3 @@ def test_without_memory_every_decision_is_like_the_first_of_an_episode(network):
     torch.testing.assert_close(values, found[1], rtol=1e-5, atol=1e-6)
     remembering = with_memory.forward(seen, states, torch.zeros(ROWS), deterministic=True)
     assert not torch.allclose(remembering[1], found[1])
-
-
-@each_network
-def test_without_memory_sequences_are_evaluated_step_by_step(network):
-    policy, _ = forgetful(network)
-    living = living_mask()
-    seen, states = random_observations(network, living), random_states(network, 3)
-    part = seen if isinstance(seen, dict) else {"": seen}
-    actions = torch.zeros(STEPS * ROWS, RAW_DIM)
-    found = policy.evaluate(seen, actions, states, SEQUENCES)
-    parts = policy.evaluate(seen, actions, states, torch.zeros(STEPS * ROWS))  # other sequences of the same rows
-    torch.testing.assert_close(parts.log_probs, found.log_probs, rtol=1e-5, atol=1e-5)
-    for step in range(STEPS):
-        rows = slice(step * ROWS, (step + 1) * ROWS)
-        single = {name: each[rows] for name, each in part.items()}
-        one = policy.evaluate(single.get("", single), actions[rows], states, torch.zeros(ROWS))
-        torch.testing.assert_close(one.values, found.values[rows], rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(one.log_probs, found.log_probs[rows], rtol=1e-5, atol=1e-5)
-
-
-def test_without_memory_the_recurrent_weights_have_no_gradient():
-    policy, _ = forgetful(NETWORKS[0])
-    living = living_mask()
-    found = policy.evaluate(
-        random_observations(NETWORKS[0], living),
-        torch.zeros(STEPS * ROWS, RAW_DIM),
-        random_states(NETWORKS[0], 3),
-        SEQUENCES,
-    )
-    (found.log_probs.sum() + found.values.sum()).backward()
-    assert not policy.lstm_actor.weight_hh_l0.grad.any()
-    assert policy.lstm_actor.weight_ih_l0.grad.any()

@@ -1,4 +1,3 @@
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,15 +76,3 @@ def test_one_call_equals_a_loop_over_time(given_sequences, seed):
                 torch.testing.assert_close(output[sample], expected[0, 0])
             if len(steps) == sequences.length:
                 torch.testing.assert_close(after[1][:, [each]], state[1])
-
-
-@pytest.mark.parametrize("place", [None, torch.zeros(0, dtype=torch.int64)])
-def test_zero_sequences_give_no_outputs(place):
-    lstm = nn.LSTM(3, 4)
-    none = Sequences(5, 0, torch.zeros(0), place)
-    features = torch.zeros(0, 3, requires_grad=True)
-    output, states = SequencePolicy._process_sequence(features, (torch.zeros(1, 0, 4),) * 2, none, lstm)
-    assert output.shape == (0, 4)
-    assert states[0].shape == (1, 0, 4)
-    output.sum().backward()
-    assert not any(bool(parameter.grad.any()) for parameter in lstm.parameters() if parameter.grad is not None)

@@ -67,7 +67,9 @@ def losses_of(model, batch, weights=None):
 def whole_batch(model):
     buffer = model.rollout_buffer
     return buffer.batch(
-        torch.arange(buffer.num_chunks), model._normalized_advantages(buffer.loss_mask()), buffer.loss_mask()
+        torch.arange(buffer.num_chunks),
+        model.update.normalized_advantages(buffer, buffer.loss_mask(), model.normalize_advantage),
+        buffer.loss_mask(),
     )
 
 

@@ -49,9 +49,9 @@ def test_inactive_rows_are_not_counted():
     inactive = buffer.observations[..., 1] <= -0.5
     assert torch.equal(buffer.actor_mask, ~inactive)
     assert model.num_timesteps == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
-    before = model._normalized_advantages(buffer.loss_mask())
+    before = model.update.normalized_advantages(buffer, buffer.loss_mask(), True)
     buffer.advantages[inactive] += 1000.0
-    after = model._normalized_advantages(buffer.loss_mask())
+    after = model.update.normalized_advantages(buffer, buffer.loss_mask(), True)
     assert torch.equal(before[buffer.actor_mask], after[buffer.actor_mask])
     assert float(before[buffer.actor_mask].mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
@@ -59,46 +59,10 @@ def test_inactive_rows_are_not_counted():
 
 def test_normalizing_advantages_can_be_turned_off():
     model = model_with_rollout(normalize_advantage=False)
-    assert model._normalized_advantages(model.rollout_buffer.loss_mask()) is model.rollout_buffer.advantages
-
-
-class LateReward(RandomVecEnv):
-    """Rows are inactive from the fourth step on, and get a reward at the end of their episode of 8 steps."""
-
-    def reset(self):
-        super().reset()
-        self._steps_left[:] = 8
-        self._step = 0
-        return self._observation()
-
-    def _observation(self):
-        self._position[:, 1] = 1.0 if self._step < 3 else -1.0
-        return self._position.copy()
-
-    def step_wait(self):
-        _, _, dones, infos = super().step_wait()
-        self._step = 0 if dones[0] else self._step + 1
-        self._steps_left[dones] = 8
-        for info in infos:
-            info.pop("TimeLimit.truncated", None)
-        return self._observation(), np.full(self.num_envs, 10.0 * dones[0], np.float32), dones, infos
-
-
-def test_a_late_reward_after_a_death_reaches_the_last_live_action():
-    env = LateReward(2)
-    model = make_model(env, steps=8, policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, gamma=0.9, gae_lambda=1.0)
-    with torch.no_grad():
-        for parameter in model.policy.parameters():
-            parameter.zero_()
-    collect(model)
-    buffer = model.rollout_buffer
-    assert buffer.actor_mask[:, 0].tolist() == [True] * 3 + [False] * 5
-    assert buffer.dones[:, 0].tolist() == [False] * 7 + [True]
-    expected = 10.0 * 0.9 ** torch.arange(7, -1, -1.0)
-    torch.testing.assert_close(buffer.advantages[:, 0], expected)
-    torch.testing.assert_close(buffer.returns[:, 1], expected)
-    loss_mask = buffer.loss_mask()
-    assert bool(loss_mask.all()), "inactive rows enter the value loss"
+    assert (
+        model.update.normalized_advantages(model.rollout_buffer, model.rollout_buffer.loss_mask(), False)
+        is model.rollout_buffer.advantages
+    )
 
 
 # Schedules, learning rates and gradients
@@ -121,7 +85,7 @@ def test_schedules_are_evaluated_in_each_update():
     def train():
         discounts.append(last_discount(model.rollout_buffer))
         original()
-        scales.append(model._current("motion_ent_scale"))
+        scales.append(model.current("motion_ent_scale"))
         logged = model.logger.name_to_value
         (group,) = model.policy.optimizer.param_groups
         seen.append((group["lr"], logged["train/ent_coef"], logged["train/clip_range"]))
@@ -170,21 +134,6 @@ def test_gradients_are_clipped_to_max_grad_norm():
     torch.testing.assert_close(changes[1], 0.01 * changes[0] / changes[0].norm(), rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("parts", [2, 5])
-def test_gradient_accumulation_equals_one_batch(parts):
-    settings = {"n_epochs": 1, "learning_rate": 1.0}
-    whole, split = (model_with_rollout(rows=5, accumulate=number, **settings) for number in (1, parts))
-    for model in (whole, split):
-        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
-        model.rollout_buffer.actor_mask[3:9, 1] = False
-        train(model)
-    torch.testing.assert_close(weights_of(split), weights_of(whole), rtol=1e-4, atol=1e-6)
-    for name in ("loss", "approx_kl", "clip_fraction", "grad_norm"):
-        assert split.logger.name_to_value[f"train/{name}"] == pytest.approx(
-            whole.logger.name_to_value[f"train/{name}"], rel=1e-4, abs=1e-6
-        )
-
-
 def test_the_first_rollouts_train_the_critic_only():
     model = model_with_rollout(critic_warmup=2, n_epochs=3, ent_coef=0.01)
     critic = {
@@ -200,19 +149,6 @@ def test_the_first_rollouts_train_the_critic_only():
         assert moved - critic == (set() if rollout < 2 else before.keys() - critic)
 
 
-def test_burn_in_samples_enter_no_loss():
-    model = model_with_rollout(rows=4, chunk=8, burn_in=3, n_epochs=1)
-    buffer = model.rollout_buffer
-    burn_in = ~buffer.loss_mask()
-    assert 0 < int(burn_in.sum()) < burn_in.numel()
-    other = model_with_rollout(rows=4, chunk=8, burn_in=3, n_epochs=1)
-    for name in ("returns", "advantages", "log_probs"):
-        getattr(other.rollout_buffer, name)[burn_in] += 7.0
-    train(model)
-    train(other)
-    assert torch.equal(weights_of(model), weights_of(other))
-
-
 # Gradients that are not finite
 
 
@@ -223,10 +159,7 @@ def model_with_nan_rewards(bad_rows, **settings):
     buffer.dones[:-1] = False
     buffer.episode_starts[1:] = False
     buffer.rewards[-1, list(bad_rows)] = float("nan")
-    with torch.no_grad():
-        model._compute_advantages(
-            model._values(model._on_device(model._last_obs), model._last_lstm_states, model._starts())
-        )
+    model.collector.finish(model.current("gamma"), model.gae_lambda)
     return model
 
 
@@ -260,43 +193,6 @@ def test_successive_skipped_minibatches_stop_training_and_write_the_last_one(tmp
     assert bool(torch.isfinite(tensors["observations.observation"]).all())
     # the return normaliser was not updated either
     assert torch.equal(before, weights_of(model))
-
-
-class NaNReward(RandomVecEnv):
-    """Row 3 gets a NaN reward at the rollout's twelfth step, in the middle of an episode."""
-
-    def reset(self):
-        super().reset()
-        self._steps_left[:] = 8
-        self._steps_left[3] = 5  # its next episode is steps 5 to 12
-        self._step = -1
-        return self._position.copy()
-
-    def step_wait(self):
-        self._step += 1
-        observations, rewards, dones, infos = super().step_wait()
-        self._steps_left[dones] = 8
-        rewards[3] = float("nan") if self._step == 11 else rewards[3]
-        return observations, rewards, dones, infos
-
-
-@pytest.mark.parametrize(("chunk", "skipped"), [(16, 1), (8, 2), (4, 2), (2, 4), (1, 7)])
-def test_a_nan_reward_skips_the_earlier_chunks_of_its_episode(chunk, skipped, monkeypatch):
-    monkeypatch.setattr("echelon_train.ppo.algorithm.MAX_SKIPPED", 100)
-    model = make_model(NaNReward(6), chunk=chunk, batch_size=chunk, n_epochs=1)
-    collect(model)
-    bad = ~torch.isfinite(model.rollout_buffer.returns)
-    assert bad.nonzero().tolist() == [[step, 3] for step in range(5, 12)]
-    model.train()
-    assert model.skipped_minibatches == skipped
-    assert model.logger.name_to_value["train/minibatches"] == 6 * 16 // chunk - skipped
-    assert torch.isfinite(weights_of(model)).all()
-
-
-def test_a_finite_minibatch_resets_the_count_of_skipped_ones():
-    model = model_with_nan_rewards(range(4), n_epochs=3)
-    train(model)  # this order never has five of them in a row
-    assert model.skipped_minibatches == 12
 
 
 # Parameters
@@ -337,10 +233,10 @@ def test_reinitialize_resets_weights_optimizer_and_states():
     model, other = model_with_rollout(batch_size=32), make_model(RandomVecEnv(4), seed=9)
     model.train()
     fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
-    assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
+    assert model.policy.optimizer.state and model.collector.states.pi[0].any()
     model.reinitialize(fresh)
     assert not model.policy.optimizer.state and model._n_updates == 0
-    assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
+    assert not any(state.any() for state in model.collector.state_tensors())
     assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
     found, expected = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
     assert found.keys() == expected.keys() and all(found[name].equal(expected[name]) for name in expected)

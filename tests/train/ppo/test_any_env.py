@@ -6,11 +6,9 @@ import pytest
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback, StopTrainingOnMaxEpisodes
-from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from echelon_train.ppo import EchelonRecurrentPPO
-from support.remember import Remember
 from train.ppo.random_env import RandomVecEnv, make_model
 
 
@@ -122,27 +120,6 @@ def test_vec_env_wrappers():
     assert model.logger.name_to_value["train/n_updates"] == 20
 
 
-class ReusedArray(VecEnvWrapper):
-    """Returns the same array at every step."""
-
-    def reset(self):
-        self._array = self.venv.reset().copy()
-        return self._array
-
-    def step_wait(self):
-        observations, *rest = self.venv.step_wait()
-        self._array[:] = observations
-        return (self._array, *rest)
-
-
-def test_environments_may_overwrite_their_observations():
-    models = [make_model(env, batch_size=16) for env in (RandomVecEnv(4), ReusedArray(RandomVecEnv(4)))]
-    for model in models:
-        torch.manual_seed(0)
-        model.learn(64)
-    assert torch.equal(models[0].rollout_buffer.observations, models[1].rollout_buffer.observations)
-
-
 # Features of stable-baselines3
 
 
@@ -168,18 +145,6 @@ def test_callbacks_get_the_locals_of_a_step():
     assert len(seen) == 16
     assert {len(each["rewards"]) for each in seen} == {len(seen[0]["dones"])} == {4}
     assert len({each["new_obs"].tobytes() for each in seen}) == 16
-
-
-def test_tensorboard_log(tmp_path):
-    make_model(RandomVecEnv(4), batch_size=16, tensorboard_log=str(tmp_path)).learn(64, tb_log_name="run")
-    [file] = tmp_path.glob("run_1/events*")
-    assert file.stat().st_size > 100
-
-
-@pytest.mark.filterwarnings("ignore:rich is experimental")  # a warning of tqdm
-def test_progress_bar():
-    pytest.importorskip("tqdm")
-    make_model(RandomVecEnv(4), batch_size=16).learn(64, progress_bar=True)
 
 
 def test_set_env():
@@ -218,11 +183,3 @@ def test_get_and_set_parameters():
         model.predict(observations, deterministic=True)[0], other.predict(observations, deterministic=True)[0]
     )
     assert float(other.policy.return_normalizer.std) == float(model.policy.return_normalizer.std) != 1.0
-
-
-def test_evaluate_policy_with_a_single_environment():
-    model = make_model(DummyVecEnv([Remember]), batch_size=8)
-    check_learning(model)
-    mean, deviation = evaluate_policy(model, VecMonitor(DummyVecEnv([Remember])), n_eval_episodes=6)
-    assert -1.0 <= mean <= 1.0
-    assert np.isfinite(deviation)

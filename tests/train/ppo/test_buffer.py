@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pytest
 import safetensors.torch
@@ -90,16 +88,6 @@ def test_batches_equal_those_of_a_naive_implementation(data):
     assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "samples of active rows come first"
 
 
-def test_minibatches_have_every_chunk_once_in_random_order():
-    buffer, _ = numbered_buffer(8, 5, 2)
-    torch.manual_seed(1)
-    first, second = ([each.tolist() for each in buffer.minibatches(6)] for _ in range(2))
-    assert [len(each) for each in first] == [6, 6, 6, 2]
-    for order in (first, second):
-        assert sorted(itertools.chain(*order)) == list(range(20))
-    assert first != second
-
-
 def test_burn_in_steps_are_masked_unless_an_episode_starts():
     buffer, _ = numbered_buffer(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2), (5, 0)])
     expected = torch.tensor(
@@ -115,37 +103,6 @@ def test_burn_in_steps_are_masked_unless_an_episode_starts():
     assert batch.labels is None
 
 
-def test_sample_counts_equal_those_of_the_batch():
-    buffer, _ = numbered_buffer(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2)])
-    buffer.actor_mask[3, :2] = False
-    chunks = torch.tensor([4, 0, 1])
-    batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
-    counts = buffer.sample_counts(chunks, buffer.loss_mask())
-    assert counts.tolist() == [int(batch.actor_mask.sum()), int(batch.loss_mask.sum())]
-    assert 0 < counts[0] < counts[1] < 12
-
-
-def test_dict_observations_keep_their_dtypes():
-    space = spaces.Dict(
-        {
-            "picture": spaces.Box(0, 255, (3, 4, 4), np.uint8),
-            "vector": spaces.Box(-1.0, 1.0, (2,), np.float64),
-            "kind": spaces.Discrete(1000),
-            "switches": spaces.MultiBinary(3),
-        }
-    )
-    buffer, _ = numbered_buffer(2, 2, 2, space=space)
-    batch = buffer.batch(torch.tensor([1]), buffer.advantages, buffer.loss_mask())
-    kinds = {name: (tuple(part.shape), part.dtype) for name, part in batch.observations.items()}
-    assert kinds == {
-        "picture": ((2, 3, 4, 4), torch.uint8),
-        "vector": ((2, 2), torch.float32),
-        "kind": ((2,), torch.int64),
-        "switches": ((2, 3), torch.int8),
-    }
-    assert batch.observations["kind"].tolist() == [1, 101]
-
-
 @pytest.mark.parametrize("space", [VECTOR, spaces.Dict({"vector": VECTOR})])
 def test_a_written_batch_is_complete(space, tmp_path):
     buffer, _ = numbered_buffer(4, 2, 2, space=space, starts=[(1, 0)])
@@ -158,8 +115,3 @@ def test_a_written_batch_is_complete(space, tmp_path):
     assert tensors["states.1"].shape == (2, 2, 1)
     [observations] = [part for name, part in tensors.items() if name.startswith("observations.")]
     torch.testing.assert_close(observations[:, 0], batch.actions.float())
-
-
-def test_a_batch_without_a_folder_is_written_to_a_temporary_one():
-    buffer, _ = numbered_buffer()
-    assert write_batch(buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask()), None).is_file()

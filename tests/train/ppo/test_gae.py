@@ -31,11 +31,6 @@ def advantages_of_one_row(rewards, values, last_value, ends=(), bootstraps=None,
     return advantages.flatten().tolist()
 
 
-def test_td_errors_accumulate_with_gamma_and_lambda():
-    # TD errors: 1 + 2/2 - 4 = -2; 0 + 8/2 - 2 = 2; 4 + 4/2 - 8 = -2
-    assert advantages_of_one_row([1, 0, 4], [4, 2, 8], 4) == [-2 + 0.25 * (2 + 0.25 * -2), 2 + 0.25 * -2, -2]
-
-
 def test_truncation_bootstraps_from_the_final_value():
     assert advantages_of_one_row([1, 2, 100], [1, 1, 1], 100, ends=[1], bootstraps={1: 6}) == [
         (1 + 0.5 - 1) + 0.25 * (2 + 3 - 1),
@@ -95,14 +90,6 @@ def test_equals_a_naive_implementation(steps, rows, seed, scale, offset, gamma, 
     np.testing.assert_allclose(advantages.numpy(), expected, rtol=3e-7, atol=1e-6 * scale + 1e-9 * offset)
     np.testing.assert_allclose(returns.numpy(), expected + values, rtol=3e-7, atol=1e-6 * scale + 1e-9 * offset)
     assert advantages.dtype == returns.dtype == torch.float32
-
-
-def test_results_have_no_gradient():
-    values = torch.ones(3, 1, requires_grad=True)
-    zeros = torch.zeros(3, 1)
-    advantages, returns = advantages_and_returns(zeros, values, values[0], zeros.bool(), zeros, 0.9, 0.9)
-    assert not advantages.requires_grad
-    assert not returns.requires_grad
 
 
 @pytest.mark.parametrize("length", [64, 2048])

@@ -37,26 +37,6 @@ def test_standard_deviations_are_of_active_samples():
     assert logged["train/active_share"] == pytest.approx(buffer.actor_mask.double().mean().item())
 
 
-def test_the_logged_gradient_norm_is_before_clipping():
-    model = make_model(RandomVecEnv(6), n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=0.5)
-    collect(model)
-    policy, gradient = model.policy, model._gradient
-    policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)
-
-    def gradient_of_norm_5(*args):
-        result = gradient(*args)
-        policy.optimizer.zero_grad(set_to_none=False)
-        policy.action_net.bias.grad[1], policy.value_net.bias.grad[0] = 3.0, -4.0
-        return result
-
-    model._gradient = gradient_of_norm_5
-    before = policy.action_net.bias[1].item(), policy.value_net.bias[0].item()
-    model.train()
-    assert model.logger.name_to_value["train/grad_norm"] == pytest.approx(5.0)
-    assert policy.action_net.bias[1].item() - before[0] == pytest.approx(-0.3, rel=1e-5)
-    assert policy.value_net.bias[0].item() - before[1] == pytest.approx(0.4, rel=1e-5)
-
-
 def battle_model(**settings):
     network = NetworkConfig(width=8, head=8, encoder="flat", communicate=True)
     env = RandomVecEnv(6, 0, observation_space(), action_space())
@@ -72,18 +52,3 @@ def test_block_entropies_sum_to_the_entropy():
     blocks = [logged[f"train/entropy_{block.name}"] for block in BLOCKS]
     assert sum(blocks) == pytest.approx(logged["train/entropy"], rel=1e-5)
     assert all(number > 0.0 for number in blocks)
-
-
-def test_diagnostics_use_evenly_spaced_samples_of_the_rollout(monkeypatch):
-    model, given = battle_model(), []
-    monkeypatch.setattr("echelon_train.ppo.algorithm.DIAGNOSTIC_SAMPLES", 32)
-    monkeypatch.setattr(model.policy, "diagnostics", lambda *args: given.append(args) or {"x": 2.5})
-    before = torch.get_rng_state()
-    assert model._diagnostics() == {"x": 2.5}
-    [(observations, _, sequences)] = given
-    assert len(observations) == 32
-    chunks = model.rollout_buffer.observations.view(4, 4, 6, -1).transpose(1, 2).flatten(0, 1)
-    expected = chunks[[0, 3, 6, 9, 13, 16, 19, 23]].flatten(0, 1)
-    assert sorted(observations.tolist()) == sorted(expected.tolist())
-    assert sequences.length == 4
-    assert torch.equal(torch.get_rng_state(), before)

@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from gymnasium import spaces
 
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import Limit
@@ -140,40 +139,6 @@ def test_losses_by_block_equal_a_naive_implementation(settings):
     assert len(found.kickstart_blocks) == (len(model.policy.blocks) if coefficients.kickstart_coef else 0)
 
 
-def test_without_kickstarting_labels_are_ignored():
-    model = battle_model()
-    batch = batch_of(model)
-    found, expected = losses_of(model, batch), losses_of(model, batch._replace(labels=None))
-    assert torch.equal(found.packed(), expected.packed())
-    assert found.kickstart.item() == 0.0
-
-
-def test_the_kickstart_loss_pulls_the_policy_towards_the_teacher():
-    model = battle_model()
-    batch = batch_of(model)
-    labels = torch.zeros_like(batch.labels)
-    labels[:, 0] = math.atanh(0.9)  # full throttle
-    batch = batch._replace(labels=labels)
-    coefficients = Coefficients(0.1, 0.0, 0.0, policy_coef=0.0, kickstart_coef=1.0)
-    optimizer = torch.optim.Adam(model.policy.parameters(), lr=0.02)
-    found = []
-    for _ in range(60):
-        result = losses_of(model, batch, coefficients)
-        optimizer.zero_grad()
-        result.total.backward()
-        optimizer.step()
-        found.append(result.kickstart.item())
-    assert found[-1] < found[0] - 1.0
-    states, starts = recurrent_states(batch.states), batch.sequences
-    with torch.no_grad():
-        trunk, contacts, _ = model.policy._trunk(batch.observations, states.pi, starts)
-        mode = model.policy._distribution(batch.observations, trunk, contacts).mode()
-    throttle = mode[batch.actor_mask, 0]
-    free = throttle != 0.0  # the observation shows no reason why it cannot move
-    assert free.sum() > 5
-    assert (throttle[free] - labels[0, 0]).abs().mean() < 0.3
-
-
 def test_kickstarting_needs_a_policy_that_learns_from_a_teacher(model):
     batch = batch_of(model)
     with pytest.raises(NotImplementedError, match="does not learn from a teacher"):
@@ -196,35 +161,5 @@ def test_non_finite_numbers_of_inactive_samples_are_ignored(model):
     assert torch.isfinite(gradient(model, result)).all()
 
 
-def test_gradients_flow_back_through_burn_in_steps(model):
-    starts = model.rollout_buffer.episode_starts
-    row = int((~starts[1]).nonzero()[0])
-    batch = batch_of(model, burn_in=[(0, row)])
-    seen = batch.observations.requires_grad_()
-    losses_of(model, batch).total.backward()
-    assert (~batch.loss_mask).sum() == 1
-    assert bool((seen.grad[~batch.loss_mask] != 0.0).any()), "the gradient comes from later losses"
-
-
-def test_without_a_closed_form_the_entropy_is_estimated(model, monkeypatch):
-    batch = batch_of(model)
-    original = model.policy.evaluate
-    monkeypatch.setattr(
-        type(model.policy), "evaluate", lambda self, *args: original(*args)._replace(entropy=None), raising=True
-    )
-    found = losses_of(model, batch).entropy.item()
-    assert found == pytest.approx(-original(*batch_arguments(batch)).log_probs.mean().item(), rel=1e-5)
-
-
 def batch_arguments(batch):
     return batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
-
-
-def test_losses_of_discrete_actions():
-    model = model_with_rollout(rows=2, steps=8, chunk=4, actions=spaces.Discrete(3))
-    batch = batch_of(model)
-    assert batch.actions.dtype == torch.int64
-    result = losses_of(model, batch)
-    # the weights have not changed since the rollout
-    assert result.approx_kl.item() == pytest.approx(0.0, abs=1e-6)
-    assert result.entropy.item() == pytest.approx(math.log(3), rel=1e-2)

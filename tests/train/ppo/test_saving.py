@@ -17,8 +17,7 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.ppo.saving import FORMAT
-from echelon_train.tensor_files import weights_of
+from echelon_train.tensor_files import MODEL_FORMAT, weights_of
 from support.remember import Remember
 from train.ppo.random_env import RandomVecEnv
 
@@ -70,8 +69,7 @@ def test_a_loaded_model_predicts_and_trains_identically(tmp_path, case):
     assert (loaded.num_timesteps, loaded._n_updates) == (model.num_timesteps, model._n_updates)
     assert (loaded.learning_rate, loaded.ent_coef(1.0)) == (model.learning_rate, model.ent_coef(1.0))
     model.set_env(CASES[case][0]())
-    model._last_obs = None
-    model._allocate()
+    model.set_teacher(None)  # resets the recurrent states
     for each in (model, loaded):
         torch.manual_seed(3)
         np.random.seed(3)  # noqa: NPY002  (SB3 seeds it)
@@ -155,11 +153,11 @@ def test_nothing_is_pickled(tmp_path, monkeypatch):
 def rewrite(file, tensors=lambda tensors: None, description=lambda description: None):
     """Edit the tensors or the description of a model's file."""
     with safetensors.safe_open(file, "pt") as opened:
-        document = json.loads(opened.metadata()[FORMAT])
+        document = json.loads(opened.metadata()[MODEL_FORMAT])
     present = safetensors.torch.load_file(file)
     tensors(present)
     description(document)
-    safetensors.torch.save_file(present, file, {FORMAT: json.dumps(document)})
+    safetensors.torch.save_file(present, file, {MODEL_FORMAT: json.dumps(document)})
 
 
 def arguments(**changed):
@@ -187,12 +185,12 @@ def nan(tensor):
 
 
 BAD_FILES = {
-    "pickle": (lambda f: f.write_bytes(b"PK\x03\x04 and so on"), "no readable safetensors"),
-    "truncated": (lambda f: f.write_bytes(f.read_bytes()[:-9]), "no readable safetensors"),
-    "absent": (lambda f: f.unlink(), "no readable safetensors"),
+    "pickle": (lambda f: f.write_bytes(b"PK\x03\x04 and so on"), "not a valid safetensors file"),
+    "truncated": (lambda f: f.write_bytes(f.read_bytes()[:-9]), "not a valid safetensors file"),
+    "absent": (lambda f: f.unlink(), "cannot be read"),
     "foreign": (lambda f: safetensors.torch.save_file({"x": torch.zeros(1)}, f), "not a model of this release"),
-    "no object": (lambda f: safetensors.torch.save_file({}, f, {FORMAT: "[]"}), "cannot be used: TypeError"),
-    "no JSON": (lambda f: safetensors.torch.save_file({}, f, {FORMAT: "{"}), "cannot be used: JSONDecodeError"),
+    "no object": (lambda f: safetensors.torch.save_file({}, f, {MODEL_FORMAT: "[]"}), "cannot be used: TypeError"),
+    "no JSON": (lambda f: safetensors.torch.save_file({}, f, {MODEL_FORMAT: "{"}), "cannot be used: JSONDecodeError"),
     "unknown argument": (arguments(x=1), "unexpected keyword argument 'x'"),
     "unknown policy": (arguments(policy="os.system"), "os.system"),
     "unknown type": (arguments(gae_lambda={"type:os.system": "true"}), "KeyError"),

@@ -9,7 +9,7 @@ from echelon_train.config.files import settings
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import TrainConfig
 from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.ppo.saving import unwrap_schedule
+from echelon_train.ppo.settings import unwrap_schedule
 from echelon_train.runs.building import build_model, make_env
 from train.ppo.random_env import RandomVecEnv, make_model
 from train.small import small_run

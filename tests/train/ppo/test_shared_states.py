@@ -25,7 +25,7 @@ def rollout(shares, dense, self_play):
     model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, dense=dense, ent_coef=0.01)
     if not shares:
         model.policy.shares_states = False
-        model._allocate()
+        model.set_env(env)
     set_heads(model)
     torch.manual_seed(0)
     collect(model)
@@ -57,26 +57,6 @@ def test_rollouts_and_gradients_are_those_of_a_state_for_each_mech(dense, self_p
         gradients.append([each.grad for each in model.policy.parameters()])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
-
-
-@pytest.mark.parametrize("dense", [False, True])
-def test_a_minibatch_has_the_states_of_its_samples(dense):
-    model = rollout(True, dense, 1)
-    buffer = model.rollout_buffer
-    steps, rows = torch.meshgrid(torch.arange(16), torch.arange(4 * TEAM), indexing="ij")
-    buffer.actions[:] = (steps * 4 * TEAM + rows).unsqueeze(-1)  # the number of each sample
-    chunks = torch.tensor([0, 3, 7, 21, 22])  # two of a team, one of another, two of a team in later steps
-    batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
-    states, samples = batch.observations["state"], batch.actions[:, 0].long()
-    expected = buffer.observations["state"].repeat_interleave(TEAM, dim=1).flatten(0, 1)[samples]
-    assert len(samples) == len(chunks) * buffer.chunk
-    if dense:  # shapes must not depend on the data
-        assert torch.equal(states, expected)
-        assert "team" not in batch.observations
-        return
-    assert not torch.equal(samples, samples.sort().values)
-    assert len(states) == 3 * buffer.chunk
-    assert torch.equal(states[batch.observations["team"]], expected)
 
 
 def test_states_are_not_shared_where_rows_may_have_their_own():

@@ -7,11 +7,9 @@ import pytest
 import torch
 
 from echelon_env import ConfigError, opponents
-from echelon_env.config import Opponents
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.opponents.weighted import WeightedOpponents
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo import collector
@@ -70,11 +68,6 @@ def test_a_scripted_teachers_state_from_before_its_first_decision_is_restored(te
     used.restore_arrays(fresh.state_arrays())
     arrays = used.state_arrays()
     assert all(arrays[name].tobytes() == array.tobytes() for name, array in fresh.state_arrays().items())
-
-
-def test_a_scripted_teacher_has_the_threads_of_the_battles():
-    config = small_run(teacher="expert", threads=2, ppo=PPOConfig(kickstart_coef=Schedule.constant(1.0)))
-    assert make_teacher(config, make_env(config)).policy._rows.num_threads == 2
 
 
 # Labels
@@ -206,19 +199,6 @@ def test_a_share_of_the_battles_is_the_teachers():
         assert (teachers[0].plays == bool(share)).all()
 
 
-def test_the_teachers_battles_do_not_depend_on_their_opponents():
-    """Both are drawn from the run's seed, battle by battle."""
-    battles = 2000
-    others, teacher = WeightedOpponents(Opponents.parse({"novice": 1, "expert": 1}), 7, 0.5), teacher_of(1)
-    names, plays = [], []
-    for _ in range(battles):
-        names += others.draw(1)
-        teacher.begin(np.ones(GROUP, np.bool_), 0.5)
-        plays.append(teacher.plays[0])
-    plays, novices = np.array(plays), np.array(names) == "novice"
-    assert abs(plays[novices].mean() - 0.5) < 0.06 and abs(plays[~novices].mean() - 0.5) < 0.06
-
-
 def test_battles_start_again_where_episodes_do():
     teacher = teacher_of()
     teacher.begin(EVERYWHERE, 1.0)
@@ -276,25 +256,6 @@ def test_a_policys_labels_are_its_means_and_samples_and_follow_its_memory():
 
 
 # State
-
-
-def test_a_restored_teacher_continues_the_same():
-    ours, theirs = teacher_of(), teacher_of()
-    ours.begin(EVERYWHERE, 0.5)
-    ours.act(np.zeros((4 * GROUP, 5), np.float32))
-    arrays = ours.state_arrays()
-    theirs.restore_arrays({name: array.copy() for name, array in arrays.items()})
-    played = set()
-    for number in range(20):
-        starts = starts_of(number % 4, (number + 1) % 4)
-        for teacher in (ours, theirs):
-            teacher.begin(starts, 0.5)
-        assert (ours.plays == theirs.plays).all()
-        played.add(tuple(ours.plays))
-        labels = [teacher.act(np.zeros((4 * GROUP, 5), np.float32)) for teacher in (ours, theirs)]
-        np.testing.assert_array_equal(*labels)
-    assert len(played) > 4
-    assert arrays["drawn"] == [4]
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,15 @@ def test_the_state_of_all_rows_is_restored():
     model = model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3))
     counts = [env.unwrapped.count for env in model.env.envs]
     assert len(set(counts)) > 1
+    model.train()
     tensors, values = training_state(model)
+    assert {"optimizer.value_net.bias.exp_avg", "lstm.0", "lstm.3", "last.observation"} <= tensors.keys()
+    assert tensors["lstm.0"].any() and tensors["optimizer.value_net.bias.exp_avg"].any()
     other = model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3))
     restore_training_state(other, tensors, values)
+    again, same = training_state(other)
+    assert same == values and again.keys() == tensors.keys()
+    assert all(torch.equal(again[name], tensor) for name, tensor in tensors.items())
     assert [env.unwrapped.count for env in other.env.envs] == counts
     bad = {name: tensor for name, tensor in tensors.items() if name != "env.counts"}
     with pytest.raises(CheckpointError, match="the environment cannot restore its state: expected counts"):

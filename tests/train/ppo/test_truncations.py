@@ -48,26 +48,30 @@ def test_each_is_the_value_of_its_observation_and_state():
         return observations, rewards, dones, infos
 
     env.step_wait = watch
-    model = make_model(env, steps=128)
-    states, values = [], model._values
-    truncations = model._truncations
+    model = make_model(env, steps=128, normalize_returns=False)
+    states, act = [], model.collector.act
 
-    def keep(step, ended, infos):
-        states.append((step, [tuple(each.clone() for each in pair) for pair in model._last_lstm_states]))
-        return truncations(step, ended, infos)
+    def keep(step):
+        decision = act(step)
+        states.append(tuple(each.clone() for each in decision.states.vf))
+        return decision
 
-    model._truncations = keep
+    model.collector.act = keep
     torch.manual_seed(0)
     collect(model)
     found, checked = model.rollout_buffer.bootstraps, 0
-    for step, (pi, vf) in states:
+    for step, vf in enumerate(states):
         for row, info in enumerate(seen[step]):
             if not info.get("TimeLimit.truncated", False):
                 continue
-            own = type(model._last_lstm_states)(*(tuple(each[:, [row]] for each in pair) for pair in (pi, vf)))
+            own, final = tuple(each[:, [row]] for each in vf), torch.as_tensor(info["terminal_observation"])[None]
             with torch.no_grad():
-                expected = values(torch.as_tensor(info["terminal_observation"])[None], own, torch.zeros(1))
+                expected = model.policy.predict_values(final, own, torch.zeros(1))
             assert float(found[step, row]) == pytest.approx(float(expected), rel=1e-5, abs=1e-6)
             checked += 1
     assert checked > 2 == model.n_envs
     assert (found != 0.0).sum() == checked
+    seen.clear()
+    model.learn(model.n_steps * model.n_envs, reset_num_timesteps=False)
+    truncated = [[bool(info.get("TimeLimit.truncated", False)) for info in infos] for infos in seen]
+    assert torch.equal(found != 0.0, torch.tensor(truncated)), "those of the rollout before are gone"

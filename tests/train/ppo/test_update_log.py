@@ -32,10 +32,6 @@ def test_means_over_minibatches():
     }
 
 
-def test_without_minibatches_the_log_is_empty():
-    assert UpdateLog().means() == {}
-
-
 def test_explained_variance():
     returns = torch.tensor([1.0, 2.0, 3.0, 4.0])
     assert explained_variance(returns, returns) == 1.0

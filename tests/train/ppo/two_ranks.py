@@ -1,5 +1,7 @@
 """Tasks that two connected processes run in tests of distributed training."""
 
+import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,6 @@ from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.losses import Losses
-from train.policy.battle_data import battle_data
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 ROWS, STEPS = 3, 16
@@ -25,7 +26,10 @@ MAX_GRAD_NORM = 0.25
 
 def in_two_processes(tasks: list[Callable[[Path], Any]], folder: Path) -> dict[str, list[Any]]:
     """Run tasks in two connected processes. Returns the two results of each task by its name."""
-    torch.multiprocessing.spawn(_connected, (tasks, folder), nprocs=2)
+    method = "fork" if sys.platform == "linux" else "spawn"  # forked processes need not import torch again
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which the tasks do not use
+        torch.multiprocessing.start_processes(_connected, (tasks, folder), nprocs=2, start_method=method)
     results = [torch.load(folder / f"results{rank}.pt", weights_only=False) for rank in range(2)]
     return {name: [result[name] for result in results] for name in results[0]}
 
@@ -61,31 +65,27 @@ def train(folder: Path) -> dict[str, Any]:
 NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate")
 
 
-def union_model(kind: str, rows: int) -> Any:
-    """A model whose update is the gradient of the whole rollout, clipped for vectors only."""
-    settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2}
-    if kind == "vectors":
-        model = make_model(RandomVecEnv(rows, 4), n_epochs=1, max_grad_norm=MAX_GRAD_NORM, **settings)
-    else:
-        env = RandomVecEnv(rows, 4, observation_space(), action_space())
-        settings |= {"policy_kwargs": {"network": NETWORK}, "normalize_advantage": "by_class"}
-        settings |= {"motion_ent_scale": 3.0}
-        model = make_model(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
-        generator = torch.Generator().manual_seed(2)
-        with torch.no_grad():
-            for name, parameter in model.policy.named_parameters():
-                # heads near zero would hide errors in earlier layers
-                if name.startswith(("action_net.weight", "value_net", "target_query")):
-                    parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
+def union_model(rows: int) -> Any:
+    """A model whose update is the gradient of the whole rollout."""
+    env = RandomVecEnv(rows, 4, observation_space(), action_space())
+    settings = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2, "n_epochs": 1, "max_grad_norm": MAX_GRAD_NORM}
+    settings |= {"normalize_advantage": "by_class", "motion_ent_scale": 3.0, "policy_kwargs": {"network": NETWORK}}
+    model = make_model(env, policy=BattlePolicy, **settings)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, parameter in model.policy.named_parameters():
+            # heads near zero would hide errors in earlier layers
+            if name.startswith(("action_net.weight", "value_net", "target_query")):
+                parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
     model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
     return model
 
 
-def one_update(folder: Path, kind: str) -> dict[str, torch.Tensor]:
+def one_update(folder: Path) -> dict[str, torch.Tensor]:
     """The weights after the update of a process that has half the rows of a rollout in a file."""
-    model = union_model(kind, ROWS)
+    model = union_model(ROWS)
     collect(model)
-    given = torch.load(folder / f"{kind}.pt")
+    given = torch.load(folder / "rollout.pt")
     model.policy.load_state_dict(given["weights"])
     own = slice(distributed.rank() * ROWS, (distributed.rank() + 1) * ROWS)
     for name, tensor in given["buffer"].items():
@@ -96,16 +96,6 @@ def one_update(folder: Path, kind: str) -> dict[str, torch.Tensor]:
     return weights_of(model)
 
 
-def update_of_vectors(folder: Path) -> dict[str, torch.Tensor]:
-    """`one_update` of sb3-contrib's policy."""
-    return one_update(folder, "vectors")
-
-
-def update_of_battles(folder: Path) -> dict[str, torch.Tensor]:
-    """`one_update` of `BattlePolicy`."""
-    return one_update(folder, "battles")
-
-
 def stopped_by_kl(folder: Path) -> dict[str, Any]:
     """An update that `target_kl` stops, with the KL divergence of each minibatch: joint, and this process's part."""
     model = make_model(
@@ -113,7 +103,7 @@ def stopped_by_kl(folder: Path) -> dict[str, Any]:
     )
     collect(model)
     joint, own = [], []
-    sum_gradients, gradient = distributed.all_reduce_gradients, model._gradient
+    sum_gradients, gradient = distributed.all_reduce_gradients, model.update.gradient
 
     def recording_all_reduce(parameters: Any, scalars: Any) -> torch.Tensor:
         own.append(float(scalars[Losses._fields.index("approx_kl")]))
@@ -124,7 +114,7 @@ def stopped_by_kl(folder: Path) -> dict[str, Any]:
         joint.append(float(result.approx_kl))
         return result
 
-    distributed.all_reduce_gradients, model._gradient = recording_all_reduce, recording_gradient
+    distributed.all_reduce_gradients, model.update.gradient = recording_all_reduce, recording_gradient
     try:
         model.train()
     finally:
@@ -151,19 +141,14 @@ def stopped_by_callback(folder: Path) -> dict[str, Any]:
 
 def normalized_observations(folder: Path) -> dict[str, Any]:
     """Two updates with normalised observations, and the moments of this process's own observations."""
-    observations = battle_data()[0]
-    torch.manual_seed(5 + distributed.rank())
     network = NetworkConfig(width=8, head=8, encoder="flat", normalize_observations=True)
-    rows = observations[torch.randperm(len(observations))[: 2 * STEPS * ROWS]].view(2, STEPS, ROWS, -1)
-    env = RandomVecEnv(ROWS, 0, observation_space(), action_space())
+    env = RandomVecEnv(ROWS, distributed.rank(), observation_space(), action_space())
     model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1)
-    collect(model)
     own = ObservationNormalizer()
-    for part in rows:
-        model.rollout_buffer.observations.copy_(part)
-        model.rollout_buffer.actor_mask[:] = model.policy.actor_mask(part.flatten(0, 1)).view(STEPS, ROWS)
+    for _ in range(2):
+        collect(model)
         model.train()
-        own.update(part.flatten(0, 1), model.policy.actor_mask(part.flatten(0, 1)))
+        own.update(model.rollout_buffer.of_rows(), model.rollout_buffer.actor_mask.flatten())
     return {"moments": model.policy.observation_normalizer.moments(), "own": own.moments()}
 
 
@@ -183,9 +168,3 @@ def communication(folder: Path) -> dict[str, Any]:
         "own": ({name: tensor.tolist() for name, tensor in tensors.items()}, values),
         "seeds": [distributed.rank_seed(seed) for seed in (0, 1, 2)],
     }
-
-
-def unseeded(folder: Path) -> list[float]:
-    """Random numbers after the creation of a model without a seed."""
-    make_model(RandomVecEnv(ROWS, 0), seed=None)
-    return torch.rand(3).tolist()

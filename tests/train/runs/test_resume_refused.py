@@ -5,15 +5,16 @@ import json
 import shutil
 
 import pytest
-import safetensors.torch
 import torch
 
 from echelon_env.cli import main
 from echelon_env.networks.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE
 from echelon_env.networks.weights import CheckpointError
+from echelon_train.checkpoints.checkpoint import load_training_state
 from echelon_train.errors import RunFolderError, TrainError
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
+from echelon_train.tensor_files import model_bytes
 from train.resuming import QUIET, differences, resumable_run
 
 
@@ -51,17 +52,21 @@ def edit(file, change):
 def edit_values(change):
     """Change the values of the training state, and let the checkpoint vouch for them."""
 
-    def damage(document):
-        training = document["training"]
-        change(training["values"])
-        training["values_sha256"] = hashlib.sha256(json.dumps(training["values"]).encode()).hexdigest()
+    def damage(run):
+        state = load_training_state(run)
+        change(state.values)
+        put_training(run, model_bytes(state.tensors, json.dumps(state.values)))
 
-    return lambda run: edit(last(run) / JSON_FILE, damage)
+    return damage
 
 
 def flip_value(run):
     """A number that the run would go on with."""
-    edit(last(run) / JSON_FILE, lambda document: document["training"]["values"]["model"].update(updates=17))
+    state = load_training_state(run)
+    state.values["model"].update(updates=17)
+    data = model_bytes(state.tensors, json.dumps(state.values))
+    (last(run) / TRAINING_FILE).write_bytes(data)
+    edit(last(run) / JSON_FILE, lambda document: document["training"].update(bytes=len(data)))
 
 
 def edit_config(change):
@@ -72,10 +77,9 @@ def edit_tensors(change):
     """Change the training state, and let the checkpoint vouch for it."""
 
     def damage(run):
-        file = last(run) / TRAINING_FILE
-        tensors = safetensors.torch.load_file(file)
-        change(tensors)
-        put_training(run, safetensors.torch.save(tensors))
+        state = load_training_state(run)
+        change(state.tensors)
+        put_training(run, model_bytes(state.tensors, json.dumps(state.values)))
 
     return damage
 
@@ -94,7 +98,7 @@ def truncate(run):
 MOMENT = "optimizer.value_net.bias.exp_avg"
 REFUSED = {
     "truncated": (truncate, "truncated or replaced"),
-    "flipped value": (flip_value, "SHA-256 of the values differs"),
+    "flipped value": (flip_value, "SHA-256 differs"),
     "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "has only a policy"),
     "no checkpoint": (lambda run: shutil.rmtree(last(run)), "no such file or folder"),
     "nan moment": (edit_tensors(lambda t: t[MOMENT].fill_(torch.nan)), "value_net.bias.exp_avg': expected finite"),
@@ -143,7 +147,7 @@ def test_a_run_that_cannot_be_resumed_is_refused_and_not_changed(run, case):
     assert contents(run) == before
 
 
-OF_A_CHECKPOINT = ["truncated", "flipped value", "removed", "no checkpoint"]
+OF_A_CHECKPOINT = ["truncated", "flipped value", "removed", "no checkpoint", "nan moment"]
 
 
 @pytest.mark.parametrize("case", OF_A_CHECKPOINT)
@@ -211,6 +215,6 @@ def test_numbers_that_are_not_finite_do_not_keep_a_run_from_being_saved(tmp_path
     config = resumable_run(steps=96)
     monkeypatch.setattr("echelon_train.ppo.algorithm.explained_variance", lambda *_: float("nan"))
     train(config, tmp_path / "run", console=QUIET)
-    pending = json.loads((last(tmp_path / "run") / JSON_FILE).read_text())["training"]["values"]["pending"]
+    pending = load_training_state(tmp_path / "run").values["pending"]
     assert pending["train/explained_variance"] == {"number": "nan", "exclude": [""]}
     assert resume(tmp_path / "run", steps=128, console=QUIET).steps == 128

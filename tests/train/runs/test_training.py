@@ -18,6 +18,7 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.ppo import EchelonRecurrentPPO
+from echelon_train.ppo.update import Update
 from echelon_train.runs.building import make_teacher
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
@@ -120,7 +121,7 @@ def no_memory_on_the_gpu(*_):
 def test_memory_that_ends_in_an_update_is_said_in_a_line(tmp_path, monkeypatch, capsys, fail, said):
     out = tmp_path / "run"
     options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
-    monkeypatch.setattr(EchelonRecurrentPPO, "_backward", fail)
+    monkeypatch.setattr(Update, "gradient", fail)
     assert main(["train", *options, "--out", str(out)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"echelon: not enough memory: {said}") and error.count("\n") == 1
