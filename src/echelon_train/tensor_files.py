@@ -46,7 +46,10 @@ def model_bytes(tensors: Mapping[str, Tensor], description: str) -> bytes:
 def parse_model(data: bytes, path: Path) -> tuple[dict[str, Tensor], str]:
     """The tensors and the description of `model_bytes`. Raises CheckpointError for other bytes."""
     tensors = parse_tensors(data, path)  # checks the header, too
-    header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    try:
+        header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except ValueError as error:
+        raise CheckpointError(f"{path}: its header is invalid ({error})") from error
     description = header.get("__metadata__", {}).get(MODEL_FORMAT)
     if description is None:
         raise CheckpointError(f"{path}: not a model of this release of Echelon (no {MODEL_FORMAT!r} in its header)")

@@ -40,7 +40,8 @@ def read_regular_file(path: str | os.PathLike[str], limit: int) -> bytes:
     Raises as `open_regular_file`, and ValueError for a larger file.
     """
     with open_regular_file(path) as file:
-        data = file.read(limit + 1)
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(min(size, limit) + 1)  # memory of this size is allocated at once
     if len(data) > limit:
         raise ValueError(f"larger than {limit:,} bytes")
     return data
