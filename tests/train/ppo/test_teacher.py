@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from echelon_env import ConfigError, opponents
-from echelon_env.config import Opponents
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.opponents.weighted import WeightedOpponents
+from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo import collector
@@ -209,10 +208,12 @@ def test_a_share_of_the_battles_is_the_teachers():
 def test_the_teachers_battles_do_not_depend_on_their_opponents():
     """Both are drawn from the run's seed, battle by battle."""
     battles = 2000
-    others, teacher = WeightedOpponents(Opponents.parse({"novice": 1, "expert": 1}), 7, 0.5), teacher_of(1)
+    weights = {"novice": 1.0, "expert": 1.0}
+    others, teacher = OpponentPool(small_battle(), lambda: weights, lambda name: None, seed=7), teacher_of(1)
     names, plays = [], []
     for _ in range(battles):
-        names += others.draw(1)
+        others.reset(np.ones(1, np.bool_))
+        names += others.names
         teacher.begin(np.ones(GROUP, np.bool_), 0.5)
         plays.append(teacher.plays[0])
     plays, novices = np.array(plays), np.array(names) == "novice"
