@@ -79,9 +79,7 @@ def match(setting: Setting, battles: int, device: str) -> dict[str, float]:
     engine = BattleEngine("skirmish", battles, threads, maps=16, dead_agents="persist")
     with contextlib.closing(engine):
         sides = [
-            OpponentPool(
-                engine.config, partial(dict, {name: 1.0}), _policy, device=device, num_threads=threads
-            )
+            OpponentPool(engine.config, partial(dict, {name: 1.0}), _policy, device=device, num_threads=threads)
             for name in ("0", "1")
         ]
         team, observations = len(engine.config.blue), engine.reset(np.arange(battles))
