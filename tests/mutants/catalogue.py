@@ -209,6 +209,8 @@ POOL = (
              "while len(self._members) > self.size:", "while False:", "self_play/test_self_play"),
     _trainer("opponents: the gate is open", "self_play/callback", "return self._gate == 0.0 or (", "return True or (",
              "self_play/test_self_play"),
+    _trainer("opponents: others remember earlier battles", "opponents/pool",
+             "policy.reset(mask & self._rows_of(player))", "pass", "opponents/test_pool"),
     _trainer("opponents: a league's weights stay as they were", "league/self_play/learner",
              "self._weights = role_probabilities(", "self._weights = self._weights or role_probabilities(",
              "league/self_play/test_learner"),

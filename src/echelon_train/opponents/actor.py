@@ -29,12 +29,13 @@ from torch.distributions import Distribution, Normal
 from torch.nn import functional
 
 from echelon_env.spaces import ActionFormat, read_action
-from echelon_train.policy import BattlePolicy
+from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.distributions import HybridDistribution
 from echelon_train.policy.encoders import SetEncoder
 from echelon_train.policy.lstm import lstm_step
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
+from echelon_train.tensor_files import weights_of
 
 Floats = NDArray[np.float32]
 
@@ -111,6 +112,17 @@ class Actor:
         if self.normalization is not None:
             found |= {name: torch.as_tensor(each) for name, each in vars(self.normalization).items()}
         return found
+
+
+def frozen_copy(policy: BattlePolicy, earlier: BattlePolicy | None = None) -> BattlePolicy:
+    """A copy of a policy's present weights for playing: `earlier`, a copy of the same policy, or a new one."""
+    if earlier is None:
+        earlier = build_policy(policy.network)
+        earlier.set_training_mode(False)
+    present = weights_of(policy)
+    for name, tensor in weights_of(earlier).items():
+        tensor.copy_(present[name])
+    return earlier
 
 
 class Step(nn.Module):

@@ -20,15 +20,21 @@ from echelon_env.config.schema import ConfigError, check_integer, check_seed
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents.handicap import HandicapEffects
-from echelon_env.opponents.policy import check_mask, check_observations
+from echelon_env.opponents.policy import (
+    Policy,
+    Resumable,
+    check_mask,
+    check_observations,
+    check_resumable,
+    close_policy,
+)
 from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.storage.arrays import Kind, check_arrays, named, part_of, without
 from echelon_train.opponents.actor import Actor
 from echelon_train.opponents.auto_handicap import AutoHandicap
 from echelon_train.opponents.policy_batch import Floats, PolicyBatch
 from echelon_train.opponents.results import Results
-from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.tensor_files import weights_of
+from echelon_train.policy import BattlePolicy
 
 NAME_BYTES = 1024
 """Largest size of an opponent's name in UTF-8."""
@@ -64,8 +70,9 @@ class OpponentPool:
     draw
         The rule by which opponents are drawn, independently of each other.
     load
-        The policy of a player that is no scripted level, kept for as long as it plays. The actions that it rules out
-        become those of the battle; otherwise it is only read.
+        The policy of a player that is no scripted level, kept for as long as it plays. The actions that a
+        `BattlePolicy` rules out become those of the battle; otherwise it is only read. A policy without a network
+        serves this pool only.
     known
         Opponents that are counted, and have their handicaps, from the start.
     win_rate
@@ -93,7 +100,7 @@ class OpponentPool:
         self,
         config: BattleConfig,
         draw: Draw,
-        load: Callable[[str], BattlePolicy | Actor],
+        load: Callable[[str], BattlePolicy | Actor | Policy],
         *,
         known: Sequence[str] = (),
         win_rate: float = 0.5,
@@ -119,11 +126,12 @@ class OpponentPool:
 
     def _clear(self) -> None:
         """Forget all battles and policies."""
-        self._actors: OrderedDict[str, Actor] = OrderedDict()  # by player, in the order in which they were last needed
+        self._loaded: OrderedDict[str, Actor | Policy] = OrderedDict()  # by player, in the order of their last use
         self._names: list[str] = []
         self._effects: dict[str, HandicapEffects] = {}  # of the names in play that have a handicap
         self._batches: dict[Hashable, PolicyBatch] = {}  # by the kinds in play, in the order of the names
         self._idle: dict[Hashable, PolicyBatch] = {}  # others, whose recordings are kept
+        self._others: dict[str, Policy] = {}  # by player: those in play that are no network
         self._levels = np.zeros(0, np.int64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPool:
@@ -154,15 +162,17 @@ class OpponentPool:
         names = list(self._names) if len(battles) == len(self._names) else [""] * len(battles)
         for battle, name in zip(begin, self._drawn(len(begin)), strict=True):
             names[battle] = name
-        actors = self._actors_of(names)
+        loaded = self._loaded_of(names)
         self.state.draws += len(begin)
         if len(names) != len(self._names):
             self._rows.allocate(len(mask))
-            self._batches, self._idle, self._effects = {}, {}, {}
+            self._batches, self._idle, self._effects, self._others = {}, {}, {}, {}
         self._rows.clear(mask)
-        self._place(names, actors)
+        self._place(names, loaded)
         for batch in self._batches.values():
             batch.forget(mask)
+        for player, policy in self._others.items():
+            policy.reset(mask & self._rows_of(player))
         for effects in self._effects.values():
             effects.reset(mask)
 
@@ -202,18 +212,21 @@ class OpponentPool:
             actions = self._rows.act(seen, np.repeat(np.maximum(self._levels, 0), self._team))
         for batch in self._batches.values():
             batch.act(observations, actions)
+        for player, policy in self._others.items():
+            own = self._rows_of(player)
+            actions[own] = policy.act(np.where(own[:, None], observations, np.float32(0.0)))[own]
         return actions
 
     def _rows_of(self, name: str) -> NDArray[np.bool_]:
-        """(R,) bool: the rows of the battles that a name plays."""
-        return np.repeat(np.array([each == name for each in self._names]), self._team)
+        """(R,) bool: the rows of the battles that a name plays, or a player of any handicap."""
+        return np.repeat(np.array([name in (each, _player(each)) for each in self._names]), self._team)
 
     def refresh(self, name: str) -> None:
         """Load a policy that has changed again, also for the battles that it is playing."""
-        if self._actors.pop(name, None) is not None:
+        if self._loaded.pop(name, None) is not None:
             for batch in self._batches.values():
                 batch.renew()
-            self._place(self._names, self._actors_of(self._names))
+            self._place(self._names, self._loaded_of(self._names))
 
     def record(self, name: str, outcome: int) -> None:
         """Count a battle that the learner has won (1), drawn (0) or lost (-1).
@@ -285,6 +298,8 @@ class OpponentPool:
         arrays = {"names": names, **states, **named("scripted", self._rows.state_arrays())}
         for number, effects in enumerate(self._effects.values()):
             arrays |= named(f"handicap{number}", effects.state_arrays())
+        for number, (player, policy) in enumerate(self._others.items()):
+            arrays |= named(f"other{number}", check_resumable(player, policy).state_arrays())
         return arrays
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
@@ -293,37 +308,39 @@ class OpponentPool:
         kinds["names"] = (rows // self._team, NAME_BYTES), np.uint8
         check_arrays("the opponent pool", {"names": arrays.get("names")}, kinds)
         names = [bytes(row).rstrip(b"\0").decode() for row in arrays["names"]]
-        actors, handicapped = self._actors_of(names), self._new_effects(names, rows)
-        parts = [f"handicap{number}" for number in range(len(handicapped))]
+        loaded, handicapped = self._loaded_of(names), self._new_effects(names, rows)
+        others = [check_resumable(player, each) for player, each in loaded.items() if not isinstance(each, Actor)]
+        parts: dict[str, HandicapEffects | Resumable]
+        parts = {f"handicap{number}": effects for number, effects in enumerate(handicapped.values())}
+        parts |= {f"other{number}": policy for number, policy in enumerate(others)}
         own = without(arrays, "scripted", *parts)
-        for number, actor in enumerate({actor.kind: actor for actor in actors.values()}.values()):
+        for number, actor in enumerate(_kinds(loaded).values()):
             kinds[f"state{number}"] = (2, rows, actor.units), np.float32
         check_arrays("the opponent pool", own, kinds)
         scripted = part_of(arrays, "scripted")
         self._rows.check_state("the opponent pool's scripted levels", scripted, rows, {})
-        for part, effects in zip(parts, handicapped.values(), strict=True):
-            effects.restore_arrays(part_of(arrays, part), rows)
+        for name, part in parts.items():
+            part.restore_arrays(part_of(arrays, name), rows)
         self._rows.restore_arrays(scripted)
-        self._batches, self._idle, self._effects = {}, {}, handicapped
-        self._place(names, actors)
+        self._batches, self._idle, self._effects, self._others = {}, {}, handicapped, {}
+        self._place(names, loaded, restored=True)
         for number, batch in enumerate(self._batches.values()):
             batch.state.copy_(torch.from_numpy(own[f"state{number}"]))
 
-    def _actors_of(self, names: Sequence[str]) -> dict[str, Actor]:
+    def _loaded_of(self, names: Sequence[str]) -> dict[str, Actor | Policy]:
         """The policies among the players of names, in the order of the names."""
-        actors = {}
+        found = {}
         for player in dict.fromkeys(map(_player, names)):
             if player and player not in LEVELS:
-                if player not in self._actors:
-                    self._actors[player] = self._loaded(player)
-                self._actors.move_to_end(player)
-                actors[player] = self._actors[player]
-        return actors
+                if player not in self._loaded:
+                    self._loaded[player] = self._prepared(self._load(player))
+                self._loaded.move_to_end(player)
+                found[player] = self._loaded[player]
+        return found
 
-    def _loaded(self, player: str) -> Actor:
-        loaded = self._load(player)
+    def _prepared(self, loaded: BattlePolicy | Actor | Policy) -> Actor | Policy:
         actor = Actor(loaded) if isinstance(loaded, BattlePolicy) else loaded
-        if isinstance(actor.policy, BattlePolicy):
+        if isinstance(actor, Actor) and isinstance(actor.policy, BattlePolicy):
             actor.policy.set_battle(self._config)
         return actor
 
@@ -337,13 +354,16 @@ class OpponentPool:
                 made[name].reset(np.ones(rows, np.bool_))
         return made
 
-    def _place(self, names: Sequence[str], actors: Mapping[str, Actor]) -> None:
-        """Assign the battles to the named opponents, and drop idle policies beyond the cache."""
+    def _place(self, names: Sequence[str], loaded: Mapping[str, Actor | Policy], restored: bool = False) -> None:
+        """Assign the battles to the named opponents, and drop idle policies beyond the cache.
+
+        `restored` policies without a network have their memory; others that come begin with none.
+        """
         self._names = list(names)
         players = list(map(_player, names))
         self._levels = np.array([_LEVELS.index(each) if each in LEVELS else -1 for each in players], np.int64)
         # no others, and in this order: what is restored draws its noise in the same order
-        kinds = {actor.kind: actor for actor in actors.values()}
+        kinds = _kinds(loaded)
         made = self._idle | self._batches
         for kind in self._batches.keys() - kinds:
             made[kind].clear()
@@ -355,24 +375,25 @@ class OpponentPool:
         }
         self._idle = made
         for kind, batch in self._batches.items():
-            own = {name: actor for name, actor in actors.items() if actor.kind == kind}
+            own = {name: each for name, each in loaded.items() if isinstance(each, Actor) and each.kind == kind}
             batch.arrange([own.get(each) for each in players])
+        earlier, self._others = self._others, {n: each for n, each in loaded.items() if not isinstance(each, Actor)}
+        for player in self._others.keys() - (self._others if restored else earlier).keys():
+            self._others[player].reset(np.ones(len(names) * self._team, np.bool_))
         fresh = self._new_effects(names, len(names) * self._team)
         self._effects = {name: self._effects.get(name, effects) for name, effects in fresh.items()}
-        idle = [name for name in self._actors if name not in actors]
+        idle = [name for name in self._loaded if name not in loaded]
         for name in idle[: max(0, len(idle) - self._cache)]:
-            del self._actors[name]
+            close_policy(self._loaded.pop(name))
 
 
-def frozen_copy(policy: BattlePolicy, earlier: BattlePolicy | None = None) -> BattlePolicy:
-    """A copy of a policy's present weights for playing: `earlier`, a copy of the same policy, or a new one."""
-    if earlier is None:
-        earlier = build_policy(policy.network)
-        earlier.set_training_mode(False)
-    present = weights_of(policy)
-    for name, tensor in weights_of(earlier).items():
-        tensor.copy_(present[name])
-    return earlier
+def _kinds(loaded: Mapping[str, Actor | Policy]) -> dict[Hashable, Actor]:
+    """A policy of each kind, in the order of the kinds' first ones."""
+    found: dict[Hashable, Actor] = {}
+    for each in loaded.values():
+        if isinstance(each, Actor):
+            found.setdefault(each.kind, each)
+    return found
 
 
 @cache

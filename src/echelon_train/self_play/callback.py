@@ -17,6 +17,7 @@ from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.discrete import DiscreteActions
 from echelon_train.opponents.actor import DISTRIBUTIONS, Actor, Choices, Normalization, takes_masks
+from echelon_train.opponents.policy_batch import StackedPolicies
 from echelon_train.opponents.results import WINDOW, Results
 from echelon_train.policy import BattlePolicy
 from echelon_train.self_play.files import POOL_FILE, Pool, read_member, read_pool, write_pool
@@ -103,6 +104,7 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
             if self._folder is not None and (self._folder / POOL_FILE).exists():
                 self._load(self._folder)
             else:
+                _check_mapped(self._member())
                 self._join()
         joined = int([*self._opponents.members][-1]) if self._joined is None else self._joined
         self._joined = min(joined, self.num_timesteps)  # the model may count from 0 again
@@ -200,6 +202,21 @@ def _check_policy(policy: BasePolicy, use_sde: bool) -> None:
         raise ConfigError(
             f"SelfPlayCallback: expected Gaussian or categorical actions, got {type(policy.action_dist).__name__}"
         )
+
+
+def _check_mapped(actor: Actor) -> None:
+    """Raise ConfigError for a policy that cannot act in a batch of others."""
+    stacked = StackedPolicies(actor, actor.policy.device)
+    stacked.allocate(1)
+    observations = torch.zeros(1, 1, OBSERVATION_DIM, device=stacked.device)
+    state = observations.new_zeros(1, 1, actor.units)
+    masks = None
+    if actor.choices is not None and actor.choices.masks is not None:
+        masks = observations.new_ones(1, 1, actor.noise, dtype=torch.bool)
+    try:
+        stacked.act(observations, (state, state), observations.new_zeros(1, 1, actor.noise), masks)
+    except RuntimeError as error:
+        raise ConfigError(f"SelfPlayCallback: expected a policy that torch.func.vmap can map: {error}") from error
 
 
 def _inspect(env: VecEnv) -> tuple[BattleVecEnv, VecNormalize | None, DiscreteActions | None]:

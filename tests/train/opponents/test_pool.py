@@ -197,6 +197,42 @@ def test_policies_act_on_the_device_that_they_were_given():
         assert {tensor.device.type for tensor in (batch.state, *batch._stacked.buffers())} == {"meta"}
 
 
+class Counting:
+    """A policy without a network: its first action counts the decisions since its battle began."""
+
+    def __init__(self):
+        self.count = np.zeros(0, np.int64)
+
+    def reset(self, mask):
+        self.count = np.zeros(len(mask), np.int64) if len(mask) != len(self.count) else np.where(mask, 0, self.count)
+
+    def act(self, observations):
+        self.count += 1
+        return np.repeat(self.count[:, None] / 100, 27, 1).astype(np.float32)
+
+    def state_arrays(self):
+        return {"count": self.count.copy()}
+
+    def restore_arrays(self, arrays, rows):
+        self.count = arrays["count"].copy()
+
+
+def test_a_policy_without_a_network_plays_its_battles_from_their_beginnings():
+    rule = {"novice": 1.0, "third:x": 1.0}
+    pool = OpponentPool(CONFIG, lambda: rule, lambda name: Counting(), seed=1)
+    pool.reset(np.ones(40, np.bool_))
+    assert {*pool.names} == {*rule}
+    begun, rng = np.zeros(8, np.int64), np.random.default_rng(0)
+    for _ in range(20):
+        begun += 1
+        first = act_once(pool)[::5, 0]
+        for battle, name in enumerate(pool.names):
+            assert name == "novice" or first[battle] == pytest.approx(begun[battle] / 100)
+        ended = rng.random(8) < 0.3
+        pool.reset(np.repeat(ended, 5))
+        begun[ended] = 0
+
+
 def test_a_restored_pool_continues_the_same():
     def run(env, pool, steps):
         play(env, steps, seed=steps)
@@ -204,8 +240,10 @@ def test_a_restored_pool_continues_the_same():
 
     made = []
     for _ in range(2):
-        names = ("ann", "novice", "cid", "expert@auto", "self@aim_error=0.2")
-        pool = OpponentPool(CONFIG, among(*names), load, known=names, seed=3)
+        names = ("ann", "novice", "cid", "expert@auto", "self@aim_error=0.2", "third:x")
+        pool = OpponentPool(
+            CONFIG, among(*names), lambda name: Counting() if ":" in name else load(name), known=names, seed=3
+        )
         made.append((env_with(pool, 6, max_steps=30), pool))
     (env, pool), (other, again) = made
     env.reset()

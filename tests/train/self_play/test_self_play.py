@@ -12,6 +12,7 @@ from sb3_contrib import MaskablePPO, RecurrentPPO
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import VecCheckNan, VecFrameStack, VecNormalize
 
 from echelon_env import ConfigError
@@ -383,6 +384,21 @@ def test_models_that_do_not_fit():
     with pytest.raises(ConfigError, match=r"expected an on-policy model, such as PPO, got .*SAC"):
         SAC("MlpPolicy", env, buffer_size=100, device="cpu").learn(64, callback=SelfPlayCallback(opponents))
     assert not opponents.members
+
+
+class Branching(FlattenExtractor):
+    """Features by a branch that depends on the numbers."""
+
+    def forward(self, observations):
+        return super().forward(observations) if observations.sum() > 0 else super().forward(-observations)
+
+
+def test_a_policy_that_cannot_be_mapped_is_refused():
+    opponents = PastPolicies(BATTLE)
+    env = BattleVecEnv(BATTLE, 2, opponent=opponents)
+    model = PPO("MlpPolicy", env, policy_kwargs={"features_extractor_class": Branching}, **SMALL)
+    with pytest.raises(ConfigError, match=r"a policy that torch\.func\.vmap can map"):
+        model.learn(64, callback=SelfPlayCallback(opponents))
 
 
 def test_environments_that_do_not_fit():

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.champions import policy_path
+from echelon_env.config import plugins
 from echelon_env.config.opponent import SELF, Opponent
+from echelon_env.opponents.by_name import policy_of
+from echelon_env.opponents.policy import Policy, check_resumable
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.league.store.policies import find_policy
-from echelon_train.opponents.pool import OpponentPool, frozen_copy
+from echelon_train.opponents.actor import frozen_copy
+from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import distributed
 from echelon_train.runs.callbacks.statistics import finished_battles
@@ -55,6 +60,10 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
             path = policy_path(opponent, config.battle)
             if path is not None:
                 find_policy(path)  # one that is missing fails here, not in the middle of the run
+            elif plugins.is_player(opponent.name):
+                policy = self._load(opponent.name)
+                policy.reset(np.ones(1, np.bool_))
+                check_resumable(opponent.name, policy).state_arrays()  # as would one that cannot be saved
         return self.pool
 
     def refresh(self, policy: BattlePolicy) -> None:
@@ -65,10 +74,13 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
             self._learner = frozen_copy(policy, self._learner)
             self.pool.refresh(SELF)
 
-    def _load(self, player: str) -> BattlePolicy:
+    def _load(self, player: str) -> BattlePolicy | Policy:
         path = policy_path(Opponent(player), self._config.battle)
         if path is not None:
             return load_checkpoint(find_policy(path)).policy
+        if player != SELF:
+            config = self._config
+            return policy_of(Opponent(player), config.seed, config.battle, config.threads)
         if self._learner is None:
             raise TrainError("the learner's weights have not been copied yet")
         return self._learner
