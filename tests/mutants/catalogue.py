@@ -182,8 +182,8 @@ LEAGUE = (
 POOL = (
     _trainer("opponents: decisions only without gradients", "opponents/policy_batch", "with torch.inference_mode(),",
              "with torch.no_grad(),", "opponents/test_policy_batch"),
-    _trainer("opponents: a refresh keeps the old weights", "opponents/pool", "                batch.renew()\n",
-             "                pass\n", "opponents/test_pool"),
+    _trainer("opponents: a refresh keeps the old weights", "opponents/pool",
+             "self._loaded.pop(name, None) is not None", "self._loaded.get(name) is not None", "opponents/test_pool"),
     _trainer("opponents: weights of names do not count", "opponents/pool", "p=shares / shares.sum()", "p=None",
              "opponents/test_pool"),
     _trainer("opponents: the same draws again", "opponents/pool", "self.state.draws += len(begin)", "pass",

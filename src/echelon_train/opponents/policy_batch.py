@@ -144,10 +144,6 @@ class PolicyBatch:
         """Clear the recurrent state of the rows that the mask (R,) selects."""
         self._state.index_fill_(1, torch.from_numpy(np.flatnonzero(mask)).to(self._state.device), 0.0)
 
-    def renew(self) -> None:
-        """Copy the policies' weights again at the next `arrange`."""
-        self._slots = [None] * len(self._slots)
-
     def clear(self) -> None:
         """Clear all recurrent states, and forget the policies; recordings are kept."""
         self._state.zero_()

@@ -224,8 +224,6 @@ class OpponentPool:
     def refresh(self, name: str) -> None:
         """Load a policy that has changed again, also for the battles that it is playing."""
         if self._loaded.pop(name, None) is not None:
-            for batch in self._batches.values():
-                batch.renew()
             self._place(self._names, self._loaded_of(self._names))
 
     def record(self, name: str, outcome: int) -> None:

@@ -130,7 +130,7 @@ def test_recorded_decisions_are_the_same(network, device, monkeypatch):
         for batch in batches:
             batch.arrange([policies[each] for each in played])
             if step == 4:
-                batch.renew()
+                batch.clear()
                 batch.arrange([policies[each] for each in played])
             batch.forget(np.repeat(ended, team))
             torch.manual_seed(step)

@@ -169,6 +169,8 @@ def test_a_past_policy_acts_as_its_model(algorithm, action_format, device):
     model = make_model(algorithm, opponents, action_format=action_format, device=device)
     model.learn(1, callback=SelfPlayCallback(opponents, every=32))
     actors, rows = [*opponents.members.values()][:2], 8
+    for actor in actors:
+        actor.normalization.mean += 0.3
     batch = PolicyBatch(actors[0], 4, 2, torch.device(device))
     batch.arrange([actors[0], actors[1], actors[0], actors[1]])
     seen = np.random.default_rng(1).random((rows, OBSERVATION_DIM)).astype(np.float32)
