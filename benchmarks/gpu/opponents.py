@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from functools import partial
 
@@ -52,12 +51,11 @@ def rollout(setting: Setting, members: int, battles: int, device: str) -> dict[s
     config = load_run_config(
         "skirmish", {"battles": str(battles), "maps": "16", "threads": str(threads), "opponent": "novice"}
     )
-    names = itertools.cycle(str(number) for number in range(members))
     pool = None
     if members:
         pool = OpponentPool(
             config.battle,
-            lambda count: [next(names) for _ in range(count)],
+            lambda: dict.fromkeys(map(str, range(members)), 1.0),
             lambda name: _policy(name, config.network),
             device=device,
             num_threads=threads,
@@ -81,7 +79,7 @@ def match(setting: Setting, battles: int, device: str) -> dict[str, float]:
     engine = BattleEngine("skirmish", battles, threads, maps=16, dead_agents="persist")
     with contextlib.closing(engine):
         sides = [
-            OpponentPool(engine.config, partial(_always, name), _policy, device=device, num_threads=threads)
+            OpponentPool(engine.config, partial(dict, {name: 1.0}), _policy, device=device, num_threads=threads)
             for name in ("0", "1")
         ]
         team, observations = len(engine.config.blue), engine.reset(np.arange(battles))
@@ -114,10 +112,6 @@ def match_without_torch(battles: int, decisions: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     moments.close()
     return {"decisions/s": count * battles * config.num_mechs / seconds}
-
-
-def _always(name: str, count: int) -> list[str]:
-    return [name] * count
 
 
 def _policy(name: str, network: NetworkConfig | None = None) -> BattlePolicy:

@@ -32,11 +32,11 @@ class DiscreteActions(VecEnvWrapper):  # type: ignore[misc]
     """
 
     def __init__(self, env: BattleVecEnv, action_format: ActionFormat = "multi_discrete") -> None:
-        self._masks = ObservedMasks(env.battles.config, action_format)
+        self.masks = ObservedMasks(env.battles.config, action_format)
         if not isinstance(env.observation_space, Box):
             raise ConfigError("DiscreteActions: expected battles without a global state, BattleVecEnv(central=False)")
         super().__init__(env, action_space=action_space(action_format))
-        self._format = action_format
+        self.action_format = action_format
         self._observations = np.zeros((env.num_envs, *env.observation_space.shape), np.float32)
 
     def reset(self) -> NDArray[np.float32]:
@@ -46,7 +46,7 @@ class DiscreteActions(VecEnvWrapper):  # type: ignore[misc]
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Set the choices (rows, parts), or (rows,) of the discrete format. Raises ValueError for others."""
-        self.venv.step_async(read_action(self._format, actions, batch=self.num_envs, what="actions"))
+        self.venv.step_async(read_action(self.action_format, actions, batch=self.num_envs, what="actions"))
 
     def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Take the step, as `BattleVecEnv.step_wait`."""
@@ -56,7 +56,7 @@ class DiscreteActions(VecEnvWrapper):  # type: ignore[misc]
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The present masks (rows, choices) bool."""
-        return self._masks(self._observations)
+        return self.masks(self._observations)
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether the environment has an attribute: MaskablePPO asks for ``action_masks``."""

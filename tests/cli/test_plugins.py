@@ -6,10 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.test_dispatch import fail
+from echelon_env import opponents
 from echelon_env.cli import main
+from echelon_env.layout.observations import OBSERVATION_DIM
 
 COMMAND = '''"""Greet 100% politely."""
 
@@ -114,12 +117,65 @@ def test_an_installed_package_adds_a_kind_of_player(install, capsys):
     assert main([*arguments, "--actions", "mixed"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [player["name"] for player in report["players"]] == ["third  7 mixed", "third a:b 7 mixed"]
+    assert main(["evaluate", "third:a@fire_rate=0.5", *arguments[3:]]) == 0
+    assert "third:a@fire_rate=0.5" in capsys.readouterr().out
+    assert isinstance(opponents.make({"third:a": 1, "novice": 1}, 0, "duel"), opponents.Mixture)
     assert "did you mean 'third'" in fail(["evaluate", "thrid"], capsys)
     assert fail(["evaluate", "nothing"], capsys) == (
         "echelon: 'nothing' of third cannot be used: expected a Player, got NoneType\n"
     )
-    message = fail(["evaluate", "missing:x"], capsys)
-    assert message.startswith("echelon: 'missing' of third cannot be used: AttributeError: ")
+
+
+STATEFUL = """
+import numpy as np
+from echelon_env.evaluate import Player
+
+class Rows:
+    def __init__(self, noise):
+        self.noise = noise
+    def reset(self, mask):
+        pass
+    def act(self, observations):
+        return self.noise.uniform()
+    def state_arrays(self):
+        return {}
+    def restore_arrays(self, arrays, rows):
+        pass
+
+def make(argument, seed, *, action_mode):
+    return Player("rows", "uniform", lambda config, noise: Rows(noise))
+"""
+
+
+def test_a_player_of_a_package_continues_from_its_state_and_others_are_refused_in_training(install, tmp_path, capsys):
+    install("third", PLAYER, "[echelon.players]\nthird = third_module:make\n")
+    install("rows", STATEFUL, "[echelon.players]\nrows = rows_module:make\n")
+    one, other = (opponents.make("rows", 3, "duel") for _ in range(2))
+    seen = np.random.default_rng(0).random((2, OBSERVATION_DIM)).astype(np.float32)
+    one.reset(np.ones(2, np.bool_))
+    one.act(seen)
+    other.restore_arrays(one.state_arrays(), 2)
+    np.testing.assert_array_equal(one.act(seen), other.act(seen))
+    with pytest.raises(ValueError, match="fresh"):
+        other.restore_arrays(one.state_arrays(), 3)
+    arguments = ["train", "--scenario", "duel-open", "--opponent", "third", "--out", str(tmp_path / "run")]
+    assert "cannot be resumed" in fail(arguments, capsys)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_broken_kind_of_player_is_reported_in_one_line_and_the_others_work(install, capsys):
+    install("broken", PLAYER, "[echelon.players]\nwrong = broken_module:missing\n")
+    message = fail(["evaluate", "wrong:x"], capsys)
+    assert message.startswith("echelon: 'wrong' of broken cannot be used: AttributeError: ")
+    assert main(["evaluate", "idle", "--scenario", "duel-open", "--battles", "2"]) == 0
+
+
+def test_every_entry_point_of_this_package_loads():
+    for group in ("echelon.commands", "echelon.players"):
+        points = [point for point in importlib.metadata.entry_points(group=group) if point.dist.name == "echelon-env"]
+        assert points
+        for point in points:
+            assert point.load() is not None
 
 
 def test_a_folder_with_the_name_of_a_kind_is_reached_by_its_path(tmp_path, monkeypatch, capsys):

@@ -479,7 +479,47 @@ PPO = (
            "tests/train/checkpoints/test_checkpoint.py"),
 )  # fmt: skip
 
+
+POOL = (
+    _trainer("opponents: decisions only without gradients", "opponents/policy_batch", "with torch.inference_mode(),",
+             "with torch.no_grad(),", "opponents/test_policy_batch"),
+    _trainer("opponents: a refresh keeps the old weights", "opponents/pool",
+             "self._loaded.pop(name, None) is not None", "self._loaded.get(name) is not None", "opponents/test_pool"),
+    _trainer("opponents: weights of names do not count", "opponents/pool", "p=shares / shares.sum()", "p=None",
+             "opponents/test_pool"),
+    _trainer("opponents: the same draws again", "opponents/pool", "self.state.draws += len(begin)", "pass",
+             "opponents/test_pool"),
+    _trainer("opponents: memory of an earlier battle", "opponents/pool", "            batch.forget(mask)",
+             "            pass", "opponents/test_pool"),
+    _trainer("opponents: an automatic handicap changes in the next battle", "opponents/pool",
+             "automatic.follow(results):\n            self._update_handicaps()",
+             "automatic.follow(results):\n            pass", "opponents/test_pool"),
+    _trainer("opponents: all results count", "opponents/results", "(*self.last, outcome)[-WINDOW:]",
+             "(*self.last, outcome)", "opponents/test_pool"),
+    _trainer("opponents: a rung begins with earlier battles", "opponents/auto_handicap", "rung, results.battles\n",
+             "rung, 0\n", "opponents/test_auto_handicap"),
+    _trainer("opponents: past policies see raw observations", "opponents/actor", "if self._normalizes:", "if False:",
+             "self_play/test_self_play"),
+    _trainer("opponents: past policies take impossible choices", "opponents/actor", "elif masks is None:", "elif True:",
+             "self_play/test_self_play"),
+    _trainer("opponents: past policies take the most probable choice", "opponents/actor", "(part + each).argmax(1)",
+             "part.argmax(1)", "self_play/test_self_play"),
+    _trainer("opponents: layers of memory are mixed", "opponents/actor", "part.chunk(lstm.num_layers, 1) for part",
+             "part.chunk(lstm.num_layers, 1)[::-1] for part", "self_play/test_self_play"),
+    _trainer("opponents: members that leave are kept", "self_play/past_policies",
+             "while len(self._members) > self.size:", "while False:", "self_play/test_self_play"),
+    _trainer("opponents: the gate is open", "self_play/callback", "return self._gate == 0.0 or (", "return True or (",
+             "self_play/test_self_play"),
+    _trainer("opponents: others remember earlier battles", "opponents/pool",
+             "policy.reset(mask & self._rows_of(player))", "pass", "opponents/test_pool"),
+    _trainer("opponents: a league's weights stay as they were", "league/self_play/learner",
+             "self._weights = role_probabilities(", "self._weights = self._weights or role_probabilities(",
+             "league/self_play/test_learner"),
+    _trainer("opponents: exploiters never leave the newest", "league/matchmaking/roles",
+             "newest.win_probability >= HOPELESS", "True", "league/matchmaking/test_roles"),
+)  # fmt: skip
+
 MUTANTS = (
     *PHASES, *REWARDS, *RULES, *LEARNING, *OPPONENTS, *LEAGUE, *RUNS, *ENVIRONMENTS, *EVALUATION, *ENGINE,
-    *TERRAIN, *PLAYERS, *PPO,
+    *TERRAIN, *PLAYERS, *PPO, *POOL,
 )  # fmt: skip

@@ -122,17 +122,15 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     """
     if name in BASELINES:
         return baseline(name, seed, action_mode=action_mode)
-    kinds = plugins.declared(plugins.PLAYERS)
-    kind, _, argument = name.partition(":")
-    if kind in kinds and kind != CHECKPOINT:
-        player = plugins.load(kinds[kind])(argument, seed, action_mode=action_mode)
-        if not isinstance(player, Player):
-            raise plugins.broken(kinds[kind], f"expected a Player, got {type(player).__name__}")
-        return player
     path = Path(name)
-    if not path.exists():
+    if plugins.is_player(name) or not path.exists():
         base, _, handicap = name.rpartition("@")
-        if name.startswith(POLICY) or base in player_names() or (base and (handicap == AUTO or "=" in handicap)):
+        if (
+            plugins.is_player(name)
+            or name.startswith(POLICY)
+            or base in player_names()
+            or (base and (handicap == AUTO or "=" in handicap))
+        ):
             return named_player(name, seed, action_mode=action_mode)
         if len(path.parts) < 2 or not path.parent.is_dir():
             hint = nearest_name(name, player_names())

@@ -1,10 +1,11 @@
 """Opponents by name: the grammar of everything that names the players of the other team.
 
 An opponent is a text ``NAME[@HANDICAP]``. ``NAME`` is a scripted level, ``champion`` (the shipped policy for battles of
-that size), ``policy:PATH`` (a checkpoint, a run or LEAGUE/MEMBER), or ``self``, the learner as it is now. ``HANDICAP``
-is ``key=value[,key=value]`` with the keys of `HandicapConfig`, or ``auto``, which holds the learner near a win rate. A
-value is a number, or a schedule over a run such as ``linear:0.25:1``. ``self``, ``auto`` and schedules exist in
-training only. Several opponents are a mapping of such texts to weights.
+that size), ``policy:PATH`` (a checkpoint, a run or LEAGUE/MEMBER), ``KIND[:ARGUMENT]`` (a player that an installed
+package adds, see `plugins.PLAYERS`), or ``self``, the learner as it is now. ``HANDICAP`` is ``key=value[,key=value]``
+with the keys of `HandicapConfig`, or ``auto``, which holds the learner near a win rate. A value is a number, or a
+schedule over a run such as ``linear:0.25:1``. ``self``, ``auto`` and schedules exist in training only. Several
+opponents are a mapping of such texts to weights.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.config import plugins
 from echelon_env.config.schedule import Schedule
 from echelon_env.config.schema import ConfigError, check_fields, nearest_name, quantity
 from echelon_env.config.skill import LEVELS
@@ -234,7 +236,7 @@ OpponentsLike = str | Mapping[str, float] | Opponents
 def _split(text: str) -> tuple[str, str]:
     """Name and handicap of a text; a path may hold an @ that begins no handicap."""
     name, at, handicap = text.rpartition("@")
-    if not at or (text.startswith(POLICY) and handicap != AUTO and "=" not in handicap):
+    if not at or (":" in name and handicap != AUTO and "=" not in handicap):
         return text, ""
     if not handicap:
         raise ConfigError(f"expected {AUTO!r} or key=value[,key=value] after the @, got nothing")
@@ -261,7 +263,7 @@ def _parse_handicap(opponent: str, text: str) -> Opponent:
 
 def _check_name(name: Any) -> None:
     known = (*LEVELS, CHAMPION, SELF)
-    if not isinstance(name, str) or not (name in known or name.startswith(POLICY)):
+    if not isinstance(name, str) or not (name in known or name.startswith(POLICY) or plugins.is_player(name)):
         if name in ("idle", "random"):
             raise ConfigError(f"unknown opponent {name!r}: a player for evaluations; give an environment a function")
         if isinstance(name, str) and os.path.isdir(name):

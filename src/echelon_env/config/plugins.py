@@ -53,15 +53,30 @@ def load(point: EntryPoint) -> Any:
         raise broken(point, f"{type(error).__name__}: {error}") from error
 
 
+def is_player(name: str) -> bool:
+    """Whether a name is a player of an installed package: ``KIND`` or ``KIND:ARGUMENT``, without checkpoints."""
+    kind = name.partition(":")[0]
+    return kind != CHECKPOINT and kind in declared(PLAYERS)
+
+
+def player(name: str, seed: int, *, action_mode: str = "sampled") -> Any:
+    """The `echelon_env.evaluate.Player` of a name that `is_player`. Raises ConfigError if it cannot be made."""
+    kind, _, argument = name.partition(":")
+    point = declared(PLAYERS)[kind]
+    made = load(point)(argument, seed, action_mode=action_mode)
+    if not callable(getattr(made, "policy", None)):
+        raise broken(point, f"expected a Player, got {type(made).__name__}")
+    return made
+
+
 def checkpoint_player(path: str, seed: int, *, action_mode: str = "sampled") -> Any:
     """The `echelon_env.evaluate.Player` of a checkpoint's path, from the package that declares the kind `CHECKPOINT`.
 
     Raises ConfigError where no package does, and for a path without a checkpoint.
     """
-    kinds = declared(PLAYERS)
-    if CHECKPOINT not in kinds:
+    if CHECKPOINT not in declared(PLAYERS):
         raise ConfigError(f"{path}: no installed package plays checkpoints")
-    return load(kinds[CHECKPOINT])(path, seed, action_mode=action_mode)
+    return load(declared(PLAYERS)[CHECKPOINT])(path, seed, action_mode=action_mode)
 
 
 def broken(point: EntryPoint, reason: str) -> ConfigError:

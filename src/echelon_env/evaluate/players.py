@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from echelon_env.config.schema import ConfigError, check_integer, check_seed, ne
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.networks.checkpoint import read_document
 from echelon_env.opponents import Handicap, Policy
-from echelon_env.opponents.policy import check_mask, check_observations, close_policy
+from echelon_env.opponents.policy import check_mask, check_observations, check_resumable, close_policy
+from echelon_env.storage.arrays import Kind, check_arrays, named, part_of, without
 
 Floats = NDArray[np.float32]
 
@@ -116,6 +117,7 @@ class _RowPolicy:
 
     def __init__(self, player: Player, config: BattleConfig, seed: int, num_threads: int) -> None:
         self._player, self._config, self._seed, self._num_threads = player, config, seed, num_threads
+        self._noise = BattleNoise([], [seed], 1, num_threads)
         self._policy: Policy = _Idle()  # until the number of rows is known
         self._fresh = np.zeros(0, np.bool_)  # (R,) whose battle's first decision is to come
 
@@ -148,12 +150,48 @@ class _RowPolicy:
         """Stop the threads. Later calls run in the caller's thread."""
         close_policy(self._policy)
 
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Resumable`. Raises `ConfigError` if the player's policy is not resumable."""
+        own = check_resumable(repr(self), self._policy).state_arrays()
+        streams = np.array([_stream_words(stream) for stream in self._noise.streams], np.uint64)
+        return {"fresh": self._fresh.copy(), "streams": streams.reshape(-1, _WORDS), **named("policy", own)}
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """See `Resumable`. Raises ValueError, with nothing changed."""
+        kinds: dict[str, Kind] = {"fresh": ((rows,), np.bool_), "streams": ((rows, _WORDS), np.uint64)}
+        check_arrays(repr(self), without(arrays, "policy"), kinds)
+        trial = _RowPolicy(self._player, self._config, self._seed, self._num_threads)
+        trial._begin(rows)
+        check_resumable(repr(self), trial._policy).restore_arrays(part_of(arrays, "policy"), rows)
+        trial._fresh = arrays["fresh"].copy()
+        for stream, words in zip(trial._noise.streams, arrays["streams"].tolist(), strict=True):
+            _set_stream(stream, words)
+        self.close()
+        self._noise, self._policy, self._fresh = trial._noise, trial._policy, trial._fresh
+
     def _begin(self, rows: int) -> None:
         self.close()
         self._noise = BattleNoise(range(rows), [self._seed], 1, self._num_threads)
         self._policy = self._player.make(self._config, self._noise)
         self._policy.reset(np.ones(rows, np.bool_))
         self._fresh = np.ones(rows, np.bool_)
+
+
+_WORDS, _LOW = 6, 2**64 - 1
+"""Words of 64 bits of a generator's state: number and increment, two each; whether half a draw is left, and that."""
+
+
+def _stream_words(stream: np.random.Generator) -> list[int]:
+    state: Any = stream.bit_generator.state
+    number, increment = state["state"]["state"], state["state"]["inc"]
+    halves = [part for each in (number, increment) for part in (each >> 64, each & _LOW)]
+    return [*halves, state["has_uint32"], state["uinteger"]]
+
+
+def _set_stream(stream: np.random.Generator, words: Sequence[int]) -> None:
+    numbers = {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]}
+    state = {"state": numbers, "has_uint32": words[4] & 1, "uinteger": words[5] & 0xFFFFFFFF}
+    stream.bit_generator.state = {"bit_generator": "PCG64", **state}
 
 
 @dataclass(frozen=True)
@@ -174,7 +212,7 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
     Parameters
     ----------
     opponent
-        A scripted level, ``champion`` or ``policy:PATH``, with or without a handicap.
+        A scripted level, ``champion``, ``policy:PATH`` or a package's ``KIND[:ARGUMENT]``, with or without a handicap.
     seed
         Of the random choices of levels and handicaps, in [0, 2**64).
     action_mode
@@ -193,12 +231,17 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
     'expert@fire_rate=0.5'
     """
     named = Opponent.parse(opponent).check_playable()
-    if named.path is None:
+    player: Player
+    if named.path is not None:
+        player = dataclasses.replace(
+            plugins.checkpoint_player(named.path, seed, action_mode=action_mode), name=str(named)
+        )
+    elif named.name in BASELINES:
         player = baseline(named.name, seed, action_mode=action_mode)
     else:
-        player = plugins.checkpoint_player(named.path, seed, action_mode=action_mode)
+        player = plugins.player(named.name, seed, action_mode=action_mode)
     if named.handicap == HandicapConfig():
-        return player if named.path is None else dataclasses.replace(player, name=str(named))
+        return player
     make = _Handicapped(player.make, named.handicap, check_seed(seed))
     return dataclasses.replace(player, name=str(named), make=make)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from echelon_env.config.opponent import HandicapConfig
 from echelon_env.config.schema import measure, quantity
+from echelon_train.opponents.results import Results
 
 _WEAKEST_FIRE = 0.1
 RUNGS = (
@@ -38,23 +39,22 @@ class AutoHandicap:
     target: float = measure("", 0, 1)
     """The win rate to stay near."""
     rung: int = quantity(START, "", 0, len(RUNGS) - 1)
-    won: tuple[bool, ...] = ()
-    """The last battles on the rung."""
+    since: int = 0
+    """Battles against the opponent when the rung began."""
 
     @property
     def handicap(self) -> HandicapConfig:
         """The present handicap."""
         return RUNGS[self.rung]
 
-    def record(self, won: bool) -> bool:
-        """Count a battle; a draw is no win. Returns whether the handicap has changed."""
-        self.won = (*self.won, bool(won))[-BATTLES:]
-        if len(self.won) < BATTLES:
+    def follow(self, results: Results) -> bool:
+        """Move to another rung if the results against the opponent, a draw as no win, ask for it; returns whether."""
+        if results.battles - self.since < BATTLES:
             return False
-        rate = sum(self.won) / BATTLES
+        rate = results.last[-BATTLES:].count(1) / BATTLES
         stronger, weaker = rate >= min(1.0, self.target + BAND), rate <= max(0.0, self.target - BAND)
         rung = min(max(self.rung - stronger + weaker, 0), len(RUNGS) - 1)
         if rung == self.rung:
             return False
-        self.rung, self.won = rung, ()
+        self.rung, self.since = rung, results.battles
         return True

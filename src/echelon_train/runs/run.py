@@ -23,6 +23,7 @@ from echelon_train.checkpoints.checkpoint import Checkpoint, TrainingState, chec
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import RunFolderError
+from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
@@ -92,11 +93,10 @@ class Run:
         self._league = self._opponents = None
         if config.league.path:
             self._league = LeagueCallback(config, device, self.save, out, console)
-            opponents = self._league.opponents
         else:
             self._opponents = OpponentsCallback(device)
-            opponents = self._opponents.enter(config.stage(0))
-        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
+            self._opponents.enter(config.stage(0))
+        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=self._pool)
         self.model = build_model(config, env, device, initial)
         self._refresh_opponents()
         self.model.before_rollout = self._prepare_rollout
@@ -185,7 +185,7 @@ class Run:
             best=self._evaluations.best,
             earlier_maps=tuple(sorted(self._earlier_maps)),
             league=None if self._league is None else self._league.learner.state,
-            opponents=None if self._opponents is None else self._opponents.opponents.state,
+            opponents=self._pool.state,
             pending=pending_metrics(self.model.logger),
         )
         checkpoint = Checkpoint(
@@ -215,7 +215,7 @@ class Run:
         tensors, plain = rank_state(state.tensors, state.values)
         values = RunState.from_dict(plain)
         _check_same_run(values.config, self._config)
-        if (values.league is None) != (self._league is None) or (values.opponents is None) != (self._opponents is None):
+        if (values.league is None) != (self._league is None):
             raise CheckpointError("training state: expected opponents of a league, or without one, as the run has")
         self._clock.restore(values.clock)
         with _state_errors():
@@ -248,9 +248,8 @@ class Run:
         # last, because new battles above have drawn opponents
         if self._league is not None and values.league is not None:
             self._league.learner.restore(values.league)
-        if self._opponents is not None and values.opponents is not None:
-            with _state_errors():
-                self._opponents.opponents.restore(values.opponents)
+        with _state_errors():
+            self._pool.restore(values.opponents)
 
     def draw_curves(self) -> None:
         """Draw the metrics written so far; a picture that cannot be drawn is reported, and does not stop the run."""
@@ -281,6 +280,12 @@ class Run:
         """The opponent in training, as a checkpoint names it."""
         return str(self._curriculum.config.opponent) if self._league is None else LEAGUE
 
+    @property
+    def _pool(self) -> OpponentPool:
+        callback = self._league or self._opponents
+        assert callback is not None
+        return callback.pool
+
     def _refresh_opponents(self) -> None:
         if self._league is not None:
             self._league.refresh()
@@ -298,8 +303,7 @@ class Run:
         remaining = self.model._current_progress_remaining
         rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
         self.model.get_env().env_method("set_rewards", rewards)
-        if self._opponents is not None:
-            self._opponents.set_remaining(remaining)
+        self._pool.set_remaining(remaining)
         if time.monotonic() - self._drawn >= CURVES_SECONDS:
             self.draw_curves()
 
@@ -307,9 +311,9 @@ class Run:
         config, moves = self._curriculum.config, self._curriculum.moves
         self.model.get_env().close()
         assert self._opponents is not None  # in a league there is no curriculum
-        opponents = self._opponents.enter(config, moves)
+        self._opponents.enter(config, moves)
         self._refresh_opponents()
-        env = make_env(config, moves, self._state_mechs, opponents)
+        env = make_env(config, moves, self._state_mechs, self._pool)
         self.model.replace_env(env)
         self.model.set_teacher(make_teacher(config, env, moves))
         self.model.policy.set_battle(config.battle)

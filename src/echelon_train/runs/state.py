@@ -13,7 +13,7 @@ from stable_baselines3.common.logger import Logger
 from echelon_env.config.schema import ConfigError, build, check_fields, measure, to_plain
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.league.self_play.learner import LearnerState
-from echelon_train.opponents.weighted import OpponentsState
+from echelon_train.opponents.pool import PoolState
 from echelon_train.ppo.training_state import ModelState
 from echelon_train.runs.callbacks.battle_totals import TotalsState
 from echelon_train.runs.callbacks.clock import ClockState
@@ -63,7 +63,7 @@ class RunState:
     earlier_maps: tuple[str, ...]
     """Content hashes of the maps of earlier stages."""
     league: LearnerState | None
-    opponents: OpponentsState | None
+    opponents: PoolState
     pending: dict[str, Pending]
     """By the name of the metric."""
 

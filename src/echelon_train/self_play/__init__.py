@@ -13,6 +13,6 @@
 """
 
 from echelon_train.self_play.callback import SelfPlayCallback
-from echelon_train.self_play.past_policies import PastPolicies, PastPolicy
+from echelon_train.self_play.past_policies import PastPolicies
 
-__all__ = ["PastPolicies", "PastPolicy", "SelfPlayCallback"]
+__all__ = ["PastPolicies", "SelfPlayCallback"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,18 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecCheckNan, VecEnv, VecMonitor, VecNormalize
 
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_train.self_play.files import POOL_FILE, read_member, read_pool, write_pool
-from echelon_train.self_play.past_policies import PastPolicies, PastPolicy
+from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_train.discrete import DiscreteActions
+from echelon_train.opponents.actor import DISTRIBUTIONS, Actor, Choices, Normalization, takes_masks
+from echelon_train.opponents.policy_batch import StackedPolicies
+from echelon_train.opponents.results import WINDOW, Results
+from echelon_train.policy import BattlePolicy
+from echelon_train.self_play.files import POOL_FILE, Pool, read_member, read_pool, write_pool
+from echelon_train.self_play.past_policies import PastPolicies
 from echelon_train.vec_env import BattleVecEnv
 
 _HARMLESS = (VecMonitor, VecCheckNan)  # wrappers that change no observation and no action
@@ -24,7 +31,8 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
     """Trains a model against its own past policies.
 
     The model is of any on-policy algorithm of stable-baselines3 or sb3-contrib, or `EchelonRecurrentPPO`, on a
-    `BattleVecEnv` whose opponent is `opponents`, also under `VecNormalize`, `VecMonitor` and `VecCheckNan`. The
+    `BattleVecEnv` whose opponent is `opponents`, also under `DiscreteActions`, `VecNormalize`, `VecMonitor` and
+    `VecCheckNan`. An `EchelonRecurrentPPO` may have a central critic, whose states its past policies do not need. The
     policy joins the opponents when the training starts, then every `every` steps, between two rollouts or at the end.
 
     Parameters
@@ -34,8 +42,8 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
     every
         Steps (of all rows together) between two policies that join.
     gate
-        A policy joins only if the learner has won this share of its last `PastPolicies.window` battles since the last
-        one joined, a draw counting as half a win; 0: always. It is asked again before the next rollout.
+        A policy joins only if the learner has won this share of its last 100 battles since the last one
+        joined, a draw counting as half a win; 0: always. It is asked again before the next rollout.
     folder
         Keeps the opponents, for a training that is resumed: with the same folder and a model that was loaded it
         continues with the members and the results in it. None keeps nothing.
@@ -74,10 +82,10 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
         self._folder = None if folder is None else Path(folder)
         self._joined: int | None = None  # steps at which the last policy joined
         self._kept: set[str] = set()  # the members that the folder has
-        self._recent: deque[int] = deque(maxlen=opponents.window)
+        self._recent = Results()  # since the last policy joined
 
     def _on_training_start(self) -> None:
-        env, self._normalizer = _inspect(self.training_env)
+        env, self._normalizer, choices = _inspect(self.training_env)
         if env.opponent is not self._opponents:
             raise ConfigError("SelfPlayCallback: expected the opponent of the environment, BattleVecEnv(opponent=...)")
         self._team = env.team_size
@@ -88,12 +96,15 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
             )
         if not isinstance(self.model, OnPolicyAlgorithm):
             raise ConfigError(f"SelfPlayCallback: expected an on-policy model, such as PPO, got {type(self.model)}")
-        if self.model.use_sde:
-            raise ConfigError("SelfPlayCallback: past policies cannot sample with use_sde = True (gSDE)")
+        _check_policy(self.model.policy, self.model.use_sde)
+        self._choices = choices and Choices(
+            choices.action_format, choices.masks if takes_masks(self.model.policy) else None
+        )
         if not self._opponents.members:
             if self._folder is not None and (self._folder / POOL_FILE).exists():
                 self._load(self._folder)
             else:
+                _check_mapped(self._member())
                 self._join()
         joined = int([*self._opponents.members][-1]) if self._joined is None else self._joined
         self._joined = min(joined, self.num_timesteps)  # the model may count from 0 again
@@ -101,16 +112,16 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
     def _on_step(self) -> bool:
         for info in self.locals["infos"][:: self._team]:
             if "opponent" in info:
-                self._opponents.note(info["opponent"], info["outcome"])
-                self._recent.append(info["outcome"])
+                self._opponents.record(info["opponent"], info["outcome"])
+                self._recent.add(info["outcome"])
         return True
 
     def _on_rollout_end(self) -> None:
         chances = self._opponents.win_probabilities
         self.logger.record("self_play/members", len(chances))
         self.logger.record("self_play/lowest_win_rate", min(chances.values()))
-        if self._recent:
-            self.logger.record("self_play/win_rate", self._win_rate())
+        if self._recent.last:
+            self.logger.record("self_play/win_rate", self._recent.score)
 
     def _on_rollout_start(self) -> None:
         self._join_if_due()
@@ -124,71 +135,106 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
         if self.num_timesteps >= self._joined + self._every and self._passes():
             self._join()
 
-    def _win_rate(self) -> float:
-        return sum(0.5 * (outcome + 1) for outcome in self._recent) / len(self._recent)
-
     def _passes(self) -> bool:
-        full = len(self._recent) == self._recent.maxlen
-        return self._gate == 0.0 or (full and self._win_rate() >= self._gate)
+        return self._gate == 0.0 or (self._recent.battles >= WINDOW and self._recent.score >= self._gate)
 
     def _join(self) -> None:
         """The present policy joins the opponents."""
         first = max((int(name) + 1 for name in self._opponents.members), default=0)
         self._opponents.add({f"{max(first, self.num_timesteps):010}": self._member()})
         self._joined = self.num_timesteps
-        if self.verbose and self._recent:
-            print(f"self-play: {self.num_timesteps:,} steps, a policy joins that won {self._win_rate():.0%}")
-        self._recent.clear()
+        if self.verbose and self._recent.last:
+            print(f"self-play: {self.num_timesteps:,} steps, a policy joins that won {self._recent.score:.0%}")
+        self._recent = Results()
         self._save()
 
-    def _member(self) -> PastPolicy:
+    def _member(self) -> Actor:
         """The present policy, with the present normalisation of the observations."""
         model = self.model
         spaces = model.observation_space, model.action_space
         with torch.random.fork_rng(devices=[]):  # the initial weights are random
-            policy = model.policy_class(*spaces, model.lr_schedule, use_sde=model.use_sde, **model.policy_kwargs)
+            policy = model.policy_class(*spaces, model.lr_schedule, **model.policy_kwargs)
         policy = policy.to(model.device)
         policy.load_state_dict(model.policy.state_dict())
         policy.set_training_mode(False)
-        width = self.training_env.observation_space.shape[0]
-        if self._normalizer is None:
-            return PastPolicy(policy, np.zeros(width, np.float32), np.ones(width, np.float32), np.inf)
-        statistics = self._normalizer.obs_rms
-        scale = 1.0 / np.sqrt(statistics.var + self._normalizer.epsilon)
-        mean = np.asarray(statistics.mean, np.float32)
-        return PastPolicy(policy, mean.copy(), scale.astype(np.float32), float(self._normalizer.clip_obs))
+        normalization = Normalization(
+            np.zeros(OBSERVATION_DIM, np.float32), np.ones(OBSERVATION_DIM, np.float32), np.inf
+        )
+        if self._normalizer is not None:
+            statistics = self._normalizer.obs_rms
+            scale = 1.0 / np.sqrt(statistics.var + self._normalizer.epsilon)
+            mean = np.asarray(statistics.mean, np.float32)
+            normalization = Normalization(mean.copy(), scale.astype(np.float32), float(self._normalizer.clip_obs))
+        return Actor(policy, normalization, self._choices)
 
     def _save(self) -> None:
         if self._folder is not None:
-            write_pool(self._folder, self._opponents.members, self._recent, self._kept)
+            results = {name: each.last for name, each in self._opponents.results.items()}
+            write_pool(self._folder, self._opponents.members, Pool(results, self._recent.last), self._kept)
             self._kept = set(self._opponents.members)
 
     def _load(self, folder: Path) -> None:
         """Take the members of a folder. Raises CheckpointError, with nothing changed."""
         pool, members = read_pool(folder), {}
-        for name, results in [*pool.results.items()][-self._opponents.size :]:
+        for name in [*pool.results][-self._opponents.size :]:
             members[name] = self._member()
             read_member(folder, name, members[name])
-            members[name].results.extend(results)
-        self._recent.extend(pool.recent)
-        self._opponents.add(members)
+        self._recent = _results(pool.recent)
+        self._opponents.add(members, {name: _results(pool.results[name]) for name in members})
         self._kept = set(members)
         self._joined = int(name)
 
 
-def _inspect(env: VecEnv) -> tuple[BattleVecEnv, VecNormalize | None]:
-    """The battles under an environment's wrappers, and its normaliser of observations. Raises ConfigError."""
-    normalizer = None
+def _results(last: Sequence[int]) -> Results:
+    return Results(len(last), tuple(last)[-WINDOW:])
+
+
+def _check_policy(policy: BasePolicy, use_sde: bool) -> None:
+    """Raise ConfigError for a policy that cannot play as a past policy."""
+    if use_sde:
+        raise ConfigError("SelfPlayCallback: past policies cannot sample with use_sde = True (gSDE)")
+    if not isinstance(policy, BattlePolicy) and isinstance(policy.observation_space, spaces.Dict):
+        raise ConfigError(
+            "SelfPlayCallback: expected a policy that acts without the states of a central critic, such as that of "
+            f"EchelonRecurrentPPO, got {type(policy).__name__}: opponents have observations alone"
+        )
+    if not isinstance(policy.action_dist, DISTRIBUTIONS):
+        raise ConfigError(
+            f"SelfPlayCallback: expected Gaussian or categorical actions, got {type(policy.action_dist).__name__}"
+        )
+
+
+def _check_mapped(actor: Actor) -> None:
+    """Raise ConfigError for a policy that cannot act in a batch of others."""
+    stacked = StackedPolicies(actor, actor.policy.device)
+    stacked.allocate(1)
+    observations = torch.zeros(1, 1, OBSERVATION_DIM, device=stacked.device)
+    state = observations.new_zeros(1, 1, actor.units)
+    masks = None
+    if actor.choices is not None and actor.choices.masks is not None:
+        masks = observations.new_ones(1, 1, actor.noise, dtype=torch.bool)
+    try:
+        stacked.act(observations, (state, state), observations.new_zeros(1, 1, actor.noise), masks)
+    except RuntimeError as error:
+        raise ConfigError(f"SelfPlayCallback: expected a policy that torch.func.vmap can map: {error}") from error
+
+
+def _inspect(env: VecEnv) -> tuple[BattleVecEnv, VecNormalize | None, DiscreteActions | None]:
+    """The battles under an environment's wrappers, and its normaliser and its choices. Raises ConfigError."""
+    normalizer = choices = None
     while not isinstance(env, BattleVecEnv):
         if isinstance(env, VecNormalize):
             normalizer = env if env.norm_obs else normalizer
+        elif isinstance(env, DiscreteActions):
+            choices = env
         elif not isinstance(env, _HARMLESS):
-            raise ConfigError(f"SelfPlayCallback: expected a BattleVecEnv, in VecNormalize at most, got {type(env)}")
+            raise ConfigError(
+                "SelfPlayCallback: expected a BattleVecEnv, in DiscreteActions and VecNormalize at most, "
+                f"got {type(env)}"
+            )
         env = env.venv
-    if not isinstance(env.observation_space, spaces.Box):
-        raise ConfigError("SelfPlayCallback: expected a BattleVecEnv without the states of a central critic")
     if env.self_play:
         raise ConfigError(
             "SelfPlayCallback: expected a BattleVecEnv with self_play = 0: the opponents are past policies"
         )
-    return env, normalizer
+    return env, normalizer, choices

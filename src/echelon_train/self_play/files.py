@@ -19,7 +19,8 @@ from echelon_env.networks.checkpoint import errors_in
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes, write_json
 from echelon_env.storage.reading import parse_json, read_regular_file
-from echelon_train.self_play.past_policies import NAME, PastPolicy
+from echelon_train.opponents.actor import Actor
+from echelon_train.self_play.past_policies import NAME
 from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors, part_of, weights_of
 
 POOL_FILE = "pool.json"
@@ -42,7 +43,7 @@ class Pool:
     """Its results since the last member joined."""
 
 
-def write_pool(folder: Path, members: Mapping[str, PastPolicy], recent: Sequence[int], kept: Set[str]) -> None:
+def write_pool(folder: Path, members: Mapping[str, Actor], pool: Pool, kept: Set[str]) -> None:
     """Write the members but those that are `kept` in a folder already, then the list of all, and remove other members.
 
     Raises OSError.
@@ -51,8 +52,7 @@ def write_pool(folder: Path, members: Mapping[str, PastPolicy], recent: Sequence
     for name, member in members.items():
         if name not in kept:
             write_bytes(folder / f"{name}.safetensors", safetensors.torch.save(_tensors(member)))
-    results = {name: list(member.results) for name, member in members.items()}
-    document = {"format": FORMAT, "version": VERSION, "members": results, "recent": list(recent)}
+    document = {"format": FORMAT, "version": VERSION, "members": dict(pool.results), "recent": pool.recent}
     write_json(folder / POOL_FILE, document)
     for file in folder.glob("*.safetensors"):
         if NAME.fullmatch(file.stem) and file.stem not in members:
@@ -80,7 +80,7 @@ def read_pool(folder: Path) -> Pool:
     return Pool(members, recent)
 
 
-def read_member(folder: Path, name: str, member: PastPolicy) -> None:
+def read_member(folder: Path, name: str, member: Actor) -> None:
     """Read a member's file into a policy of the same shape. Raises CheckpointError, with the reason, and OSError."""
     path = folder / f"{name}.safetensors"
     try:
@@ -96,20 +96,24 @@ def read_member(folder: Path, name: str, member: PastPolicy) -> None:
     if any(tensor.dtype not in (torch.float32, torch.float64) for tensor in normaliser.values()):
         raise CheckpointError(f"{path}: expected a normaliser of floats")
     arrays = {key: tensor.numpy() for key, tensor in normaliser.items()}
-    shapes = {"mean": member.mean.shape, "scale": member.scale.shape, "clip": (1,)}
+    own = member.normalization
+    assert own is not None
+    shapes = {"mean": own.mean.shape, "scale": own.scale.shape, "clip": (1,)}
     if {key: array.shape for key, array in arrays.items()} != shapes:
-        raise CheckpointError(f"{path}: expected a normaliser of {len(member.mean)} observations")
+        raise CheckpointError(f"{path}: expected a normaliser of {len(own.mean)} observations")
     if not np.isfinite(arrays["mean"]).all() or not np.isfinite(arrays["scale"]).all() or not arrays["clip"][0] > 0:
         raise CheckpointError(f"{path}: expected a normaliser of finite numbers")
     with torch.no_grad():
         for key, tensor in weights_of(member.policy).items():
             tensor.copy_(weights[key])
-    member.mean, member.scale = arrays["mean"].astype(np.float32), arrays["scale"].astype(np.float32)
-    member.clip = float(arrays["clip"][0])
+    own.mean, own.scale = arrays["mean"].astype(np.float32), arrays["scale"].astype(np.float32)
+    own.clip = float(arrays["clip"][0])
 
 
-def _tensors(member: PastPolicy) -> dict[str, torch.Tensor]:
-    normaliser = {"mean": member.mean, "scale": member.scale, "clip": np.array([member.clip])}
+def _tensors(member: Actor) -> dict[str, torch.Tensor]:
+    own = member.normalization
+    assert own is not None
+    normaliser = {"mean": own.mean, "scale": own.scale, "clip": np.array([own.clip])}
     tensors = {f"{_NORMALISER}{name}": torch.from_numpy(array) for name, array in normaliser.items()}
     weights = weights_of(member.policy)
     return tensors | {f"{_WEIGHTS}{name}": tensor.cpu().contiguous() for name, tensor in weights.items()}

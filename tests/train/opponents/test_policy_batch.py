@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
+from echelon_train.opponents.actor import Actor
 from echelon_train.opponents.policy_batch import (
     RECORDED_SLOTS,
     RECORDED_STEP,
@@ -43,31 +44,31 @@ def moments(seed):
     return seen, (states[0], states[1]), torch.randn(3, ROWS, RAW_DIM, generator=generator)
 
 
-def policies_of(network):
-    made = [build_policy(network, seed) for seed in range(2)]
-    for policy in made:
+def actors_of(network):
+    made = [Actor(build_policy(network, seed)) for seed in range(2)]
+    for policy in (actor.policy for actor in made):
         policy.set_training_mode(False)
         seen = moments(5)[0].flatten(0, 1)
         policy.observe({"observation": seen} if network.critic == "central" else seen, policy.actor_mask(seen))
     return made
 
 
-def stacked_of(network, policies):
-    stacked = StackedPolicies(network)
-    stacked.allocate(len(policies))
-    for slot, policy in enumerate(policies):
-        stacked.load([slot], policy)
+def stacked_of(actors):
+    stacked = StackedPolicies(actors[0])
+    stacked.allocate(len(actors))
+    for slot, actor in enumerate(actors):
+        stacked.load([slot], actor)
     return stacked
 
 
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
 def test_every_slot_acts_as_its_policy(network):
-    first, second = policies_of(network)
+    first, second = actors_of(network)
     slots = [first, second, second]
-    stacked = stacked_of(network, slots)
+    stacked = stacked_of(slots)
     seen, state, noise = moments(1)
     actions, (hidden, cell) = stacked.act(seen, state, noise)
-    for slot, policy in enumerate(slots):
+    for slot, policy in enumerate(actor.policy for actor in slots):
         with torch.no_grad():
             own = (state[0][slot][None], state[1][slot][None])
             distribution, after = policy.get_distribution(seen[slot], own, torch.zeros(ROWS))
@@ -81,23 +82,23 @@ def test_every_slot_acts_as_its_policy(network):
 
 
 def test_slots_are_copies():
-    (policy,) = policies_of(VARIANTS[0])[:1]
-    stacked = stacked_of(VARIANTS[0], [policy])
+    actor = actors_of(VARIANTS[0])[0]
+    stacked = stacked_of([actor])
     seen, state, noise = (
         each[:1] if isinstance(each, torch.Tensor) else (each[0][:1], each[1][:1]) for each in moments(1)
     )
     before = stacked.act(seen, state, noise)[0]
     with torch.no_grad():
-        policy.action_net.bias.add_(1.0)
+        actor.policy.action_net.bias.add_(1.0)
     torch.testing.assert_close(stacked.act(seen, state, noise)[0], before, rtol=0, atol=0)
-    stacked.load([0], policy)
+    stacked.load([0], actor)
     assert not torch.equal(stacked.act(seen, state, noise)[0], before)
 
 
 def test_other_shapes_are_refused():
-    stacked = stacked_of(VARIANTS[0], policies_of(VARIANTS[0]))
-    with pytest.raises(ValueError, match="of the shape"):
-        stacked.load([0], build_policy(VARIANTS[1], 0))
+    stacked = stacked_of(actors_of(VARIANTS[0]))
+    with pytest.raises(ValueError, match="of the kind"):
+        stacked.load([0], Actor(build_policy(VARIANTS[1], 0)))
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
@@ -109,10 +110,10 @@ def test_recorded_decisions_are_the_same(network, device, monkeypatch):
     """
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     battles, team = 40, 2
-    policies = [*(policy for _ in range(6) for policy in policies_of(network)), None]
+    policies = [*(actor for _ in range(6) for actor in actors_of(network)), None]
     batches = [
-        PolicyBatch(network, battles, team, torch.device("cpu")),
-        PolicyBatch(network, battles, team, torch.device(device), recorded=True),
+        PolicyBatch(policies[0], battles, team, torch.device("cpu")),
+        PolicyBatch(policies[0], battles, team, torch.device(device), recorded=True),
     ]
     rng = np.random.default_rng(0)
     played, slots = np.zeros(battles, np.int64), []
@@ -124,12 +125,12 @@ def test_recorded_decisions_are_the_same(network, device, monkeypatch):
         seen = rng.random((battles * team, OBSERVATION_DIM)).astype(np.float32)
         if step == 4:
             with torch.no_grad():
-                policies[1].action_net.bias.add_(0.5)
+                policies[1].policy.action_net.bias.add_(0.5)
         actions = []
         for batch in batches:
             batch.arrange([policies[each] for each in played])
             if step == 4:
-                batch.renew()
+                batch.clear()
                 batch.arrange([policies[each] for each in played])
             batch.forget(np.repeat(ended, team))
             torch.manual_seed(step)
@@ -149,24 +150,25 @@ def test_recorded_decisions_are_the_same(network, device, monkeypatch):
 
 def test_a_policy_that_changes_while_it_plays_no_battle_is_copied_again():
     network = VARIANTS[0]
-    first, second = policies_of(network)
-    batch = PolicyBatch(network, 4, 1, torch.device("cpu"), recorded=True)
+    first, second = actors_of(network)
+    batch = PolicyBatch(first, 4, 1, torch.device("cpu"), recorded=True)
     (bias,) = ([name] for name in batch._stacked._kinds if name.endswith("action_net.bias"))
     for leave in (lambda: batch.arrange([second, None, None, None]), batch.clear):
         batch.arrange([first] * 4)
         leave()
         with torch.no_grad():
-            first.action_net.bias.add_(1.0)
+            first.policy.action_net.bias.add_(1.0)
         batch.arrange([first] * 4)
         slots = [slot for slot, each in enumerate(batch._slots) if each is first]
         assert len(slots) == 4
         for slot in slots:
-            assert batch._stacked._weights[bias[0]][slot].equal(first.action_net.bias)
+            assert batch._stacked._weights[bias[0]][slot].equal(first.policy.action_net.bias)
 
 
 def test_decisions_are_made_in_inference_mode():
-    batch = PolicyBatch(VARIANTS[0], 4, 1, torch.device("cpu"))
-    batch.arrange(policies_of(VARIANTS[0])[:1] * 4)
+    actor = actors_of(VARIANTS[0])[0]
+    batch = PolicyBatch(actor, 4, 1, torch.device("cpu"))
+    batch.arrange([actor] * 4)
     noted, stock = [], batch._compute
     batch._compute = lambda *given: noted.append(torch.is_inference_mode_enabled()) or stock(*given)
     batch.act(np.zeros((4, OBSERVATION_DIM), np.float32), np.zeros((4, 27), np.float32))
@@ -182,8 +184,8 @@ def test_weights_are_copied_only_for_policies_that_come(monkeypatch):
         "load",
         lambda stacked, slots, policy: (loaded.append((policy, len(slots))), load(stacked, slots, policy)),
     )
-    first, second = policies_of(network)
-    batch = PolicyBatch(network, 16, 1, torch.device("cpu"), recorded=True)
+    first, second = actors_of(network)
+    batch = PolicyBatch(first, 16, 1, torch.device("cpu"), recorded=True)
     batch.arrange([first] * 8 + [second] * 8)
     assert loaded == [(first, 8), (second, 8)]
     batch.arrange([first] * 5 + [second] * 11)
@@ -193,8 +195,9 @@ def test_weights_are_copied_only_for_policies_that_come(monkeypatch):
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
 def test_a_recorded_decision_does_not_wait_for_the_gpu(network):
     """On the device "meta" nothing can be read, and no operation gets a tensor of the CPU."""
-    batch = PolicyBatch(network, 40, 2, torch.device("meta"), recorded=True)
-    batch.arrange([policies_of(network)[0]] * 40)
+    actor = actors_of(network)[0]
+    batch = PolicyBatch(actor, 40, 2, torch.device("meta"), recorded=True)
+    batch.arrange([actor] * 40)
     arguments = torch.zeros(80, OBSERVATION_DIM), batch._state, batch._index, torch.zeros(81, RAW_DIM)
     arguments = [each.to("meta") for each in arguments]
     with torch.inference_mode():

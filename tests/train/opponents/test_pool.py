@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env import opponents
+from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.train import battle_config
+from echelon_train.opponents.auto_handicap import BATTLES, AutoHandicap
 from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
-from echelon_train.opponents.pool import NAME_BYTES, OpponentPool
+from echelon_train.opponents.pool import NAME_BYTES, OpponentPool, PoolState
+from echelon_train.opponents.results import WINDOW, Results
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.vec_env import BattleVecEnv
@@ -25,21 +28,15 @@ CONFIG = battle_config("skirmish-open")
 
 
 def load(name):
+    name = "bob" if name == "self" else name
     policy = build_policy(NETWORKS[name], list(NETWORKS).index(name))
     policy.set_training_mode(False)
     return policy
 
 
-class Turns:
-    """Names opponents in turn."""
-
-    def __init__(self, *names):
-        self.names, self.drawn = names, []
-
-    def __call__(self, count):
-        new = [self.names[(len(self.drawn) + i) % len(self.names)] for i in range(count)]
-        self.drawn += new
-        return new
+def among(*names):
+    """The rule that draws all names alike."""
+    return lambda: dict.fromkeys(names, 1.0)
 
 
 def env_with(pool, battles, max_steps=12):
@@ -76,9 +73,9 @@ def play(env, steps, seed=0):
 @pytest.mark.parametrize("device", ["cpu", "recorded", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    turns = Turns("ann", "novice", "bob", "ann", "cid", "expert", "bob")
+    rule = among("ann", "novice", "bob", "cid", "expert")
     on, recorded = ("cpu", True) if device == "recorded" else (device, None)
-    pool = Watched(CONFIG, turns, load, seed=4, device=on, recorded=recorded)
+    pool = Watched(CONFIG, rule, load, seed=4, device=on, recorded=recorded)
     env = env_with(pool, 6)
     env.reset()
     play(env, 40)
@@ -121,115 +118,117 @@ def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
 
 
 def test_an_opponent_stays_until_its_battle_ends():
-    turns = Turns("ann", "bob", "novice")
-    pool = OpponentPool(CONFIG, turns, load)
+    pool = OpponentPool(CONFIG, among("ann", "bob", "novice"), load, seed=1)
     env = env_with(pool, 3)
     env.reset()
-    assert pool.names == ("ann", "bob", "novice")
-    rng = np.random.default_rng(0)
+    rng, seen = np.random.default_rng(0), Counter(pool.names)
     for _ in range(30):
         before = pool.names
         _, _, dones, _ = env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
+        seen.update(pool.names)
         for battle, over in enumerate(dones[::5]):
             assert over or pool.names[battle] == before[battle]
-    assert len(turns.drawn) > 6
+    assert set(seen) == {"ann", "bob", "novice"}
     env.close()
 
 
+def act_once(pool, rows=40):
+    """The actions for the same observations, with the same noise."""
+    torch.manual_seed(0)
+    return pool.act(np.random.default_rng(0).random((rows, OBSERVATION_DIM)).astype(np.float32))
+
+
 @pytest.mark.parametrize("recorded", [False, True])
-def test_a_network_that_plays_no_battle_for_a_while_keeps_its_recording_and_no_memory(recorded):
-    pool = OpponentPool(CONFIG, Turns("ann", "cid", "bob"), load, recorded=recorded)
-    observations = np.random.default_rng(0).random((5, OBSERVATION_DIM)).astype(np.float32)
-    made = []
-    for name in ("ann", "cid", "bob"):
-        pool.reset(np.ones(5, np.bool_))
-        assert pool.names == (name,)
-        made.append(pool._batches[NETWORKS[name]])
-        assert list(pool._batches.values()) == made[-1:] and not made[-1].state.any()
-        pool.act(observations)
-        assert made[-1].state.any()
-    assert made[0] is made[2] and not made[1].state.any() and set(made[1]._slots) <= {None}
-    if recorded:
-        assert len(made[0]._compute._recordings) == 1
+def test_a_network_that_plays_no_battle_for_a_while_has_no_memory_of_earlier_battles(recorded):
+    rule = {}
+    pool = OpponentPool(CONFIG, lambda: rule, load, recorded=recorded)
+    played = []
+    for name in ("ann", "cid", "ann", "ann"):
+        rule.clear()
+        rule[name] = 1.0
+        pool.reset(np.ones(40, np.bool_))
+        assert pool.names == (name,) * 8
+        played.append([act_once(pool), act_once(pool)])
+    first, _, again, last = played
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, last)
+    assert not np.array_equal(*first), "it remembers its own battle"
 
 
 def test_policies_that_do_not_play_leave_the_cache():
-    loaded = Counter()
+    loaded, rule = Counter(), {}
 
     def counted(name):
         loaded[name] += 1
         return load("ann")
 
-    pool = OpponentPool(CONFIG, Turns(*"abcdefgh"), counted, cache=2)
-    all_rows = np.ones(10, np.bool_)
-    for _ in range(4):  # a b, c d, e f, g h: two play, two are kept
-        pool.reset(all_rows)
-    assert loaded == Counter("abcdefgh")
-    pool._draw = Turns("e", "f")
-    pool.reset(all_rows)
-    assert loaded == Counter("abcdefgh")  # e and f were kept
-    pool._draw = Turns("a", "e")
-    pool.reset(all_rows)
-    assert loaded["a"] == 2
+    pool = OpponentPool(CONFIG, lambda: rule, counted, cache=2)
+    for names, expected in (("abcdef", "abcdef"), ("e", "abcdef"), ("ae", "abcdefa")):
+        for name in names:
+            rule.clear()
+            rule[name] = 1.0
+            pool.reset(np.ones(10, np.bool_))
+        assert loaded == Counter(expected)
 
 
-def test_a_refresh_reaches_battles_in_progress():
-    versions = iter([load("ann"), load("bob")])
-    pool = OpponentPool(CONFIG, Turns("self"), lambda name: next(versions))
-    observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
-    pool.reset(np.ones(10, np.bool_))
-
-    def act():
-        torch.manual_seed(0)
-        state = pool._batches[NETWORKS["ann"]].state.clone()
-        actions = pool.act(observations)
-        pool._batches[NETWORKS["ann"]].state.copy_(state)
-        return actions
-
-    before = act()
-    np.testing.assert_array_equal(act(), before)
-    pool.refresh("stranger")
-    np.testing.assert_array_equal(act(), before)
-    pool.refresh("self")
-    assert not np.array_equal(act(), before)
-
-
-def test_a_refresh_takes_the_new_weights_of_the_same_policy_and_leaves_the_memory_of_battles_in_progress():
+def test_a_refresh_reaches_battles_in_progress_and_leaves_their_memory():
     """The learner copies its weights into one policy, its opponent `SELF`."""
-    policy = load("ann")
-    pool = OpponentPool(CONFIG, Turns("self"), lambda name: policy)
-    observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
-    pool.reset(np.ones(10, np.bool_))
-    pool.act(observations)
-    batch = pool._batches[NETWORKS["ann"]]
-    memory = batch.state.clone()
+    policy, twin = load("ann"), load("ann")
+    pools = [OpponentPool(CONFIG, among("self"), lambda name, own=own: own) for own in (policy, twin)]
+    for pool in pools:
+        pool.reset(np.ones(40, np.bool_))
+        act_once(pool)
     with torch.no_grad():
         policy.action_net.bias.add_(1.0)
-    pool.refresh("self")
-    assert batch is pool._batches[NETWORKS["ann"]] and batch.state.equal(memory) and memory.any()
-    (bias,) = (each for name, each in batch._stacked._weights.items() if name.endswith("action_net.bias"))
-    assert bias[0].equal(policy.action_net.bias)
+    pools[0].refresh("stranger")
+    np.testing.assert_array_equal(*[act_once(pool) for pool in pools])
+    pools[0].refresh("self")
+    np.testing.assert_array_equal(*[pool.state_arrays()["state0"] for pool in pools])
+    assert not np.array_equal(*[act_once(pool) for pool in pools])
 
 
 def test_policies_act_on_the_device_that_they_were_given():
-    pool = OpponentPool(CONFIG, Turns("ann"), load, device="meta")
+    pool = OpponentPool(CONFIG, among("ann"), load, device="meta")
     for each in (pool, copy.deepcopy(pool)):
         each.reset(np.ones(10, np.bool_))
-        batch = each._batches[NETWORKS["ann"]]
-        assert {tensor.device.type for tensor in (batch.state, *batch._stacked._weights.values())} == {"meta"}
+        (batch,) = each._batches.values()
+        assert {tensor.device.type for tensor in (batch.state, *batch._stacked.buffers())} == {"meta"}
 
 
-@pytest.mark.cuda
-def test_policies_act_on_a_gpu_as_on_the_processor(monkeypatch):
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
-    actions = []
-    for device in ("cpu", "cuda"):
-        torch.manual_seed(0)
-        pool = OpponentPool(CONFIG, Turns("ann"), load, device=device)
-        pool.reset(np.ones(10, np.bool_))
-        actions.append([pool.act(observations) for _ in range(3)])
-    np.testing.assert_allclose(*actions, atol=1e-3)
+class Counting:
+    """A policy without a network: its first action counts the decisions since its battle began."""
+
+    def __init__(self):
+        self.count = np.zeros(0, np.int64)
+
+    def reset(self, mask):
+        self.count = np.zeros(len(mask), np.int64) if len(mask) != len(self.count) else np.where(mask, 0, self.count)
+
+    def act(self, observations):
+        self.count += 1
+        return np.repeat(self.count[:, None] / 100, 27, 1).astype(np.float32)
+
+    def state_arrays(self):
+        return {"count": self.count.copy()}
+
+    def restore_arrays(self, arrays, rows):
+        self.count = arrays["count"].copy()
+
+
+def test_a_policy_without_a_network_plays_its_battles_from_their_beginnings():
+    rule = {"novice": 1.0, "third:x": 1.0}
+    pool = OpponentPool(CONFIG, lambda: rule, lambda name: Counting(), seed=1)
+    pool.reset(np.ones(40, np.bool_))
+    assert {*pool.names} == {*rule}
+    begun, rng = np.zeros(8, np.int64), np.random.default_rng(0)
+    for _ in range(20):
+        begun += 1
+        first = act_once(pool)[::5, 0]
+        for battle, name in enumerate(pool.names):
+            assert name == "novice" or first[battle] == pytest.approx(begun[battle] / 100)
+        ended = rng.random(8) < 0.3
+        pool.reset(np.repeat(ended, 5))
+        begun[ended] = 0
 
 
 def test_a_restored_pool_continues_the_same():
@@ -239,42 +238,85 @@ def test_a_restored_pool_continues_the_same():
 
     made = []
     for _ in range(2):
-        pool = OpponentPool(CONFIG, Turns("ann", "novice", "cid"), load, seed=1)
-        env = env_with(pool, 4, max_steps=60)
-        made.append((env, pool))
+        names = ("ann", "novice", "cid", "expert@auto", "self@aim_error=0.2", "third:x")
+        pool = OpponentPool(
+            CONFIG, among(*names), lambda name: Counting() if ":" in name else load(name), known=names, seed=3
+        )
+        made.append((env_with(pool, 6, max_steps=30), pool))
     (env, pool), (other, again) = made
     env.reset()
     play(env, 7)
+    for outcome in [1] * BATTLES:
+        pool.record("expert@auto", outcome)
     other.restore_arrays(env.state_arrays())
-    assert again.names == pool.names
+    again.restore(copy.deepcopy(pool.state))
+    assert again.names == pool.names and len(set(pool.names)) > 3
     torch.manual_seed(5)
-    expected = run(env, pool, 9)
+    expected = run(env, pool, 40)
     torch.manual_seed(5)
-    assert run(other, again, 9) == expected
+    assert run(other, again, 40) == expected
+    assert again.state == pool.state and pool.state.draws > 6
     env.close()
     other.close()
 
 
-def test_what_does_not_fit_is_refused():
-    pool = OpponentPool(CONFIG, Turns("ann"), load)
-    mask = np.ones(10, np.bool_)
+def test_opponents_are_drawn_by_their_weights_and_the_seed():
+    weights = {"expert@auto": 3, "novice@fire_rate=0.5": 1, "self": 4}
+    pools = [OpponentPool(CONFIG, lambda: weights, lambda name: load("ann"), known=[*weights], seed=1) for _ in "ab"]
+    for pool in pools:
+        pool.reset(np.ones(5 * 400, np.bool_))
+    assert pools[0].names == pools[1].names
+    for name, count in Counter(pools[0].names).items():
+        assert count / 400 == pytest.approx(weights[name] / 8, abs=0.07)
+    first = pools[0].names
+    pools[0].reset(np.ones(5 * 400, np.bool_))
+    assert pools[0].names != first
+
+
+def test_results_are_counted_by_opponent_and_handicaps_follow_them():
+    known = ("expert@auto", "novice@fire_rate=linear:0.2:1", "expert")
+    pool = OpponentPool(CONFIG, among("expert@auto"), load, known=known)
+    pool.reset(np.ones(5, np.bool_))
+    for outcome in [1, -1] * WINDOW + [1, 0] * (WINDOW // 2):
+        pool.record("expert", outcome)
+    results = pool.state.results["expert"]
+    assert (results.win_rate, results.score, results.battles) == (0.5, 0.75, 3 * WINDOW)
+    assert results.win_probability == pytest.approx((75 + 1) / 102)
+    pool.set_remaining(0.5)
+    start = {"fire_rate": 0.25, "reaction_delay": 0.0}
+    assert pool.handicaps() == {known[0]: start, known[1]: {"fire_rate": pytest.approx(0.6)}}
+    for _ in range(BATTLES):
+        pool.record("expert@auto", 1)
+    assert pool.handicaps()["expert@auto"]["fire_rate"] > 0.25
+    assert pool.state_arrays()["handicap0.handicaps"][2] == pool.handicaps()["expert@auto"]["fire_rate"], "in play"
+    pool.forget()
+    assert not any(each.battles for each in pool.state.results.values()) and pool.state.results.keys() == {*known}
+
+
+def test_what_does_not_fit_is_refused_and_changes_nothing():
+    rule, mask = {"ann": 1.0}, np.ones(10, np.bool_)
+    pool = OpponentPool(CONFIG, lambda: rule, load, known=["ann"])
     pool.reset(mask)
-    half = mask.copy()
-    half[:3] = False
     with pytest.raises(ValueError, match="all 5 rows of a battle or none"):
-        pool.reset(half)
+        pool.reset(np.arange(10) > 2)
+    with pytest.raises(ConfigError, match="rows of teams of 5 mechs, got 11"):
+        pool.reset(np.ones(11, np.bool_))
     arrays = pool.state_arrays()
     with pytest.raises(ValueError, match="state0"):
         pool.restore_arrays({name: array for name, array in arrays.items() if name != "state0"}, 10)
-    for bad in ("", "x" * (NAME_BYTES + 1), "a\0b", 3):
-        pool._draw = Turns(bad)
-        with pytest.raises(ValueError, match=f"name of 1 to {NAME_BYTES} bytes"):
+    for bad, error in (("x" * (NAME_BYTES + 1), "name of at most"), ("a\0b", "name of at most"), (3, "name of at")):
+        rule.clear()
+        rule[bad] = 1.0
+        with pytest.raises(ValueError, match=error):
             pool.reset(mask)
-    assert pool.names == ("ann", "ann")
-    pool._draw = Turns("absent")
+    rule.clear()
+    rule["absent"] = 1.0
     with pytest.raises(KeyError):
         pool.reset(mask)
-    assert pool.names == ("ann", "ann")
+    for state in (PoolState(), PoolState(results={"ann": Results()}, handicaps={"x": AutoHandicap(0.5)})):
+        with pytest.raises(ConfigError, match=r"opponents: expected results against \['ann'\]"):
+            pool.restore(state)
+    assert pool.names == ("ann", "ann") and pool.state == PoolState(2, {"ann": Results()})
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6))

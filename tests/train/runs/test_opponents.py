@@ -82,7 +82,7 @@ def test_the_learner_as_its_own_opponent_is_copied_again_before_every_rollout(tm
 
     def on_rollout_start(callback):
         stock(callback)
-        (batch,) = callback._pool._batches.values()
+        (batch,) = callback.pool._batches.values()
         (bias,) = (each for name, each in batch._stacked._weights.items() if name.endswith("action_net.bias"))
         own = callback.model.policy.action_net.bias.detach()
         assert all(each.equal(own) for each in bias)

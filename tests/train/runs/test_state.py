@@ -10,9 +10,10 @@ from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.curriculum import Move, ProgressState
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.league.self_play.learner import LearnerState, Score
+from echelon_train.league.self_play.learner import LearnerState
 from echelon_train.opponents.auto_handicap import AutoHandicap
-from echelon_train.opponents.weighted import OpponentsState, Results
+from echelon_train.opponents.pool import PoolState
+from echelon_train.opponents.results import Results
 from echelon_train.ppo.training_state import ModelState
 from echelon_train.runs.battle_metrics import RecentBattles
 from echelon_train.runs.callbacks.battle_totals import TotalsState
@@ -27,7 +28,7 @@ LOGGER = Logger(None, [])
 LOGGER.record("train/loss", -0.1)
 LOGGER.record("time/steps", 3, exclude="tensorboard")
 LOGGER.record("train/variance", float("nan"))
-AUTO = AutoHandicap(0.5, 3, (True, False))
+AUTO = AutoHandicap(0.5, 3, 2)
 STATE = RunState(
     config={"seed": 1, "battle": {"max_steps": 12}},
     model=ModelState(96, 4, 2, 0, 0, ({"r": -1.5, "l": 3, "t": 0.1},), (True, 0.5), 624, 1, -0.3, None),
@@ -40,8 +41,8 @@ STATE = RunState(
     films=Every(0),
     best=BestEvaluation(0.5, 1, 64),
     earlier_maps=("ab",),
-    league=LearnerState(7, 5, "main-1", 9, {"novice": Score(1.98, 0.5)}, {"novice@auto": AUTO}),
-    opponents=OpponentsState(7, {"novice@auto": Results(4, (1, -1))}, {"novice@auto": AUTO}),
+    league=LearnerState(5, "main-1", 9),
+    opponents=PoolState(7, {"novice@auto": Results(4, (1, -1))}, {"novice@auto": AUTO}),
     pending=pending_metrics(LOGGER),
 )
 VALUES = STATE.to_dict()
@@ -79,7 +80,7 @@ def test_the_state_is_read_as_it_was_written():
         pending.record(logger, name)
     assert repr(logger.name_to_value) == repr(LOGGER.name_to_value)
     assert logger.name_to_excluded == LOGGER.name_to_excluded
-    alone = dataclasses.replace(STATE, totals=None, league=None, opponents=None)
+    alone = dataclasses.replace(STATE, totals=None, league=None)
     assert RunState.from_dict(json.loads(json.dumps(alone.to_dict()))) == alone
 
 
@@ -98,10 +99,10 @@ BY_NAME = [
     "results.own_sums",
     "totals.recent.classes",
     "totals.recent.opponents",
-    "league.scores",
-    "league.handicaps",
+    "opponents.results",
+    "opponents.handicaps",
+    "pending",
 ]
-BY_NAME += ["opponents.results", "opponents.handicaps", "pending"]
 FIXED = [path for path in PLACES if not any(".".join(path).startswith(f"{each}.") for each in BY_NAME)]
 
 
@@ -129,10 +130,8 @@ def test_a_missing_key_is_refused(path):
         ("totals.recent.classes", {"heavy": {"mechs": "x"}}, "expected float"),
         ("best.win_rate", 1.5, "from -1 to 1"),
         ("league.announced", True, "expected int"),
-        ("league.scores", {"novice": {"games": 0.0, "points": 0.0}}, "from 1 to 50"),
-        ("league.scores", {"novice": {"games": 2.0}}, "keys are missing: points"),
-        ("league.handicaps", {"novice@auto": {"target": 0.5, "rung": 99, "won": []}}, "from 0 to 26"),
-        ("opponents.handicaps", {"novice@auto": {"target": 0.5, "rung": 0, "won": [1]}}, "expected bool"),
+        ("opponents.handicaps", {"novice@auto": {"target": 0.5, "rung": 99, "since": 0}}, "from 0 to 26"),
+        ("opponents.results", {"novice": {"battles": 2}}, "keys are missing: opponents.results.novice.last"),
         ("opponents.results", {"novice@auto": {"battles": 1, "last": [7]}}, "from -1 to 1"),
         ("pending", {"x": {"number": "y", "exclude": []}}, "expected a number, got 'y'"),
     ],

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from echelon_env.config.schema import ConfigError, check_fields, check_integer, quantity
+from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_train.config.league import OpponentMixture, Source
 
 NEWCOMER_GAMES: Final = 20
@@ -66,8 +66,8 @@ class Candidate:
     name: str
     relation: Relation  # "past" for the learner's own past selves
     rating: float = quantity(1500.0, "points", 0, 1e4)
-    games: float = quantity(0.0, "games", 0, 2**53)  # of the learner against it, as a sum of the games' weights
-    score: float = quantity(0.0, "games", 0, 2**53)  # weighted sum of the learner's in these games
+    games: float = quantity(0.0, "games", 0, 2**53)  # of the learner against it
+    score: float = quantity(0.0, "games", 0, 2**53)  # of the learner in these games
 
     def __post_init__(self) -> None:
         check_fields(self, "candidate.")
@@ -218,20 +218,6 @@ def opponent_probabilities(
         for name, chance in offers[source].items()
         if chance > 0
     }
-
-
-def draw(
-    mixture: OpponentMixture,
-    learner: Learner,
-    candidates: Sequence[Candidate],
-    generator: np.random.Generator,
-    count: int = 1,
-) -> list[Opponent]:
-    """Opponents for `count` battles, drawn independently. Raises `ConfigError` as `opponent_probabilities` does."""
-    probabilities = opponent_probabilities(mixture, learner, candidates)
-    shares = _normalised(np.array(list(probabilities.values())))
-    opponents = list(probabilities)
-    return [opponents[index] for index in generator.choice(len(opponents), check_integer("count", count), p=shares)]
 
 
 def _offer(

@@ -17,21 +17,16 @@ import numpy as np
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
-from echelon_train.league.matchmaking.opponents import MIN_GAMES, Candidate, Learner, draw
+from echelon_train.league.matchmaking.opponents import MIN_GAMES, Candidate, Learner, opponent_probabilities
 
 HOPELESS: Final = 0.1
 """Win probability below which a main exploiter plays against the main agent's past selves, which are easier."""
 
 
-def choose_opponents(
-    settings: LeagueConfig,
-    learner: Learner,
-    candidates: Sequence[Candidate],
-    main: Sequence[str],
-    generator: np.random.Generator,
-    count: int,
-) -> list[str]:
-    """The opponents of a learner in `count` new battles, drawn independently.
+def role_probabilities(
+    settings: LeagueConfig, learner: Learner, candidates: Sequence[Candidate], main: Sequence[str]
+) -> dict[str, float]:
+    """The probability of each opponent of a learner in a new battle, by its role.
 
     Parameters
     ----------
@@ -43,35 +38,34 @@ def choose_opponents(
         Possible opponents, oldest first.
     main
         Names of the candidates that are snapshots of the main agent, oldest first.
-    generator
-        Random generator of the draws.
-    count
-        Number of battles that begin.
 
     Raises
     ------
     ConfigError
         If there is no candidate: a main exploiter needs a main agent, a league exploiter trained members.
     """
+    mixture = OpponentMixture(last=0, pfsp=1, verification=0)
     if settings.role == "best_response":
-        return [settings.target] * count
+        return {settings.target: 1.0}
     if settings.role == "main":
-        return [each.name for each in draw(settings.mixture, learner, candidates, generator, count)]
-    if settings.role == "main_exploiter":
-        if not main:
-            raise ConfigError("a main exploiter needs a main agent to exploit: the league has no snapshot of one")
+        mixture = settings.mixture
+    elif settings.role == "main_exploiter":
         snapshots = [each for each in candidates if each.name in main]
+        if not snapshots:
+            raise ConfigError("a main exploiter needs a main agent to exploit: the league has no snapshot of one")
         newest = snapshots[-1]
         if newest.games < MIN_GAMES or newest.win_probability >= HOPELESS or len(snapshots) == 1:
-            return [newest.name] * count
-        past = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
-        mixture = OpponentMixture(last=0, pfsp=1, verification=0, pfsp_weighting="var")
-        return [each.name for each in draw(mixture, learner, past, generator, count)]
-    learned = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
-    if not learned:
-        raise ConfigError("a league exploiter needs trained members: the league has none")
-    mixture = OpponentMixture(last=0, pfsp=1, verification=0)
-    return [each.name for each in draw(mixture, learner, learned, generator, count)]
+            return {newest.name: 1.0}
+        candidates = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
+        mixture = dataclasses.replace(mixture, pfsp_weighting="var")
+    else:
+        candidates = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
+        if not candidates:
+            raise ConfigError("a league exploiter needs trained members: the league has none")
+    found: dict[str, float] = {}
+    for opponent, chance in opponent_probabilities(mixture, learner, candidates).items():
+        found[opponent.name] = found.get(opponent.name, 0.0) + chance
+    return found
 
 
 def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candidate], last: str | None = None) -> bool:

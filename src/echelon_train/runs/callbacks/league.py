@@ -14,7 +14,7 @@ from echelon_env.evaluate import training_seed
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_train.checkpoints.checkpoint import first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
-from echelon_train.league.self_play.learner import LeagueLearner
+from echelon_train.league.self_play.learner import KNOWN, LeagueLearner
 from echelon_train.league.store.remote import open_league
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
@@ -42,15 +42,15 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._config = config
         self._save, self._out, self._console = save, out, console
         settings = config.league
-        self.learner = LeagueLearner(
-            open_league(settings.path), settings, distributed.rank_seed(config.seed), config.opponent_win_rate
-        )
-        self.opponents = OpponentPool(
+        seed = distributed.rank_seed(config.seed)
+        self.learner = LeagueLearner(open_league(settings.path), settings, seed)
+        self.pool = OpponentPool(
             config.battle,
             self.learner.draw,
             self.learner.load,
-            player=self.learner.player,
-            seed=config.seed,
+            known=KNOWN,
+            win_rate=config.opponent_win_rate,
+            seed=seed,
             device=device,
             cache=settings.cache,
             num_threads=config.threads,
@@ -60,11 +60,11 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def refresh(self) -> None:
         """Read the league's members again."""
-        self.learner.refresh()
+        self.learner.refresh(self.pool.state.results)
 
     def finish(self, checkpoint: Path) -> None:
         """Add the run's last checkpoint to the league, if a snapshot is due."""
-        if distributed.broadcast_object(lambda: self.learner.snapshot_due(self.model.num_timesteps)):
+        if self._snapshot_due():
             self.learner.announce(self.model.num_timesteps)
             self._publish(checkpoint)
         elif (
@@ -81,26 +81,31 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         steps = self.model.num_timesteps
         if self.learner.state.announced is not None:  # by a process that stopped before it published, or just after
             self._publish(find_checkpoint(self._out))
-        elif distributed.broadcast_object(lambda: self.learner.snapshot_due(steps)):
+        elif self._snapshot_due():
             self.learner.announce(steps)
             self._publish(self._save(steps))
         self.refresh()
 
     def _on_step(self) -> bool:
-        changed = [
-            self.learner.record(infos[0]["opponent"], infos[0]["outcome"])
-            for infos in finished_battles(self.training_env, self.locals["infos"])
-            if infos[0]["opponent"] != SELF
-        ]
-        if any(changed):
-            self.opponents.update_handicaps()
+        for infos in finished_battles(self.training_env, self.locals["infos"]):
+            if infos[0]["opponent"] != SELF:
+                self.pool.record(infos[0]["opponent"], infos[0]["outcome"])
         return True
 
     def _on_rollout_end(self) -> None:
-        self.logger.record("league/opponents", len(set(self.opponents.names)))
-        for name, value in self.learner.metrics().items():
+        results = self.pool.state.results
+        found = {"opponents": float(len(set(self.pool.names))), **self.learner.metrics(results)}
+        for name, handicap in self.pool.handicaps().items():
+            if results[name].last:
+                found |= {f"{name}/handicap/{number}": value for number, value in handicap.items()}
+        found["since_snapshot"] = self.model.num_timesteps - self.learner.state.since
+        for name, value in found.items():
             self.logger.record(f"league/{name}", value)
-        self.logger.record("league/since_snapshot", self.model.num_timesteps - self.learner.state.since)
+
+    def _snapshot_due(self) -> bool:
+        """Whether a snapshot is due, in all processes as in the first."""
+        steps, results = self.model.num_timesteps, self.pool.state.results
+        return distributed.broadcast_object(lambda: self.learner.snapshot_due(steps, results))
 
     def _publish(self, checkpoint: Path) -> None:
         name = distributed.broadcast_object(lambda: self.learner.publish(checkpoint))
@@ -111,7 +116,8 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
             markup=False,
         )
         if restart:
-            self.learner.reset()
+            self.learner.state.last = None
+            self.pool.forget()
             self.model.reinitialize(distributed.broadcast_object(self._initial_weights))
 
     def _initial_weights(self) -> dict[str, Tensor]:

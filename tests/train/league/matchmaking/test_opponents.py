@@ -12,7 +12,6 @@ from echelon_train.league.matchmaking.opponents import (
     Learner,
     Opponent,
     OpponentMixture,
-    draw,
     failing,
     neighbours,
     opponent_probabilities,
@@ -199,18 +198,6 @@ def test_a_mixture_that_offers_no_opponent_is_refused():
         opponent_probabilities(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
 
 
-def test_draws_follow_the_chances():
-    drawn = draw(OpponentMixture(), LEARNER, LEAGUE, np.random.default_rng(0), 20_000)
-    for opponent, chance in opponent_probabilities(OpponentMixture(), LEARNER, LEAGUE).items():
-        assert drawn.count(opponent) == pytest.approx(20_000 * chance, abs=5 * math.sqrt(20_000 * chance))
-
-
-def test_draws_come_from_the_generator():
-    once, again = (draw(OpponentMixture(), LEARNER, LEAGUE, np.random.default_rng(7), 50) for _ in range(2))
-    assert once == again
-    assert once != draw(OpponentMixture(), LEARNER, LEAGUE, np.random.default_rng(8), 50)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -228,7 +215,6 @@ def test_draws_come_from_the_generator():
         (lambda: Candidate("a", "past", games=1, score=1.5), "at most 1 a game, got 1.5 in 1"),
         (lambda: Candidate("a", "past", rating=math.inf), "rating"),
         (lambda: Learner("learner", games=-1), r"learner\.games"),
-        (lambda: draw(OpponentMixture(), LEARNER, LEAGUE, np.random.default_rng(0), 0), "integer of at least 1, got 0"),
         (lambda: opponent_probabilities(OpponentMixture(), LEARNER, [Candidate("learner", "past")]), "different names"),
         (lambda: opponent_probabilities(OpponentMixture(), LEARNER, [Candidate("a", "past")] * 2), "different names"),
     ],
