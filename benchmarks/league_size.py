@@ -145,9 +145,10 @@ def _rows(
         document = {"action_modes": ["sampled", "sampled"], "battles": battles, "classes": classes}
         names = ["novice" if place == 0 else f"past-{place}" for place in (first, second)]
         result, text = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in (outcome, document))
-        row = Row(str(uuid.UUID(int=index)), names[0], names[1], None, "skirmish", config, result, text)
-        beside = (row.content_sha256, '{"package": "0"}', "worker", now())
-        yield index, row.uuid, first + 1, second + 1, None, row.scenario, config, result, text, *beside
+        beside = ('{"package": "0"}', "worker", now())
+        row = Row(str(uuid.UUID(int=index)), names[0], names[1], None, "skirmish", config, result, text, *beside)
+        content = row.content_sha256
+        yield index, row.uuid, first + 1, second + 1, None, row.scenario, config, result, text, content, *beside
 
 
 def measure(path: Path, script: str, limit: int) -> tuple[float, float] | None:

@@ -180,7 +180,7 @@ LEAGUE = (
 )  # fmt: skip
 
 LEAGUE_RECORDS = (
-    _trainer("league: the champion retires", "league/store/registry", "if name == read_champion(connection):",
+    _trainer("league: the champion retires", "league/store/registry", "if name == _champion(connection):",
              "if False:", "league/store/test_promotion"),
     _trainer("league: no member retires twice", "league/store/registry", "if name == self.settings.anchor:",
              'if name == self.settings.anchor or member.state == "retired":', "league/store/test_registry"),
@@ -189,9 +189,9 @@ LEAGUE_RECORDS = (
     _trainer("league: retired members are rated by new matches", "league/playing/runner",
              ' if member.state == "active"}', "}", "league/playing/test_runner"),
     _trainer("league: a period without matches is closed", "league/store/registry",
-             "if not count_unrated(connection):", "if False:", "league/store/test_registry"),
+             "self._close(empty=False)", "self._close(empty=True)", "league/store/test_registry"),
     _trainer("league: a period is closed with ratings out of date", "league/store/registry",
-             " or read_ratings(connection, last) != inputs.before", "", "league/store/test_growth"),
+             " and periods.read_ratings(connection, last) == inputs.before", "", "league/store/test_growth"),
     _trainer("league: matches are rated in every period", "league/store/periods",
              "read_ratings(connection, number),\n        read_results(connection, after_match,",
              "read_ratings(connection, number),\n        read_results(connection, 0,", "league/store/test_registry"),
@@ -223,7 +223,7 @@ LEAGUE_RECORDS = (
              "    if False:\n        raise Damaged", "league/store/test_fsck"),
     _trainer("league: a full league grows", "league/store/database", "    if there + rows > most:", "    if False:",
              "league/store/test_growth"),
-    _trainer("league: writers do not wait", "league/store/database", '"BEGIN IMMEDIATE") as', '"BEGIN") as',
+    _trainer("league: writers do not wait", "league/store/database", '(folder, "BEGIN IMMEDIATE")', '(folder, "BEGIN")',
              "league/store/test_database"),
     _trainer("league: deleted rows go unnoticed", "league/store/fsck", "if there != given:", "if False:",
              "league/store/test_fsck"),
