@@ -219,7 +219,7 @@ def write_ratings(connection: sqlite3.Connection, period: int, ratings: Iterable
         number: (number, each.rating, each.deviation, each.volatility)
         for number, each in zip(ids, ratings, strict=False)
     }
-    changed = sum(found.get(number) != right.get(number) for number in found.keys() | right.keys())
+    changed: int = sum(found.get(number) != right.get(number) for number in found.keys() | right.keys())
     if changed:
         connection.execute("DELETE FROM ratings WHERE period = ?", (period,))
         connection.executemany(f"INSERT INTO ratings VALUES ({period}, ?, ?, ?, ?)", right.values())

@@ -60,6 +60,7 @@ def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
     assert list(two.run(path, [])) == []
 
 
+@pytest.mark.long
 def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(path, two, expected):
     list(two.run(path, JOBS))  # starts both workers, so that both begin at once
     matches = two.run(path, [long_job(), *JOBS])

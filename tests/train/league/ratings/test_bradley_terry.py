@@ -70,7 +70,7 @@ def test_the_intervals_of_many_members_are_nearly_the_exact_ones(monkeypatch, ga
         np.testing.assert_allclose(*lengths, rtol=tolerance, atol=1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(ab=SCORES, ac=SCORES, bc=SCORES)
 def test_what_always_holds(ab, ac, bc):
     scores = {("a", "b"): ab, ("a", "c"): ac, ("b", "c"): bc}

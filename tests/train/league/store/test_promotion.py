@@ -236,7 +236,7 @@ def test_an_altered_promotion_is_found(reigned, statement, subject, problem):
     assert any(s == f"promotion{' ' * (subject != 's')}{subject}" and problem in p for s, p in found), found
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(
