@@ -128,8 +128,10 @@ def test_a_period_rates_what_was_played_since_the_last_one(league):
 
 
 def test_matches_are_rated_once_and_no_period_is_empty(league):
-    league.record(played("novice", "expert", (1, 1), 50))
+    league.record(played("novice", "expert", (1, -1) * 130, 50))  # so many that the expert is no newcomer
     assert league.rate_matches()
+    league.record(played("expert", "trivial", (1, 1), 51))
+    assert league.rate_matches() and league.rebuild() == 0, "each match counts in one period"
     periods = [*league.history()]
     assert not league.rate_matches()
     assert [*league.history()] == periods and not league.unrated_matches()
