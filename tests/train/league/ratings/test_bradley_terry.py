@@ -105,3 +105,11 @@ def test_the_coverage_of_the_intervals(spread, games, alike, drawn):
     coverage = np.mean(held)
     print(f"{spread}, {games} games, alike {alike}, drawn {drawn}: {coverage:.3f}, member 0 {np.mean(held, 0)[0]:.3f}")
     assert 0.9 < coverage < 0.99
+
+
+def test_games_that_vary_less_say_more():
+    steady, lively = (
+        bradley_terry(payoffs(["a", "b"], {("a", "b"): scores * 10})) for scores in ([0.75] * 4, [1.0, 1.0, 1.0, 0.0])
+    )
+    assert steady.strength == pytest.approx(lively.strength, abs=5)
+    assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()

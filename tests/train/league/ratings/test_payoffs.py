@@ -130,3 +130,10 @@ def test_correct_ratings_rarely_cause_an_alarm(alike):
         table = draw_league(rng, ahead(strengths), 10, alike=alike)
         alarms += bool(mispredictions(table, rated(table, strengths)))
     assert alarms <= 8
+
+
+def test_both_orders_of_a_pair_are_combined():
+    together = payoffs(["a", "b"], {("b", "a"): [0.0, 0.25], ("a", "b"): [0.5]})
+    alone = payoffs(["a", "b"], {("a", "b"): [1.0, 0.75, 0.5]})
+    for field in ("games", "score", "low", "high", "squares"):
+        np.testing.assert_allclose(getattr(together, field), getattr(alone, field))
