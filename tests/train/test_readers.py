@@ -8,10 +8,10 @@ from echelon_env.config.schema import ConfigError
 from echelon_train.config.files import load_run_config
 from echelon_train.errors import TrainError
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.store.database import parse
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
 from echelon_train.league.store.transfer import import_league
-from echelon_train.league.store.values import parse
 from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 from echelon_train.report.sources import read_groups
 from echelon_train.runs.experiment import resume_seeds

@@ -11,7 +11,7 @@ from echelon_env.evaluate.tables import percent, plural
 from echelon_train.league.ratings.bradley_terry import Strengths, bradley_terry
 from echelon_train.league.ratings.cycles import CycleScore, cycle_score
 from echelon_train.league.ratings.glicko2 import RATINGS, Rating
-from echelon_train.league.ratings.payoffs import Misprediction, PairScores, Payoffs, mispredictions, payoffs
+from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, mispredictions, payoffs
 from echelon_train.league.store.registry import League
 
 _MOST_PAIRS = 3  # that a warning names
@@ -37,12 +37,9 @@ class Analysis:
         return float(strengths.strength[place]), float(strengths.low[place]), float(strengths.high[place])
 
 
-def analyse(league: League, scores: PairScores | None = None) -> Analysis:
-    """Analyse a league's games. Raises LeagueError for a damaged league.
-
-    `scores` are its `League.pair_scores`, if they have been read already.
-    """
-    scores = league.pair_scores() if scores is None else scores
+def analyse(league: League) -> Analysis:
+    """Analyse a league's games. Raises LeagueError for a damaged league."""
+    scores = league.pair_scores()
     ratings = league.ratings()  # now, as it has all members of the games
     games = payoffs([*ratings], scores)
     anchor = league.settings.anchor

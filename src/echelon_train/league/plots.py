@@ -1,9 +1,4 @@
-"""Pictures of a league, drawn without a display.
-
-The suffix of the file chooses the format: ``.png``, ``.pdf``, ``.svg`` or any other that matplotlib writes. A picture
-is written as a whole or not at all. Each function raises ValueError for a format that matplotlib does not know and
-OSError if the file cannot be written.
-"""
+"""Pictures of a league, drawn without a display. Each is a figure, which `save` writes."""
 
 from __future__ import annotations
 
@@ -47,35 +42,30 @@ _LINES = "-", "--", ":", "-."  # one for every ten members, as there are ten col
 Array = NDArray[np.float64]
 
 
-def save_payoff_matrix(
-    path: Path,
+def save(path: Path, figure: Figure) -> None:
+    """Write a picture, as a whole or not at all, in the format of its suffix: any that matplotlib writes.
+
+    Raises ValueError for a format that matplotlib does not know and OSError if the file cannot be written.
+    """
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix.removeprefix("."), dpi=_DPI)
+    write_bytes(path, picture.getvalue())
+
+
+def payoff_matrix(
     payoffs: Payoffs,
     ratings: Mapping[str, Rating],
     *,
     mispredicted: Collection[Misprediction] = (),
     title: str = "",
-) -> None:
-    """Draw the ratings with their intervals, and beside them the mean score of every pair.
+) -> Figure:
+    """The ratings with their intervals, and beside them the mean score of every pair.
 
     The members are ordered by rating: without cycles, the cells above the diagonal are blue and those below are red. In
     leagues of up to 30 members a cell shows the score of its row's member in %, with the interval below. A cell is
     light grey if the two have not played.
 
-    Parameters
-    ----------
-    payoffs
-        The games.
-    ratings
-        By member.
-    mispredicted
-        Pairs whose cells get a frame.
-    title
-        Title of the picture.
-
-    Raises
-    ------
-    ValueError
-        If a member has no rating.
+    The cells of mispredicted pairs get a frame. Raises ValueError if a member has no rating.
     """
     rated = member_ratings(payoffs, ratings)
     size = min(MOST_DRAWN, len(rated))
@@ -99,28 +89,14 @@ def save_payoff_matrix(
             matrix.add_patch(Rectangle(corner, 0.88, 0.88, fill=False, edgecolor="black", linewidth=2))
     if shown:
         figure.supxlabel("framed: the games contradict the ratings", fontsize=9)
-    _save(path, figure)
-
-
-def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]], *, title: str = "") -> None:
-    """Draw `rating_history` into a file. Raises ValueError as it does."""
-    _save(path, rating_history(history, title=title))
+    return figure
 
 
 def rating_history(history: Mapping[int, Mapping[str, Rating]], *, title: str = "") -> Figure:
     """The members' ratings over the rating periods, with a band of one deviation to either side.
 
-    Parameters
-    ----------
-    history
-        Number of a period -> the ratings after it, by member. A line starts at the member's first period.
-    title
-        Title of the picture.
-
-    Raises
-    ------
-    ValueError
-        If there is no rating.
+    The history is the number of a period -> the ratings after it, by member. A line starts at the member's first
+    period. Raises ValueError if there is no rating.
     """
     lines: dict[str, list[tuple[float, float, float]]] = {}
     for period in sorted(history):
@@ -146,29 +122,11 @@ def rating_history(history: Mapping[int, Mapping[str, Rating]], *, title: str = 
     return figure
 
 
-def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> None:
-    """Draw `rating_curve` into a file. Raises ValueError as it does."""
-    _save(path, rating_curve(members, ratings, title=title))
-
-
 def rating_curve(members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> Figure:
     """The ratings of policies, with intervals, over the decisions that they were trained on.
 
     A line joins a policy to its parent. Policies without children are labelled. A scripted member is a horizontal line.
-
-    Parameters
-    ----------
-    members
-        Members to draw.
-    ratings
-        By member.
-    title
-        Title of the picture.
-
-    Raises
-    ------
-    ValueError
-        If all members are scripted.
+    Raises ValueError if all members are scripted.
     """
     learned = {member.name: member for member in members if member.kind != "scripted"}
     if not learned:
@@ -205,19 +163,19 @@ def rating_curve(members: Sequence[Member], ratings: Mapping[str, Rating], *, ti
     return figure
 
 
-def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None:
-    """Draw the Bradley-Terry strengths with their intervals, one row per member."""
+def strength_intervals(strengths: Strengths, *, title: str = "") -> Figure:
+    """The Bradley-Terry strengths with their intervals, one row per member."""
     order = np.argsort(-strengths.strength, kind="stable")[:MOST_DRAWN]
     figure = _rows(len(order), 1, _of(title, len(order), len(strengths.members)))
     axes = figure.subplots()
     _draw_intervals(axes, strengths.strength[order], strengths.low[order], strengths.high[order])
     _name_rows(axes, [strengths.members[place] for place in order])
     axes.set_xlabel(f"Bradley-Terry strength, points, {CONFIDENCE:.0%} interval", fontsize=10)
-    _save(path, figure)
+    return figure
 
 
-def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> None:
-    """Draw the weights of the Nash mixture and every member's advantage against it, one row per member."""
+def nash_mixture(average: NashAverage, *, title: str = "") -> Figure:
+    """The weights of the Nash mixture and every member's advantage against it, one row per member."""
     order = np.lexsort((-average.advantage, -average.weights))[:MOST_DRAWN]
     size = len(average.members)
     figure = _rows(len(order), 2, _of(title, len(order), size))
@@ -237,7 +195,7 @@ def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> N
     if filled:
         note = f"{filled} of {size * (size - 1) // 2} pairs have not played: predicted by the ratings"
         figure.supxlabel(note, fontsize=9)
-    _save(path, figure)
+    return figure
 
 
 def _draw_matrix(figure: Figure, axes: Axes, payoffs: Payoffs, order: list[int]) -> None:
@@ -306,9 +264,3 @@ def _clear(axes: Axes) -> None:
     axes.grid(axis="x", alpha=0.3)
     axes.tick_params(axis="y", which="both", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _save(path: Path, figure: Figure) -> None:
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix.removeprefix("."), dpi=_DPI)
-    write_bytes(path, picture.getvalue())

@@ -80,10 +80,9 @@ def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: boo
 
 def _read(path: Path, retired: bool) -> _League:
     league = League.open(path)
-    scores = league.pair_scores()
-    standings = league.standings(scores)
+    standings = league.standings()
     ranked = [each for each in standings if retired or each.member.state == "active"]
-    analysis = analyse(league, scores)
+    analysis = analyse(league)
     games = analysis.payoffs.among([each.member.name for each in ranked[:MOST_MEMBERS]])
     hidden = len(standings) - len(ranked)
     return _League(league, analysis, ranked, hidden, games, nash_average(games, analysis.ratings))

@@ -66,9 +66,9 @@ class LeagueActor:
         """See `League.member`."""
         return self._league.member(name)
 
-    def ratings(self, period: int | None) -> dict[str, Rating]:
+    def ratings(self) -> dict[str, Rating]:
         """See `League.ratings`."""
-        return self._league.ratings(period)
+        return self._league.ratings()
 
     def policy(self, name: str) -> Files:
         """The files of `League.member_policy`."""

@@ -146,8 +146,8 @@ def test_a_damaged_member_plays_no_matches(tmp_path):
 def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeypatch):
     stock = League.ratings
 
-    def ratings(league, period=None):
-        found = stock(league, period)
+    def ratings(league):
+        found = stock(league)
         if "late" not in found:
             league.add_checkpoint(saved(tmp_path / "late", 20), "main", "late")
         return found

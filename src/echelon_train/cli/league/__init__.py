@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 
 from echelon_train.cli.league.arguments import add_arguments
 from echelon_train.errors import TrainError
@@ -14,7 +15,9 @@ EXPECTED_ERRORS = (TrainError,)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command that was chosen."""
+    """Run the command that was chosen, and print its result."""
     module = importlib.import_module(f"{__name__}.{args.module}")  # now: most bring packages that take seconds
-    code: int = getattr(module, args.function)(args)
-    return code
+    document, lines, code = getattr(module, args.function)(args)
+    document = {"league": str(args.league), **document}
+    print(json.dumps(document, indent=2, allow_nan=False) if args.json else "\n".join(lines), flush=True)
+    return int(code)

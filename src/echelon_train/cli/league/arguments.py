@@ -1,4 +1,4 @@
-"""Options of the commands of `echelon league`. Each command is the module of its name in this package."""
+"""Options of the commands of `echelon league`. A function `run_NAME` in a module of this package runs each command."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Commands:
     def add(self, name: str, summary: str, *, module: str = "", league: bool = True) -> argparse.ArgumentParser:
         """Declare a command, with the league's folder as its first argument unless `league` is false.
 
-        The summary is a sentence. `run_NAME` of the module NAME, or of `module`, runs the command.
+        The summary is a sentence. `run_NAME`, of the module NAME or `module`, runs the command.
         """
         command = self._subparsers.add_parser(name, help=summary, description=summary)
         if league:
@@ -105,7 +105,7 @@ def _add_run(commands: _Commands) -> None:
 
 
 def _add_setup(commands: _Commands) -> None:
-    add = commands.add("init", "Create a league.", league=False).add_argument
+    add = commands.add("init", "Create a league.", module="members", league=False).add_argument
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")
     add("--anchor", metavar="LEVEL", help="scripted player that keeps its rating of 1500 (default: novice)")
     add("--tau", type=positive_number, metavar="X", help="tau of Glicko-2: how fast volatilities change (default: 0.5)")
@@ -115,7 +115,7 @@ def _add_setup(commands: _Commands) -> None:
         metavar="LEVEL",
         help="first members besides the anchor: scripted players, or all for the five levels (default: all)",
     )
-    add = commands.add("add", "Add a policy or a scripted player as a member.").add_argument
+    add = commands.add("add", "Add a policy or a scripted player as a member.", module="members").add_argument
     add("player", metavar="PLAYER", help="run or checkpoint folder, LEAGUE/MEMBER, or scripted player")
     add("--kind", help="main, main_exploiter or league_exploiter if it is still training (default: past)")
     add("--name", help="its name in the league (default: its kind and a number)")
@@ -123,22 +123,20 @@ def _add_setup(commands: _Commands) -> None:
 
 
 def _add_reports(commands: _Commands) -> None:
-    add = commands.add("standings", "Show the members by rating.").add_argument
-    add("--all", action="store_true", help="retired members as well")
-    add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")
-    add(
-        "--curve-picture",
-        type=Path,
-        metavar="FILE",
-        help="draw the ratings over the decisions of training into a new picture",
-    )
-    add = commands.add("matrix", "Show the mean score of every pair and the Nash weights.").add_argument
-    add("--all", action="store_true", help="retired members as well")
-    add("--picture", type=Path, metavar="FILE", help="draw the matrix and the ratings into a new picture")
-    add("--nash-picture", type=Path, metavar="FILE", help="draw the Nash mixture into a new picture")
-    add = commands.add("history", "Show the ratings after each rating period.").add_argument
-    add("--all", action="store_true", help="retired members as well")
-    add("--picture", type=Path, metavar="FILE", help="draw the ratings over the periods into a new picture")
+    strengths, curve = "the Bradley-Terry strengths", "the ratings over the decisions of training"
+    for name, summary, pictures in (
+        ("standings", "Show the members by rating.", {"picture": strengths, "curve-picture": curve}),
+        (
+            "matrix",
+            "Show the mean score of every pair and the Nash weights.",
+            {"picture": "the matrix and the ratings", "nash-picture": "the Nash mixture"},
+        ),
+        ("history", "Show the ratings after each rating period.", {"picture": "the ratings over the periods"}),
+    ):
+        add = commands.add(name, summary, module="ratings").add_argument
+        add("--all", action="store_true", help="retired members as well")
+        for option, what in pictures.items():
+            add(f"--{option}", type=Path, metavar="FILE", help=f"draw {what} into a new picture")
     report = commands.add("report", "Write all results as one HTML file.")
     report.add_argument("--all", action="store_true", help="retired members as well")
     add_report_options(report, "report.html in the league's folder", ", one of each pairing", 6)
@@ -202,7 +200,7 @@ def _add_champions(commands: _Commands) -> None:
     promote.add_argument(
         "--maps", type=positive, default=50, metavar="N", help="maps of the match with the champion (default: 50)"
     )
-    retire = commands.add("retire", "Retire a member; its matches still count.")
+    retire = commands.add("retire", "Retire a member; its matches still count.", module="members")
     retire.add_argument("name", metavar="NAME", help="name of the member")
 
 
@@ -211,10 +209,10 @@ def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE
 
 
 def _add_upkeep(commands: _Commands) -> None:
-    commands.add("rebuild", "Compute all ratings again from the matches.")
-    commands.add("fsck", "Check the league for damage.")
-    add = commands.add("export", "Write the league to one file.", module="transfer").add_argument
+    commands.add("rebuild", "Compute all ratings again from the matches.", module="upkeep")
+    commands.add("fsck", "Check the league for damage.", module="upkeep")
+    add = commands.add("export", "Write the league to one file.", module="upkeep").add_argument
     add("file", type=Path, metavar="FILE", help="new file")
-    add = commands.add("import", "Create a league from an exported one.", module="transfer", league=False).add_argument
+    add = commands.add("import", "Create a league from an exported one.", module="upkeep", league=False).add_argument
     add("file", type=Path, metavar="FILE", help="exported league")
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")

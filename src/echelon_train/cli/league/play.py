@@ -12,7 +12,15 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from echelon_env.cli.output import command
 from echelon_env.config.schema import ConfigError
-from echelon_train.cli.league.output import describe_match, match_document, plural, print_result, rating_document, wrap
+from echelon_train.cli.league.output import (
+    INTERRUPTED,
+    Result,
+    describe_match,
+    match_document,
+    plural,
+    rating_document,
+    wrap,
+)
 from echelon_train.console import PrintableConsole
 from echelon_train.league.playing.battle_choice import choose_battle
 from echelon_train.league.playing.executors import Executor, LocalExecutor
@@ -21,13 +29,12 @@ from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, r
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
-_INTERRUPTED = 130  # exit code
 _EVERY = 60.0  # s between lines where stderr is no terminal
 _SHARE = 20  # times what showing the status takes: pause until the next time
 _UNTIL_RD, _MOST_MATCHES = 75.0, 1000
 
 
-def run_play(args: argparse.Namespace) -> int:
+def run_play(args: argparse.Namespace) -> Result:
     """Play, record and rate matches. Returns 130 after Ctrl-C; finished matches are then recorded and rated."""
     _check(args)
     league = League.open(args.league)
@@ -61,15 +68,14 @@ def run_play(args: argparse.Namespace) -> int:
             interrupted = True
     league.rate_matches()
     document = {
-        "league": str(args.league),
         "scenario": scenario,
         "matches": [match_document(match) for match in played],
         "interrupted": interrupted,
         "rating_run": None if result is None else dataclasses.asdict(result),
         "ratings": {name: rating_document(rating) for name, rating in league.ratings().items()},
     }
-    print_result(args, document, _format(args, scenario, played, result, interrupted=interrupted))
-    return _INTERRUPTED if interrupted else 0
+    lines = _format(args, scenario, played, result, interrupted=interrupted)
+    return Result(document, lines, INTERRUPTED if interrupted else 0)
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.cli.league.output import print_result, show_status, wrap
+from echelon_train.cli.league.output import Result, show_status, wrap
 from echelon_train.league.playing.battle_choice import choose_battle
 from echelon_train.league.playing.jobs import run_job, worker_name
 from echelon_train.league.playing.runner import pairing
@@ -17,7 +17,7 @@ from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
 
-def run_promote(args: argparse.Namespace) -> int:
+def run_promote(args: argparse.Namespace) -> Result:
     """Make a member the champion if it qualifies, and print the comparison. Returns 1 if it is not the champion."""
     if not 0 <= args.k < math.inf:
         raise ConfigError(f"--k: expected a number of at least 0, got {args.k}")
@@ -31,16 +31,11 @@ def run_promote(args: argparse.Namespace) -> int:
 
     decision = promote(league, args.name, play=play, k=args.k)
     champion = league.champion()
-    document = {
-        "league": str(args.league),
-        "champion": None if champion is None else champion.name,
-        **_document(decision),
-    }
+    name = None if champion is None else champion.name
     lines = wrap(f"{decision.reason}.")
     if decision.promotion is not None:
         lines.append(f"champion: {league.member_policy(decision.candidate)}")
-    print_result(args, document, lines)
-    return 0 if champion is not None and champion.name == args.name else 1
+    return Result({"champion": name, **_document(decision)}, lines, 0 if name == args.name else 1)
 
 
 def _document(decision: Decision) -> dict[str, Any]:

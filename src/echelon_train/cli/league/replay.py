@@ -8,17 +8,19 @@ from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.statistics import map_scores
 from echelon_env.evaluate.tables import shorten
+from echelon_env.replays import write_page
+from echelon_env.replays.films import export_gif
 from echelon_train.cli.league.output import (
     NAME,
+    Result,
     describe_match,
     match_document,
     percent,
     plural,
-    print_result,
     show_status,
     wrap,
 )
-from echelon_train.league.playing.replay import PAGE, film, replay
+from echelon_train.league.playing.replay import record, replay
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
@@ -26,15 +28,14 @@ _DIFFERENT = 1  # exit code
 _LISTED = 20  # matches
 _UUID = 8  # digits of a uuid that are shown
 _SCENARIO = 11
-_FILM = ".gif"
 
 
-def run_replay(args: argparse.Namespace) -> int:
+def run_replay(args: argparse.Namespace) -> Result:
     """Play a match again, film one of its battles, or list the last matches. Returns 1 if a battle ends differently."""
     _check(args)
     league = League.open(args.league)
     if args.match is None:
-        return _list(league, args)
+        return _list(league)
     if args.gif is not None or args.html is not None:
         return _film(league, args)
     with show_status("playing the match again"):
@@ -52,8 +53,7 @@ def run_replay(args: argparse.Namespace) -> int:
         f"Played again: {result}.",
         *(line for caution in again.cautions for line in wrap(f"- {caution}")),
     ]
-    print_result(args, document, lines)
-    return 0 if again.same else _DIFFERENT
+    return Result(document, lines, 0 if again.same else _DIFFERENT)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -65,20 +65,23 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--battle: goes with --gif and --html")
     if len(shown) > 1:
         raise ConfigError("--html: not allowed with --gif")
-    for name, path, suffix in (("gif", args.gif, _FILM), ("html", args.html, PAGE)):
+    for name, path in (("gif", args.gif), ("html", args.html)):
         if path is not None:
-            if path.suffix != suffix:
-                raise ConfigError(f"--{name}: expected the name of a file that ends in {suffix}, got {path}")
+            if path.suffix != f".{name}":
+                raise ConfigError(f"--{name}: expected the name of a file that ends in .{name}, got {path}")
             check_new_file(path)
 
 
-def _film(league: League, args: argparse.Namespace) -> int:
+def _film(league: League, args: argparse.Namespace) -> Result:
     number, path = args.battle or 0, args.gif or args.html
     with show_status("filming"):
-        cautions = film(league, args.match, number, path, force=args.force)
+        recorded, cautions = record(league, args.match, number, force=args.force)
+        if args.gif:
+            export_gif(recorded, path)
+        else:
+            write_page(path, recorded)
     played = league.match(args.match)
-    battle = played.match.battles[number]
-    blue, red = (played.match.first, played.match.second)[:: -1 if battle.side else 1]
+    blue, red = recorded.players
     document = {
         **match_document(played),
         "battle": number,
@@ -88,23 +91,17 @@ def _film(league: League, args: argparse.Namespace) -> int:
         "cautions": list(cautions),
     }
     lines = wrap(f"{path}: battle {number} of {len(played.match.battles)}, {blue} is blue and {red} is red")
-    print_result(args, document, [*lines, *(line for caution in cautions for line in wrap(f"- {caution}"))])
-    return 0
+    return Result(document, [*lines, *(line for caution in cautions for line in wrap(f"- {caution}"))])
 
 
-def _list(league: League, args: argparse.Namespace) -> int:
+def _list(league: League) -> Result:
     """Show the last matches."""
     last, recorded = league.last_matches(_LISTED), league.count_matches()
-    document = {
-        "league": str(args.league),
-        "recorded": recorded,
-        "matches": [match_document(played) for played in last],
-    }
+    document = {"recorded": recorded, "matches": [match_document(played) for played in last]}
     header = f"{'match':<{_UUID + 2}}{'first':<{NAME + 1}}{'second':<{NAME + 1}}{'scenario':<{_SCENARIO + 1}}"
     lines = [f"{header}{'maps':>5}{'score %':>9}", *map(_row, last)]
     lines.append(f"the last {len(last)} of {plural(recorded, 'match', 'matches')}; the score is the first's")
-    print_result(args, document, lines)
-    return 0
+    return Result(document, lines)
 
 
 def _row(played: PlayedMatch) -> str:

@@ -12,7 +12,7 @@ from echelon_env.config.skill import LEVELS
 from echelon_env.storage.atomic import new_folder
 from echelon_train.checkpoints.provenance import machine_cores
 from echelon_train.cli.league.arguments import PLAN_OPTIONS
-from echelon_train.cli.league.output import print_result
+from echelon_train.cli.league.output import INTERRUPTED, Result
 from echelon_train.console import PrintableConsole
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
@@ -28,11 +28,10 @@ from echelon_train.supervisor.ray_league import RayLeagueRun
 from echelon_train.supervisor.screen import screen
 from echelon_train.supervisor.supervisor import Supervisor
 
-_INTERRUPTED = 130  # exit code
 _START = "start"  # name of the member that learners start from
 
 
-def run_run(args: argparse.Namespace) -> int:
+def run_run(args: argparse.Namespace) -> Result:
     """Keep a league going. Returns 130 after Ctrl-C; everything is saved then, and the same command continues."""
     plan = _plan(args)
     config = plan.run_config()  # before anything is written
@@ -50,20 +49,14 @@ def run_run(args: argparse.Namespace) -> int:
     with screen(console) as show, stop_signals(supervisor.stop, console, every=True):
         interrupted = supervisor.run(show)
     members, champion = league.standings(), league.champion()
-    document = {
-        "league": str(args.league),
-        "interrupted": interrupted,
-        "members": len(members),
-        "champion": None if champion is None else champion.name,
-    }
+    name = None if champion is None else champion.name
+    document = {"interrupted": interrupted, "members": len(members), "champion": name}
     lines = [
-        f"{'Interrupted' if interrupted else 'Ended'}: {len(members)} members, "
-        f"champion {'none yet' if champion is None else champion.name}.",
+        f"{'Interrupted' if interrupted else 'Ended'}: {len(members)} members, champion {name or 'none yet'}.",
         f"Continue:   {command('league', 'run', args.league, *_ray_option(args))}",
         f"Standings:  {command('league', 'standings', args.league)}",
     ]
-    print_result(args, document, lines)
-    return _INTERRUPTED if interrupted else 0
+    return Result(document, lines, INTERRUPTED if interrupted else 0)
 
 
 def _ray_option(args: argparse.Namespace) -> list[str]:

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_train.league.matchmaking.opponents import NEIGHBOURHOOD, NEWCOMER_GAMES
+from echelon_train.league.ratings.bradley_terry import Likelihood
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating
 from echelon_train.league.ratings.results import Results
 
@@ -210,41 +210,18 @@ def _posterior(pairs: _Pairs, given: Array, free: NDArray[np.bool_]) -> tuple[Ar
         return given, covariance
     first, second, games, points = pairs
     own, mean = (PRIOR.deviation / SCALE) ** 2, (MEAN_DEVIATION / SCALE) ** 2
-    shared = mean / (own * (own + size * mean))  # the precision of the prior is 1 / own less this, by Sherman-Morrison
-
-    def all_strengths(values: Array) -> Array:
-        strengths = given.copy()
-        strengths[free] = values
-        return strengths
-
-    def ahead(values: Array) -> Array:
-        strengths = all_strengths(values)
-        return strengths[first] - strengths[second]
-
-    def loss(values: Array) -> float:
-        """The negative logarithm of the posterior density."""
-        lead = ahead(values)
-        unlikely = points @ np.logaddexp(0, -lead) + (games - points) @ np.logaddexp(0, lead)
-        return float(unlikely + (values @ values / own - shared * values.sum() ** 2) / 2)
-
-    def slope(values: Array) -> Array:
-        unexpected = games * expit(ahead(values)) - points
-        each = np.bincount(first, unexpected, len(free)) - np.bincount(second, unexpected, len(free))
-        return np.asarray(each[free] + values / own - shared * values.sum())
-
-    def curvature(values: Array) -> Array:
-        weights = games * expit(ahead(values)) * expit(-ahead(values))
-        precision = np.zeros_like(covariance)
-        precision[first, second] = -weights
-        precision += precision.T
-        precision[np.diag_indices_from(precision)] -= precision.sum(axis=1)
-        precision = precision[np.ix_(free, free)] - shared
-        precision[np.diag_indices_from(precision)] += 1 / own
-        return precision
-
-    mode = minimize(loss, np.zeros(size), jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-9}).x
-    covariance[np.ix_(free, free)] = np.linalg.inv(curvature(mode))
-    return all_strengths(mode), covariance
+    likelihood = Likelihood(
+        np.append(first, second),
+        np.append(second, first),
+        np.append(points, games - points),
+        np.append(games, games),
+        own=1 / own,
+        shared=mean / (own * (own + size * mean)),  # by Sherman-Morrison, as the mean is uncertain, too
+        free=free,
+    )
+    strengths = likelihood.maximise(np.where(free, 0.0, given))
+    covariance[np.ix_(free, free)] = np.linalg.inv(likelihood.information(strengths))
+    return strengths, covariance
 
 
 def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> Array:

@@ -58,31 +58,18 @@ class Job:
 class _Pin:
     """Cache key of a policy's player: the content of its files, wherever they are."""
 
-    name: str = field(compare=False)
     league: Path = field(compare=False)
+    member: Member = field(compare=False)
     weights_sha256: str
-    document_sha256: str
+    document_sha256: str | None
     action_mode: ActionMode
 
 
 def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
-    """Play a match of the league in a folder, without recording it.
+    """Play a match of the league in a folder, without recording it. `worker` names this process, for the record.
 
-    Parameters
-    ----------
-    path
-        The league.
-    job
-        The match.
-    worker
-        Name of the process that plays it, for the record.
-
-    Raises
-    ------
-    LeagueError
-        If there is no league, or a damaged one; if a player is no member, or its files are missing or altered.
-    ValueError
-        For invalid seeds of maps, as `play_match`.
+    Raises LeagueError if there is no league, or a damaged one; if a player is no member, or its files are missing or
+    altered; ValueError for invalid seeds of maps, as `play_match`.
     """
     with reading(path) as connection:
         members = {member.name: member for member in read_members(connection)}
@@ -105,9 +92,9 @@ def member_player(league: Path, member: Member, *, action_mode: ActionMode = "sa
     stay loaded. Raises LeagueError if files are missing or altered, and CheckpointError if this release cannot use
     them.
     """
-    if member.weights_sha256 is None or member.document_sha256 is None:
+    if member.weights_sha256 is None:
         return baseline(member.origin["level"])
-    pin = _Pin(member.name, league, member.weights_sha256, member.document_sha256, action_mode)
+    pin = _Pin(league, member, member.weights_sha256, member.document_sha256, action_mode)
     return as_member(_load(pin), member.name)
 
 
@@ -124,7 +111,7 @@ def worker_name() -> str:
 
 @functools.lru_cache(maxsize=LOADED)
 def _load(pin: _Pin) -> Player:
-    problems = check_files(pin.league, pin.weights_sha256, pin.document_sha256)
+    problems = check_files(pin.league, pin.member)
     if problems:
-        raise LeagueError(f"{pin.name!r} cannot be used: {'; '.join(problems)}")
+        raise LeagueError(f"{pin.member.name!r} cannot be used: {'; '.join(problems)}")
     return checkpoint_player(member_folder(pin.league, pin.weights_sha256), action_mode=pin.action_mode)

@@ -1,24 +1,20 @@
-"""Recorded matches played again, to check or film them."""
+"""Recorded matches played again, to check or show them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import echelon_env.replays
-from echelon_env.evaluate import Battle, Match, Player, play_match, stamp
+from echelon_env.evaluate import Match, Player, play_match, stamp
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import check_action_mode
-from echelon_env.replays import record_battle, write_page
-from echelon_env.replays.films import film_battle
+from echelon_env.replays import record_battle
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import as_member, member_player
 from echelon_train.league.store.members import Member, check_files, member_folder
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
-
-PAGE: Final = ".html"
 
 DECISIVE: Final = {
     "engine_hash": "the rules, the engine, or what players observe",
@@ -45,14 +41,8 @@ class Replay:
 def replay(league: League, uuid: str, *, force: bool = False) -> Replay:
     """Play a recorded match again, with the same members on the same maps.
 
-    Parameters
-    ----------
-    league
-        League that has recorded the match.
-    uuid
-        UUID of the match, or a prefix that no other match has.
-    force
-        Whether to play the match even if its battles may end differently.
+    `uuid` is that of the match, or a prefix that no other match has. `force` plays it even if its battles may end
+    differently.
 
     Raises
     ------
@@ -70,58 +60,20 @@ def replay(league: League, uuid: str, *, force: bool = False) -> Replay:
     return Replay(played, match, cautions, tuple(before.number for before, after in pairs if before != after))
 
 
-def film(league: League, uuid: str, number: int, path: Path, *, force: bool = False) -> tuple[str, ...]:
-    """Play a battle of a recorded match again and write it as a film, or as a page that replays it.
-
-    Parameters
-    ----------
-    league, uuid, force
-        As in `replay`.
-    number
-        Number of the battle: 2 * (number of the map), plus 1 for the battle in which the first player is red.
-    path
-        File of the film (``.gif``) or of the page (``.html``).
-
-    Returns
-    -------
-    As `Replay.cautions`.
-
-    Raises
-    ------
-    LeagueError, CheckpointError
-        As `replay`; LeagueError for a battle that the match does not have.
-    OSError
-        If the file cannot be written.
-    BackendError
-        For a page where this installation has no WebAssembly module.
-    """
-    if path.suffix == PAGE:
-        recorded, cautions = record(league, uuid, number, force=force)
-        write_page(path, recorded)
-        return cautions
-    played, (first, second), cautions = _prepare(league, uuid, force)
-    battle = _battle(played, number)
-    film_battle(path, first, second, played.config, seed=battle.seed, side=battle.side)
-    return cautions
-
-
 def record(
     league: League, uuid: str, number: int, *, force: bool = False
 ) -> tuple[echelon_env.replays.Replay, tuple[str, ...]]:
     """Play a battle of a recorded match again; returns its replay, and the cautions of `Replay`.
 
-    The arguments are those of `film`, which has the errors, too.
+    The number of a battle is 2 * (number of the map), plus 1 for the battle in which the first player is red. Raises as
+    `replay`, and LeagueError for a battle that the match does not have.
     """
     played, (first, second), cautions = _prepare(league, uuid, force)
-    battle = _battle(played, number)
-    return record_battle(first, second, played.config, seed=battle.seed, side=battle.side), cautions
-
-
-def _battle(played: PlayedMatch, number: int) -> Battle:
     battles = played.match.battles
     if number not in range(len(battles)):
         raise LeagueError(f"match {played.uuid}: has the battles 0 to {len(battles) - 1}, got {number!r}")
-    return battles[number]
+    battle = battles[number]
+    return record_battle(first, second, played.config, seed=battle.seed, side=battle.side), cautions
 
 
 def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple[Player, Player], tuple[str, ...]]:
@@ -129,7 +81,7 @@ def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple
     members = league.member(played.match.first), league.member(played.match.second)
     present = stamp()
     reasons = [f"{what} have changed since" for key, what in DECISIVE.items() if played.stamp.get(key) != present[key]]
-    altered = {member.name: _problems(league, member) for member in members}
+    altered = {member.name: check_files(league.path, member) for member in members}
     reasons += [f"{name!r}: {problem}" for name, problems in altered.items() for problem in problems]
     if reasons and not force:
         raise LeagueError(f"match {played.uuid}: cannot be reproduced: {'; '.join(reasons)}")
@@ -144,12 +96,6 @@ def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple
         for member, mode in zip(members, played.match.action_modes, strict=True)
     )
     return played, (first, second), (*reasons, *versions)
-
-
-def _problems(league: League, member: Member) -> list[str]:
-    if member.weights_sha256 is None or member.document_sha256 is None:
-        return []
-    return check_files(league.path, member.weights_sha256, member.document_sha256)
 
 
 def _player(league: League, member: Member, mode: str, *, checked: bool) -> Player:

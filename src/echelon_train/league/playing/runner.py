@@ -45,32 +45,13 @@ def pairing(
     maps: int,
     seed: int | None = None,
 ) -> Job:
-    """A match of two members on maps that they have not played against each other.
+    """A match of two members on maps that they have not played against each other, each from both sides.
 
-    Parameters
-    ----------
-    league
-        League of the members.
-    first, second
-        Their names.
-    config
-        The battle.
-    scenario
-        Name of the battle.
-    maps
-        Number of maps, each played from both sides.
-    seed
-        Seed that the maps follow from, at least 0. All pairs get the same maps in the same order from it. By default
-        it is random, and no other match has these maps.
+    The maps follow from the seed: all pairs get the same maps in the same order from it. By default it is random, and
+    no other match has these maps.
 
-    Raises
-    ------
-    LeagueError
-        For an unknown member, and for a member against itself.
-    ConfigError
-        For an invalid number of maps.
-    ValueError
-        For a seed below 0.
+    Raises LeagueError for an unknown member, and for a member against itself; ConfigError for an invalid number of
+    maps; ValueError for a seed below 0.
     """
     maps = check_integer("maps", maps)
     if first == second:
@@ -87,27 +68,9 @@ def play_jobs(
 ) -> int:
     """Play matches, and record each as soon as it is over. Recorded matches stay, whatever happens next.
 
-    Parameters
-    ----------
-    league
-        League that records the matches.
-    jobs
-        The matches.
-    executor
-        Plays the matches.
-    on_match
-        Called with each match after it is recorded.
+    `on_match` is called with each match that was new to the league, after it is recorded. Returns their number.
 
-    Returns
-    -------
-    Number of matches that were new to the league.
-
-    Raises
-    ------
-    LeagueError, ValueError
-        As the executor's `run` and `League.record`.
-    OSError
-        If the disk is full.
+    Raises LeagueError and ValueError as the executor's `run` and `League.record`; OSError if the disk is full.
     """
     new = 0
     with contextlib.closing(executor.run(league.path, jobs)) as matches:
@@ -139,20 +102,12 @@ def rating_run(
 
     Parameters
     ----------
-    league
-        League of the members to rate.
-    config
-        The battle.
-    scenario
-        Name of the battle.
     target_deviation
         Deviation at which a rating counts as known, points, see `scheduling.propose_matches`.
     maps_per_match
         Number of maps, each played from both sides.
     max_matches
         Number of matches after which the run ends in any case.
-    executor
-        Plays the matches.
     members
         Participants besides the anchor; by default all active members.
     seed

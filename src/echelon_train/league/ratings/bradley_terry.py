@@ -63,17 +63,8 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
     leagues of four to eight members: 93 to 98 % with 20 games per pair, 91 to 98 % with three. It is 87 to 93 % for a
     member whose two battles on a map always end alike while those of the others are independent.
 
-    Parameters
-    ----------
-    payoffs
-        The games.
-    anchor
-        Member whose strength is fixed at `anchor_strength`. By default the mean of all is fixed at `MEAN_STRENGTH`.
-
-    Raises
-    ------
-    ValueError
-        If the anchor is no member.
+    The anchor's strength is fixed at `anchor_strength`; without one the mean of all is fixed at `MEAN_STRENGTH`. Raises
+    ValueError if the anchor is no member.
 
     References
     ----------
@@ -86,19 +77,23 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
     if anchor is not None and anchor not in payoffs.members:
         raise ValueError(f"anchor: expected one of {payoffs.members}, got {anchor!r}")
     size = len(payoffs.members)
-    model = _Model(payoffs)
-    best = model.maximise(np.zeros(size), np.zeros(size))
+    trials = np.where(payoffs.played, payoffs.games / payoffs.dispersion, 0.0)
+    wins = trials * np.where(payoffs.played, payoffs.score, 0.0)
+    rows, columns = pairs = np.nonzero(trials)  # in both orders; few of all in a large league
+    prior = (SCALE / PRIOR_DEVIATION) ** 2
+    # the sum of all strengths, on which no game depends, has a precision of 1, too: it stays 0
+    model = Likelihood(rows, columns, wins[pairs], trials[pairs], own=prior, shared=(prior - 1) / size)
+    best = model.maximise(np.zeros(size))
     origin = np.full(size, 1 / size)
     if anchor is not None:
         origin = np.eye(size)[payoffs.members.index(anchor)]
-        best = best - origin @ best
     if size <= MOST_PROFILES:
         lengths = [[_profile_end(model, best, sign * (row - origin)) for sign in (-1, 1)] for row in np.eye(size)]
         ends = np.array(lengths)
     else:
-        ends = _near_ends(model, best, origin)
+        ends = _near_ends(model.information(best), trials, wins, best, origin)
     base = MEAN_STRENGTH if anchor is None else anchor_strength
-    strength = base + SCALE * best
+    strength = base + SCALE * (best - origin @ best)
     return Strengths(
         members=payoffs.members,
         strength=strength,
@@ -107,48 +102,65 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
     )
 
 
-class _Model:
-    """The penalised quasi-likelihood of strengths (P,) in logits. It depends on their differences only."""
+class Likelihood:
+    """The penalised quasi-likelihood of strengths (P,) in logits, of which all, or those that are `free`, can change.
 
-    def __init__(self, payoffs: Payoffs) -> None:
-        self.trials = np.where(payoffs.played, payoffs.games / payoffs.dispersion, 0.0)
-        self.wins = self.trials * np.where(payoffs.played, payoffs.score, 0.0)
-        self.prior = (SCALE / PRIOR_DEVIATION) ** 2  # precision, 1 / logits^2
-        self._pairs = np.nonzero(self.trials)  # few of all in a large league
+    Parameters
+    ----------
+    rows, columns
+        (N,) places of the members of pairs, each pair in both orders.
+    wins, trials
+        (N,) sums of the row's scores, and numbers of games.
+    own, shared
+        The normal prior of the free strengths has the mean 0 and the precision ``own * I - shared``.
+    free
+        (P,) which are free.
+    """
 
-    def _expected(self, strengths: Array) -> Array:
-        """(pairs,) the expected scores of those who have played, in both orders."""
-        rows, columns = self._pairs
-        return np.asarray(expit(strengths[rows] - strengths[columns]))
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        wins: Array,
+        trials: Array,
+        *,
+        own: float,
+        shared: float,
+        free: NDArray[np.bool_] | slice = slice(None),
+    ) -> None:
+        self.rows, self.columns, self.wins, self.trials = rows, columns, wins, trials
+        self.own, self.shared, self.free = own, shared, free
 
     def value(self, strengths: Array) -> float:
         """Its logarithm, up to a constant."""
-        rows, columns = self._pairs
-        deviations = strengths - strengths.mean()
-        unlikely = self.wins[self._pairs] @ np.logaddexp(0, strengths[columns] - strengths[rows])
-        return float(-unlikely - self.prior * deviations @ deviations / 2)
+        unlikely = self.wins @ np.logaddexp(0, strengths[self.columns] - strengths[self.rows])
+        free = strengths[self.free]
+        return float(-unlikely - (self.own * free @ free - self.shared * free.sum() ** 2) / 2)
 
     def gradient(self, strengths: Array) -> Array:
-        unexpected = self.wins[self._pairs] - self.trials[self._pairs] * self._expected(strengths)
-        deviations = strengths - strengths.mean()
-        return np.asarray(np.bincount(self._pairs[0], unexpected, len(strengths)) - self.prior * deviations)
+        """Of the logarithm, by the free strengths."""
+        unexpected = self.wins - self.trials * expit(strengths[self.rows] - strengths[self.columns])
+        free = strengths[self.free]
+        slope = np.bincount(self.rows, unexpected, len(strengths))[self.free]
+        return np.asarray(slope - self.own * free + self.shared * free.sum())
 
     def information(self, strengths: Array) -> Array:
-        """The negative Hessian (P, P), made regular in the direction in which all strengths change alike."""
-        expected = self._expected(strengths)
-        weights = np.zeros_like(self.trials)
-        weights[self._pairs] = self.trials[self._pairs] * expected * (1 - expected)
-        size = len(strengths)
-        return np.diag(weights.sum(axis=1) + self.prior) - weights + (1 - self.prior) / size
+        """The negative Hessian by the free strengths."""
+        ahead = strengths[self.rows] - strengths[self.columns]
+        weights = np.zeros((len(strengths), len(strengths)))
+        weights[self.rows, self.columns] = self.trials * expit(ahead) * expit(-ahead)
+        whole = np.diag(weights.sum(axis=1) + self.own) - weights - self.shared
+        return np.asarray(whole[self.free][:, self.free])
 
-    def maximise(self, tilt: Array, start: Array) -> Array:
-        """The strengths that maximise the value plus ``tilt @ strengths``. The tilt sums to 0."""
+    def maximise(self, start: Array, tilt: Array | float = 0.0) -> Array:
+        """The strengths that maximise the value plus ``tilt @ strengths``, by Newton's method."""
         strengths = start
-        value = self.value(strengths) + tilt @ strengths
+        value = self.value(strengths) + np.sum(tilt * strengths)
         for _ in range(_ITERATIONS):
-            step = np.linalg.solve(self.information(strengths), self.gradient(strengths) + tilt)
+            step = np.zeros(len(strengths))
+            step[self.free] = np.linalg.solve(self.information(strengths), self.gradient(strengths) + tilt)
             while np.abs(step).max() > _STEP:
-                new = self.value(strengths + step) + tilt @ (strengths + step)
+                new = self.value(strengths + step) + np.sum(tilt * (strengths + step))
                 if new >= value:
                     break
                 step = step / 2
@@ -158,41 +170,41 @@ class _Model:
         return strengths
 
 
-def _near_ends(model: _Model, best: Array, origin: Array) -> Array:
+def _near_ends(information: Array, trials: Array, wins: Array, best: Array, origin: Array) -> Array:
     """(P, 2) nearly the `_profile_end` of each member downwards and upwards, for many members at once.
 
     Where a member's strength differs from the best, those of the others follow as the information at the best says. The
     games of the member and of the anchor have their exact value, all other games that of the second-order expansion.
     """
     reach = float(stats.norm.isf((1 - CONFIDENCE) / 2))
-    inverse = np.linalg.inv(model.information(best))
+    inverse = np.linalg.inv(information)
     along = inverse - (inverse @ origin)[:, np.newaxis]  # a column for each member: how all strengths follow it
     variance = along.diagonal() - origin @ along
     known = variance <= 0  # of the anchor
     along = along / np.where(known, 1.0, variance)
-    moved, second = np.nonzero(model.trials)  # whose strength changes, and whom it plays
+    moved, second = np.nonzero(trials)  # whose strength changes, and whom it plays
     first = moved
     for anchor in np.flatnonzero(origin == 1):
-        opponents = np.flatnonzero(model.trials[anchor])
+        opponents = np.flatnonzero(trials[anchor])
         others, theirs = (each.ravel() for each in np.meshgrid(np.arange(len(best)), opponents))
         more = others != theirs  # which are not among its own games
         moved, second = np.concatenate([moved, others[more]]), np.concatenate([second, theirs[more]])
         first = np.concatenate([first, np.full(np.count_nonzero(more), anchor)])
     lead, grown = best[first] - best[second], along[first, moved] - along[second, moved]
-    wins, losses = model.wins[first, second], model.wins[second, first]
+    won, lost = wins[first, second], wins[second, first]
     expected = expit(lead)
 
     def summed(terms: Array) -> Array:
         """(P,) the sums over the games for each member whose strength changes."""
         return np.bincount(moved, terms, len(best)).astype(np.float64, copy=False)
 
-    slope = summed((wins * (1 - expected) - losses * expected) * grown)
-    information = summed((wins + losses) * expected * (1 - expected) * grown**2)
-    rest = np.maximum(0, 1 / np.where(known, 1.0, variance) - information)
+    slope = summed((won * (1 - expected) - lost * expected) * grown)
+    own = summed((won + lost) * expected * (1 - expected) * grown**2)
+    rest = np.maximum(0, 1 / np.where(known, 1.0, variance) - own)
 
     def value(length: Array) -> Array:
         ahead = lead + length[moved] * grown
-        exact = summed(wins * np.logaddexp(0, -ahead) + losses * np.logaddexp(0, ahead))
+        exact = summed(won * np.logaddexp(0, -ahead) + lost * np.logaddexp(0, ahead))
         return np.asarray(-exact - slope * length - rest * length**2 / 2)
 
     top = value(np.zeros(len(best)))
@@ -209,7 +221,7 @@ def _near_ends(model: _Model, best: Array, origin: Array) -> Array:
     return ends
 
 
-def _profile_end(model: _Model, best: Array, contrast: Array) -> float:
+def _profile_end(model: Likelihood, best: Array, contrast: Array) -> float:
     """How far the contrast can grow from the best strengths within the confidence region, logits.
 
     The strengths at the end maximise the value plus a multiple of the contrast. The larger the multiple, the lower the
@@ -223,7 +235,7 @@ def _profile_end(model: _Model, best: Array, contrast: Array) -> float:
 
     def excess(tilt: float) -> float:
         nonlocal reached
-        reached = model.maximise(tilt * contrast, reached)
+        reached = model.maximise(reached, tilt * contrast)
         return math.sqrt(max(0.0, 2 * (top - model.value(reached)))) - reach
 
     error = math.sqrt(contrast @ np.linalg.solve(model.information(best), contrast))
@@ -231,4 +243,4 @@ def _profile_end(model: _Model, best: Array, contrast: Array) -> float:
     while excess(enough) < _ROOT:  # not 0, because rounding could keep it from being reached
         enough *= 2
     tilt = optimize.brentq(excess, 0.0, enough, rtol=_ROOT)
-    return float(contrast @ (model.maximise(tilt * contrast, reached) - best))
+    return float(contrast @ (model.maximise(reached, tilt * contrast) - best))

@@ -61,17 +61,7 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     other. A cycle of three members that beat each other at 65 % is detected in 90 % of leagues with 20 games per pair,
     one at 57 % in 68 % with 50 games.
 
-    Parameters
-    ----------
-    payoffs
-        The games.
-    strengths
-        Bradley-Terry strengths of the members.
-
-    Raises
-    ------
-    ValueError
-        If the strengths are of other members.
+    Raises ValueError if the strengths are of other members.
 
     References
     ----------

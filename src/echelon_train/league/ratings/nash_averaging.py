@@ -62,17 +62,7 @@ def nash_average(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NashAverage
     its weight. Measured scores are never exactly alike: a few games may change the weights of similar members by much,
     but not the advantages.
 
-    Parameters
-    ----------
-    payoffs
-        The games.
-    ratings
-        By member.
-
-    Raises
-    ------
-    ValueError
-        If a member has no rating.
+    Raises ValueError if a member has no rating.
 
     References
     ----------
@@ -101,17 +91,8 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     maximum, except where payoffs differ by less than about 1e-5 of the largest and are not equal: there the solver may
     find only an equilibrium of smaller entropy. The same matrix always gives the same mixture.
 
-    Parameters
-    ----------
-    payoff
-        Antisymmetric (P, P), row against column.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not antisymmetric, not finite or empty.
-    LeagueError
-        If no mixture passes the verification. No such game is known.
+    `payoff` is antisymmetric (P, P), row against column. Raises ValueError if it is not, is not finite or is empty;
+    LeagueError if no mixture passes the verification. No such game is known.
 
     References
     ----------

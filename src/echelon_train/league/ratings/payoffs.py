@@ -96,18 +96,10 @@ class Misprediction:
 def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
     """Arrange the scores of all games in matrices.
 
-    Parameters
-    ----------
-    members
-        Names, in the order of the rows, all different, at least one.
-    scores
-        Scores of the games of each pair. A pair may appear in either order, or in both; its games are combined.
+    The rows are the members in their order. A pair may appear in either order, or in both; its games are combined.
 
-    Raises
-    ------
-    ValueError
-        If there are no members or a name is duplicate; if a pair has an unknown member or one member twice; if a score
-        is not between 0 and 1.
+    Raises ValueError if there are no members or a name is duplicate; if a pair has an unknown member or one member
+    twice; if a score is not between 0 and 1.
     """
     members = tuple(members)
     if not members or len(set(members)) < len(members):
@@ -159,10 +151,7 @@ def member_ratings(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Rati
 def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray[np.float64]:
     """The scores (P, P) of row against column that the ratings predict, see `glicko2.expected_score`.
 
-    Raises
-    ------
-    ValueError
-        If a member has no rating.
+    Raises ValueError if a member has no rating.
     """
     points, deviations = np.array([(each.rating, each.deviation) for each in member_ratings(payoffs, ratings)]).T
     return np.asarray(expected_scores(np.subtract.outer(points, points), np.hypot.outer(deviations, deviations)))
@@ -180,19 +169,7 @@ def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misp
     Measured: with correct ratings, 0 to 3 % of leagues have a false alarm. A cycle of three members that beat each
     other at 92 % is reported in 84 % of leagues with five games per pair; one at 65 %, in 50 % with 20 games.
 
-    Parameters
-    ----------
-    ratings
-        By member.
-
-    Returns
-    -------
-    The pairs, those furthest from the prediction first.
-
-    Raises
-    ------
-    ValueError
-        If a member has no rating.
+    The pairs furthest from the prediction come first. Raises ValueError if a member has no rating.
 
     References
     ----------

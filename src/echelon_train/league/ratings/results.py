@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -59,3 +60,8 @@ class Results:
     def games(self, name: str) -> int:
         """Number of a member's games."""
         return self._games[name]
+
+    def score(self, name: str) -> float:
+        """Mean of a member's scores; NaN without games."""
+        points = sum(points for _, points in self.of(name).values())
+        return points / self._games[name] if self._games[name] else math.nan

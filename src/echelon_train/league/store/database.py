@@ -17,7 +17,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any, TypeVar
 
+from echelon_env.storage.reading import parse_json
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 
 DATABASE_FILE = "league.db"
@@ -28,6 +30,9 @@ BUSY_SECONDS = 60.0
 
 MAX_VALUE_BYTES = 1 << 23
 """Size of the largest value that is read, far above that of a match of thousands of maps."""
+
+MAX_TEXT = 4096
+"""Characters of the longest text that is shown, such as a path."""
 
 MAX_ROWS = {
     "meta": 100, "members": 10_000, "configs": 10_000, "promotions": 10_000, "periods": 100_000, "matches": 1_000_000,
@@ -42,6 +47,8 @@ The memory for ratings grows with the square of the members."""
 
 SAFE_WAL_VERSION = (3, 51, 3)
 """The first SQLite without the race in which a write-ahead log loses transactions, https://sqlite.org/wal.html."""
+
+T = TypeVar("T", dict[str, Any], list[Any])
 
 _SCHEMA = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 
@@ -67,24 +74,20 @@ def copy_database(folder: Path, target: Path) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")  # a single file
 
 
-@contextlib.contextmanager
-def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+def reading(folder: Path) -> contextlib.AbstractContextManager[sqlite3.Connection]:
     """A transaction that sees a league as of one moment.
 
     Raises LeagueError, with the reason, if the folder holds no league, one of another version or a damaged one.
     """
-    with _transaction(folder, "BEGIN") as connection:
-        yield connection
+    return _transaction(folder, "BEGIN")
 
 
-@contextlib.contextmanager
-def writing(folder: Path) -> Iterator[sqlite3.Connection]:
+def writing(folder: Path) -> contextlib.AbstractContextManager[sqlite3.Connection]:
     """A transaction without other writers, committed at the end of the block and rolled back if the block fails.
 
     Raises as `reading`; LeagueError if another process holds the lock for `BUSY_SECONDS`; OSError for a full disk.
     """
-    with _transaction(folder, "BEGIN IMMEDIATE") as connection:
-        yield connection
+    return _transaction(folder, "BEGIN IMMEDIATE")
 
 
 @contextlib.contextmanager
@@ -171,6 +174,15 @@ def check_room(connection: sqlite3.Connection, table: str, rows: int = 1) -> Non
         raise LeagueError(f"the league is full, with {there:,} {table} of at most {most:,}: begin another")
 
 
+def insert(connection: sqlite3.Connection, table: str, **values: Any) -> int:
+    """Add a row and return its id. Raises LeagueError, with nothing added, if the league is full."""
+    check_room(connection, table)
+    marks = ", ".join("?" * len(values))
+    cursor = connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", [*values.values()])
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
 def _rows(connection: sqlite3.Connection, table: str) -> int:
     """Number of rows of a table, or more if some were deleted."""
     if table == "ratings":
@@ -202,6 +214,29 @@ def check_integrity(connection: sqlite3.Connection, *, quick: bool = False) -> l
     for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(20):
         problems.append(f"a row of {table} refers to a missing row of {parent}")
     return problems
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a printable text of at most `MAX_TEXT` characters: it is shown on terminals."""
+    return isinstance(value, str) and len(value) <= MAX_TEXT and value.isprintable()
+
+
+def check_text(value: Any, what: str) -> str:
+    """The value. Raises DamagedLeagueError unless `is_text`."""
+    if not is_text(value):
+        raise DamagedLeagueError(f"{what}: expected a printable text, got {reprlib.repr(value)}")
+    return str(value)
+
+
+def parse(text: Any, kind: type[T], what: str) -> T:
+    """The list or object of a JSON text. Raises DamagedLeagueError for anything else."""
+    try:
+        value = parse_json(text)
+    except (ValueError, AttributeError) as error:
+        raise DamagedLeagueError(f"{what}: expected JSON, got {reprlib.repr(text)} ({error})") from error
+    if not isinstance(value, kind):
+        raise DamagedLeagueError(f"{what}: expected a JSON {kind.__name__}, got {reprlib.repr(value)}")
+    return value
 
 
 _SQL = re.compile(r"""('(?:[^']|'')*'|"[^"]*"|\[[^\]]*\]|`[^`]*`)|(?:--[^\n]*|/\*.*?\*/|[ \t\n\f\r])+""", re.DOTALL)

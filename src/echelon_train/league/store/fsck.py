@@ -12,14 +12,18 @@ from pathlib import Path
 from echelon_env.evaluate.stamps import document_hash
 from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.store.champions import Promotion, read_promotions
-from echelon_train.league.store.database import DATABASE_FILE, check_integrity, writing
-from echelon_train.league.store.members import MEMBERS_FOLDER, check_files, read_members
-from echelon_train.league.store.periods import derive_all, read_events, read_numbers, read_periods, read_ratings
+from echelon_train.league.store.database import DATABASE_FILE, check_integrity, parse, writing
+from echelon_train.league.store.members import MEMBERS_FOLDER, Promotion, check_files, read_members, read_promotions
+from echelon_train.league.store.periods import (
+    derive_all,
+    read_events,
+    read_numbers,
+    read_periods,
+    read_ratings,
+    read_settings,
+)
 from echelon_train.league.store.promotion import conservative_score
 from echelon_train.league.store.records import checked_columns, read_rows
-from echelon_train.league.store.registry import read_settings
-from echelon_train.league.store.values import parse
 
 _RESTORE = "restore the league from an export"
 _REBUILD = "rebuild the ratings"
@@ -63,12 +67,9 @@ def _check_database(path: Path, connection: sqlite3.Connection) -> Iterator[Find
 
 def _check_members(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
     for member in read_members(connection):
-        if member.weights_sha256 is None or member.document_sha256 is None:
-            continue
-        for problem in check_files(path, member.weights_sha256, member.document_sha256):
-            remedy = (
-                f"copy the folder {member.weights_sha256[:12]}... from an export; until then the member cannot play"
-            )
+        for problem in check_files(path, member):
+            folder = f"{member.weights_sha256}"[:12]
+            remedy = f"copy the folder {folder}... from an export; until then the member cannot play"
             yield Finding(f"member {member.name}", problem, remedy)
     yield from _check_ids(connection, "members")
 
@@ -96,10 +97,10 @@ def _check_matches(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
     for row in read_rows(connection):
         subject, pinned = f"match {row.uuid}", recorded.pop(row.uuid)
         try:
-            if not row.has_content(pinned):
+            if row.content_sha256 == pinned:
+                checked_columns(row)
+            else:
                 yield Finding(subject, "altered: its SHA-256 is not the recorded one", _RESTORE)
-                continue
-            checked_columns(row)
         except DamagedLeagueError as error:
             yield Finding(subject, str(error), _RESTORE)
     for uuid in recorded:

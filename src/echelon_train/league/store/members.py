@@ -1,4 +1,4 @@
-"""Members of a league: scripted levels, and policies pinned by the hash of their weights.
+"""Members of a league: scripted levels, and policies pinned by the hash of their weights; and champions among them.
 
 A policy's files are in ``members/<SHA-256 of its weights>/``: the two of a checkpoint without a training state. The
 folder is created before the database refers to it, so a process that is killed in between leaves an unused folder, and
@@ -15,7 +15,7 @@ import reprlib
 import shutil
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -33,9 +33,9 @@ from echelon_env.networks.checkpoint import (
 )
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import new_folder, write_bytes
+from echelon_env.storage.text import printable
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
-from echelon_train.league.store.database import DATABASE_FILE, check_room
-from echelon_train.league.store.values import is_text, parse, printable
+from echelon_train.league.store.database import DATABASE_FILE, MAX_TEXT, check_room, insert, is_text, parse
 
 MEMBERS_FOLDER = "members"
 MAX_NAME_LENGTH = 32
@@ -125,24 +125,42 @@ def insert_member(connection: sqlite3.Connection, member: Member, parent: int | 
 
     Raises LeagueError, with nothing added, if the league is full.
     """
-    check_room(connection, "members")
-    cursor = connection.execute(
-        "INSERT INTO members (name, kind, state, parent, age, weights_sha256, document_sha256, created_at, origin)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            member.name,
-            member.kind,
-            member.state,
-            parent,
-            member.age,
-            member.weights_sha256,
-            member.document_sha256,
-            member.created_at,
-            json.dumps(dict(member.origin)),
-        ),
+    values = {each.name: getattr(member, each.name) for each in fields(member) if each.name != "id"}
+    return insert(connection, "members", **{**values, "parent": parent, "origin": json.dumps(dict(member.origin))})
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """The start of a champion's reign, and the comparison that led to it."""
+
+    id: int  # in the order of the reigns
+    member: str
+    previous: str | None  # the previous champion; None for the first one
+    validation: str | None  # uuid of the match of the two; None for the first champion
+    period: int  # the rating period after which they were compared
+    k: float  # a score is the rating - k x the deviation
+    score: float  # of the member, points
+    previous_score: float | None  # of the previous champion, points
+    promoted_at: str = field(default_factory=now)  # UTC
+
+
+def read_promotions(connection: sqlite3.Connection) -> list[Promotion]:
+    """All promotions in their order; the champion is the member of the last one."""
+    rows = connection.execute(
+        "SELECT r.id, m.name, p.name, r.validation, r.period, r.k, r.score, r.previous_score, r.promoted_at"
+        " FROM promotions r JOIN members m ON m.id = r.member LEFT JOIN members p ON p.id = r.previous ORDER BY r.id"
     )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
+    return [Promotion(*row) for row in rows]
+
+
+def insert_promotion(connection: sqlite3.Connection, promotion: Promotion) -> None:
+    """Add a promotion to a database. Raises LeagueError, with nothing added, if the league is full."""
+    check_room(connection, "promotions")
+    connection.execute(
+        "INSERT INTO promotions VALUES"
+        " (?, (SELECT id FROM members WHERE name = ?), (SELECT id FROM members WHERE name = ?), ?, ?, ?, ?, ?, ?)",
+        astuple(promotion),
+    )
 
 
 def check_name(name: str) -> str:
@@ -177,7 +195,8 @@ def read_candidate(path: Path) -> Candidate:
     if weights_sha256 != document["weights_sha256"]:
         raise CheckpointError(f"{folder}: was replaced while it was read")
     text = (json.dumps({**document, "training": None}, indent=2, allow_nan=False) + "\n").encode()
-    origin = {"checkpoint": printable(str(folder.resolve())), "opponent": printable(checkpoint.opponent)}
+    texts = {"checkpoint": str(folder.resolve()), "opponent": checkpoint.opponent}
+    origin = {name: printable(text)[:MAX_TEXT] for name, text in texts.items()}
     return Candidate(weights, text, weights_sha256, hashlib.sha256(text).hexdigest(), checkpoint.steps, origin)
 
 
@@ -199,18 +218,19 @@ def place_files(league: Path, candidate: Candidate) -> None:
         write_bytes(temporary / JSON_FILE, candidate.document)
 
 
-def check_files(league: Path, weights_sha256: str, document_sha256: str) -> list[str]:
-    """Problems of a policy's files in a league; empty if they are those that joined."""
-    folder = member_folder(league, weights_sha256)
+def check_files(league: Path, member: Member) -> list[str]:
+    """Problems of a member's files in a league; empty if they are those that joined, and for a scripted member."""
+    if member.weights_sha256 is None:
+        return []
+    folder = member_folder(league, member.weights_sha256)
     if not folder.is_dir():
         return [f"{folder}: the folder is missing"]
-    problems = [
-        f"{entry}: is no part of a member"
-        for entry in sorted(folder.iterdir())
-        if entry.name not in (WEIGHTS_FILE, JSON_FILE)
-    ]
-    pins = ((WEIGHTS_FILE, weights_sha256, MAX_WEIGHTS_BYTES), (JSON_FILE, document_sha256, MAX_JSON_BYTES))
-    for name, pinned, limit in pins:
+    pins = {
+        WEIGHTS_FILE: (member.weights_sha256, MAX_WEIGHTS_BYTES),
+        JSON_FILE: (member.document_sha256 or "", MAX_JSON_BYTES),
+    }
+    problems = [f"{entry}: is no part of a member" for entry in sorted(folder.iterdir()) if entry.name not in pins]
+    for name, (pinned, limit) in pins.items():
         if not (folder / name).is_file():
             problems.append(f"{folder / name}: the file is missing")
             continue

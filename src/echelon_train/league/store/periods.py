@@ -6,20 +6,20 @@ import dataclasses
 import json
 import reprlib
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from echelon_env.config.schema import check_fields, quantity
+from echelon_env.config.schema import build, check_fields, quantity
 from echelon_env.evaluate import baseline
 from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
 from echelon_train.league.ratings.results import Results
-from echelon_train.league.store.database import check_room
+from echelon_train.league.store.database import check_room, insert, parse, read_meta
 from echelon_train.league.store.members import LEARNING_KINDS, now
 from echelon_train.league.store.records import read_results
-from echelon_train.league.store.values import parse
 
 ANCHOR_RATING = Rating(deviation=0.0)
 """Rating of the anchor. It defines the scale, so it has no uncertainty."""
@@ -35,6 +35,16 @@ class LeagueSettings:
     def __post_init__(self) -> None:
         check_fields(self, "")
         baseline(self.anchor)
+
+
+def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
+    """The settings of the league in a folder. Raises LeagueError if they are invalid."""
+    try:
+        plain = parse(read_meta(connection)["settings"], dict, "settings")
+        settings: LeagueSettings = build(LeagueSettings, plain, "settings.")
+    except (KeyError, ValueError, DamagedLeagueError) as error:
+        raise DamagedLeagueError(f"{path}: damaged: its settings cannot be read ({error})") from error
+    return settings
 
 
 @dataclass(frozen=True)
@@ -56,10 +66,10 @@ def last_period(connection: sqlite3.Connection) -> tuple[int, int]:
     return number or 0, last_match or 0
 
 
-def count_unrated(connection: sqlite3.Connection) -> int:
-    """Number of matches that no period has yet."""
-    found = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (last_period(connection)[1],))
-    return int(found.fetchone()[0])
+def count_matches(connection: sqlite3.Connection, after: int = 0) -> int:
+    """Number of matches whose ids are above `after`."""
+    (count,) = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (after,)).fetchone()
+    return int(count)
 
 
 def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Period:
@@ -82,14 +92,8 @@ def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Per
         LEARNING_KINDS,
     )
     pinned = connection.execute("SELECT id FROM members WHERE name = ?", (settings.anchor,))
-    return Period(
-        number,
-        last_match,
-        last_member,
-        settings.tau,
-        tuple(row[0] for row in drifting),
-        tuple(row[0] for row in pinned),
-    )
+    ids, anchors = (tuple(number for (number,) in rows) for rows in (drifting, pinned))
+    return Period(number, last_match, last_member, settings.tau, ids, anchors)
 
 
 def read_periods(connection: sqlite3.Connection) -> list[Period]:
@@ -109,9 +113,8 @@ def _ids(number: Any, text: Any) -> tuple[int, ...]:
 
 def insert_period(connection: sqlite3.Connection, period: Period) -> None:
     """Add a period to a database."""
-    drifting, pinned = json.dumps(period.drifting), json.dumps(period.pinned)
-    row = (period.number, period.last_match, period.last_member, period.tau, drifting, pinned, period.closed_at)
-    connection.execute("INSERT INTO periods VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    lists = {"drifting": json.dumps(period.drifting), "pinned": json.dumps(period.pinned)}
+    insert(connection, "periods", **{**vars(period), **lists})
 
 
 @dataclass(frozen=True)
@@ -207,30 +210,23 @@ def read_numbers(connection: sqlite3.Connection, period: int) -> Iterator[tuple[
     )
 
 
-def replace_ratings(connection: sqlite3.Connection, derived: Mapping[int, Sequence[Rating]]) -> int:
-    """Replace the recorded ratings after each period by others, in the order of joining. Returns how many differ."""
-    ids = [row[0] for row in connection.execute("SELECT id FROM members ORDER BY id")]
-    changed = connection.execute("DELETE FROM ratings WHERE period NOT IN (SELECT number FROM periods)").rowcount
-    for period, ratings in derived.items():
-        rows = connection.execute(
-            "SELECT member, rating, deviation, volatility FROM ratings WHERE period = ? ORDER BY member", (period,)
-        )
-        found = {row[0]: row for row in rows}
-        right = {
-            number: (number, each.rating, each.deviation, each.volatility)
-            for number, each in zip(ids, ratings, strict=False)
-        }
-        if found != right:
-            changed += sum(found.get(number) != right.get(number) for number in found.keys() | right.keys())
-            connection.execute("DELETE FROM ratings WHERE period = ?", (period,))
-            connection.executemany(f"INSERT INTO ratings VALUES ({period}, ?, ?, ?, ?)", right.values())
+def write_ratings(connection: sqlite3.Connection, period: int, ratings: Iterable[Rating]) -> int:
+    """Make these the ratings after a period, in the order of joining. Returns how many recorded ones were different."""
+    ids = (row[0] for row in connection.execute("SELECT id FROM members ORDER BY id").fetchall())
+    rows = connection.execute("SELECT member, rating, deviation, volatility FROM ratings WHERE period = ?", (period,))
+    found = {row[0]: row for row in rows}
+    right = {
+        number: (number, each.rating, each.deviation, each.volatility)
+        for number, each in zip(ids, ratings, strict=False)
+    }
+    changed: int = sum(found.get(number) != right.get(number) for number in found.keys() | right.keys())
+    if changed:
+        connection.execute("DELETE FROM ratings WHERE period = ?", (period,))
+        connection.executemany(f"INSERT INTO ratings VALUES ({period}, ?, ?, ?, ?)", right.values())
     return changed
 
 
-def insert_ratings(connection: sqlite3.Connection, period: int, ratings: Mapping[str, Rating]) -> None:
-    """Add all ratings after a period to a database."""
-    ids = dict(connection.execute("SELECT name, id FROM members"))
-    connection.executemany(
-        "INSERT INTO ratings VALUES (?, ?, ?, ?, ?)",
-        [(period, ids[name], each.rating, each.deviation, each.volatility) for name, each in ratings.items()],
-    )
+def replace_ratings(connection: sqlite3.Connection, derived: Mapping[int, Iterable[Rating]]) -> int:
+    """Replace all ratings by those after each period. Returns how many were different."""
+    changed = connection.execute("DELETE FROM ratings WHERE period NOT IN (SELECT number FROM periods)").rowcount
+    return int(changed) + sum(write_ratings(connection, period, ratings) for period, ratings in derived.items())

@@ -25,9 +25,8 @@ from dataclasses import dataclass
 from echelon_env.evaluate.statistics import Interval, map_scores, score_interval
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.store.champions import Promotion, insert_promotion, read_promotions
 from echelon_train.league.store.database import reading, writing
-from echelon_train.league.store.members import Member, read_members
+from echelon_train.league.store.members import Member, Promotion, insert_promotion, read_members, read_promotions
 from echelon_train.league.store.periods import last_period, read_ratings
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
@@ -86,10 +85,6 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
 
     Parameters
     ----------
-    league
-        The league. Other processes may use it meanwhile.
-    name
-        Name of an active policy.
     play
         Plays a match of the candidate (first) against the champion (second) on maps that are new to the pair.
     k

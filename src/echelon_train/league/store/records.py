@@ -14,7 +14,6 @@ import sqlite3
 import uuid as uuids
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +23,11 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.evaluate import Battle, Match, stamp
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
-from echelon_env.evaluate.stamps import battle_document, battle_hash, document_hash
+from echelon_env.evaluate.stamps import battle_document, battle_hash
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.ratings.results import Results
-from echelon_train.league.store.database import check_room
+from echelon_train.league.store.database import check_text, insert, parse
 from echelon_train.league.store.members import Member, now, read_members
-from echelon_train.league.store.values import check_text, parse
 
 _COLUMNS = tuple(each.name for each in fields(Battle) if each.name != "outcome")
 _NEWEST = 2**63 - 1  # the largest id that a match can have
@@ -50,8 +48,7 @@ class PlayedMatch:
     played_at: str = field(default_factory=now)  # UTC
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A match as a row of the database, with the names of the members instead of their ids."""
 
     uuid: str
@@ -62,26 +59,15 @@ class Row:
     config: str  # hash
     outcomes: str  # JSON
     document: str  # JSON
+    stamp: str  # JSON
+    worker: str
+    played_at: str
 
     @property
     def content_sha256(self) -> str:
-        """Hash of everything but the uuid. Raises DamagedLeagueError for invalid JSON."""
-        return document_hash(
-            {
-                "first": self.first,
-                "second": self.second,
-                "learner": self.learner,
-                "scenario": self.scenario,
-                "config": self.config,
-                "outcomes": parse(self.outcomes, list, f"outcomes of match {self.uuid}"),
-                "document": self.parsed,
-            }
-        )
+        """Hash of what was played: all but the uuid and the last three, as one JSON text with sorted keys.
 
-    def has_content(self, sha256: str) -> bool:
-        """Whether the hash is that of the content. Raises DamagedLeagueError for invalid JSON.
-
-        The texts of a row, as `to_row` makes them, are parts of the text that is hashed: most rows need not be parsed.
+        `outcomes` and `document` are parts of that text, so nothing is parsed.
         """
         others = (self.config, self.first, self.learner, self.scenario, self.second)
         config, first, learner, scenario, second = map(json.dumps, others)
@@ -89,12 +75,7 @@ class Row:
             f'{{"config":{config},"document":{self.document},"first":{first},"learner":{learner},'
             f'"outcomes":{self.outcomes},"scenario":{scenario},"second":{second}}}'
         )
-        return hashlib.sha256(text.encode()).hexdigest() == sha256 or self.content_sha256 == sha256
-
-    @cached_property
-    def parsed(self) -> dict[str, Any]:
-        """The document as plain data. Raises DamagedLeagueError for invalid JSON."""
-        return parse(self.document, dict, f"document of match {self.uuid}")
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
@@ -108,30 +89,33 @@ def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
     _check_battles(where, columns, outcomes)
     if match.config_hash != battle_hash(played.config):
         raise LeagueError(f"{where}: was not played with the configuration that came with it")
+    document = {
+        "action_modes": list(match.action_modes),
+        "battles": columns,
+        "classes": [{name: dict(counts) for name, counts in of.items()} for of in match.classes],
+    }
     try:
-        document = {
-            "action_modes": list(match.action_modes),
-            "battles": columns,
-            "classes": [{name: dict(counts) for name, counts in of.items()} for of in match.classes],
-        }
-        texts = _json(outcomes), _json(document)
+        texts = _json(outcomes), _json(document), json.dumps(dict(played.stamp))
     except (TypeError, ValueError) as error:
         raise LeagueError(f"{where}: holds a value that is no plain data: {error}") from error
-    return Row(played.uuid, match.first, match.second, played.learner, match.scenario, match.config_hash, *texts)
+    played_by = played.uuid, match.first, match.second, played.learner, match.scenario, match.config_hash
+    return Row(*played_by, *texts, played.worker, played.played_at)
 
 
 def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence[str | int] = ()) -> Iterator[Row]:
     """The matches that fulfil a condition, in the order of recording. Raises DamagedLeagueError for foreign texts."""
     rows = connection.execute(
-        "SELECT m.uuid, a.name, b.name, l.name, m.scenario, m.config, m.outcomes, m.document FROM matches m"
+        "SELECT m.uuid, a.name, b.name, l.name, m.scenario, m.config, m.outcomes, m.document, m.stamp, m.worker,"
+        " m.played_at FROM matches m"
         " JOIN members a ON a.id = m.first JOIN members b ON b.id = m.second LEFT JOIN members l ON l.id = m.learner"
         f" WHERE {where} ORDER BY m.id",
         values,
     )
-    for columns in rows:
-        check_text(columns[0], "uuid of a match")
-        check_text(columns[4], f"scenario of match {columns[0]}")
-        yield Row(*columns)
+    for row in map(Row._make, rows):
+        check_text(row.uuid, "uuid of a match")
+        for text in (row.scenario, row.worker, row.played_at):
+            check_text(text, f"match {row.uuid}")
+        yield row
 
 
 def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[str | int]) -> list[PlayedMatch]:
@@ -140,22 +124,7 @@ def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[st
     configs = {
         name: _config(name, document) for name, document in connection.execute("SELECT hash, document FROM configs")
     }
-    beside = connection.execute(
-        f"SELECT m.worker, m.stamp, m.played_at FROM matches m WHERE {where} ORDER BY m.id", values
-    )
-    return [
-        PlayedMatch(row.uuid, to_match(row, members), configs[row.config], row.learner, *_provenance(row.uuid, *texts))
-        for row, texts in zip(read_rows(connection, where, values), beside, strict=True)
-    ]
-
-
-def _provenance(uuid: str, worker: Any, stamp: Any, played_at: Any) -> tuple[str, Mapping[str, str], str]:
-    """The last columns of a match, checked."""
-    where = f"match {uuid}"
-    stamps = parse(stamp, dict, f"stamp of {where}")
-    for text in (worker, played_at, *stamps.values()):
-        check_text(text, where)
-    return worker, stamps, played_at
+    return [to_played(row, members, configs[row.config]) for row in read_rows(connection, where, values)]
 
 
 def _config(name: str, document: str) -> BattleConfig:
@@ -165,73 +134,63 @@ def _config(name: str, document: str) -> BattleConfig:
         raise LeagueError(f"config {name[:12]}: cannot be used by this release: {error}") from error
 
 
-def to_match(row: Row, members: Mapping[str, Member]) -> Match:
+def to_played(row: Row, members: Mapping[str, Member], config: BattleConfig) -> PlayedMatch:
     """The inverse of `to_row`. The players' identities are those of the members.
 
     Raises DamagedLeagueError for a row that no release has written.
     """
-    columns, outcomes = checked_columns(row)
-    document = row.parsed
+    document, outcomes = checked_columns(row)
+    columns = document["battles"]
     pairs = {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
-    fields = {**columns, **pairs, "outcome": outcomes}
-    battles = [Battle(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True)]
+    battles = [
+        Battle(**dict(zip((*_COLUMNS, "outcome"), values, strict=True)))
+        for values in zip(*(pairs.get(name, columns[name]) for name in _COLUMNS), outcomes, strict=True)
+    ]
     modes, (first, second) = tuple(document["action_modes"]), document["classes"]
     identities = _identity(members[row.first]), _identity(members[row.second])
-    return Match(row.scenario, row.first, row.second, modes, tuple(battles), (first, second), row.config, identities)
+    players = row.scenario, row.first, row.second, modes
+    match = Match(*players, tuple(battles), (first, second), row.config, identities)
+    stamps = parse(row.stamp, dict, f"stamp of match {row.uuid}")
+    for text in stamps.values():
+        check_text(text, f"stamp of match {row.uuid}")
+    return PlayedMatch(row.uuid, match, config, row.learner, row.worker, stamps, row.played_at)
 
 
-def checked_columns(row: Row) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of a row's battles, and their outcomes.
+def checked_columns(row: Row) -> tuple[dict[str, Any], list[int]]:
+    """The document of a row, with the columns of its battles, and their outcomes.
 
     Raises DamagedLeagueError for a row that no release has written.
     """
     where = f"match {row.uuid}"
-    document = row.parsed
+    document = parse(row.document, dict, f"document of {where}")
     try:
         outcomes = read_outcomes(row.outcomes)
-        columns = {name: document["battles"][name] for name in _COLUMNS}
+        columns = document["battles"]
         lengths = {len(values) for values in (*columns.values(), outcomes)}
-        if len(document["battles"]) != len(columns) or len(lengths) != 1:
+        if columns.keys() != {*_COLUMNS} or len(lengths) != 1:
             raise ValueError(f"expected the fields {_COLUMNS} of each battle")
         for name in _PAIRS:
             tuple(map(tuple, columns[name]))
         tuple(document["action_modes"])
         _, _ = document["classes"]
         _check_battles(where, columns, outcomes)
-    except (KeyError, TypeError, ValueError, LeagueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, LeagueError) as error:
         raise DamagedLeagueError(f"{where}: is no match: {reprlib.repr(str(error))}") from error
-    return columns, outcomes
+    return document, outcomes
 
 
 def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
     """Add a match to a database, and its configuration if that is new.
 
-    Raises, with nothing added, DamagedLeagueError for a scenario that could not be read again, and LeagueError if the
-    league is full.
+    Raises DamagedLeagueError for a text that could not be read again, and LeagueError if the league is full.
     """
-    check_text(row.scenario, "scenario of the match")
-    check_room(connection, "matches")
+    for text in (row.scenario, row.worker, row.played_at):
+        check_text(text, f"match {row.uuid}")
     if connection.execute("SELECT 1 FROM configs WHERE hash = ?", (row.config,)).fetchone() is None:
-        check_room(connection, "configs")
-        connection.execute("INSERT INTO configs VALUES (?, ?)", (row.config, config_document(played.config)))
-    connection.execute(
-        "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"
-        " content_sha256, stamp, worker, played_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            row.uuid,
-            members[row.first].id,
-            members[row.second].id,
-            None if row.learner is None else members[row.learner].id,
-            row.scenario,
-            row.config,
-            row.outcomes,
-            row.document,
-            row.content_sha256,
-            json.dumps(dict(played.stamp)),
-            played.worker,
-            played.played_at,
-        ),
-    )
+        insert(connection, "configs", hash=row.config, document=config_document(played.config))
+    players = {name: None if name is None else members[name].id for name in (row.first, row.second, row.learner)}
+    ids = {"first": players[row.first], "second": players[row.second], "learner": players[row.learner]}
+    insert(connection, "matches", **{**row._asdict(), **ids, "content_sha256": row.content_sha256})
 
 
 def config_document(config: BattleConfig) -> str:
@@ -258,9 +217,9 @@ def read_pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], li
 
     Raises DamagedLeagueError for a match of a missing member.
     """
-    games = _read_games(connection, _names(connection), "1", ())
-    scores, ends = games.scores.tolist(), (games.starts + games.numbers).tolist()
-    return {pair: scores[start:end] for pair, start, end in zip(games.pairs, games.starts.tolist(), ends, strict=True)}
+    pairs, starts, scores = _read_games(connection, _names(connection))
+    games = np.split(scores, starts[1:]) if pairs else []
+    return {pair: each.tolist() for pair, each in zip(pairs, games, strict=True)}
 
 
 def read_results(
@@ -274,10 +233,10 @@ def read_results(
     if names is not None:
         ids = ", ".join(str(number) for number, name in members.items() if name in names)
         among = f"first IN ({ids}) AND second IN ({ids})"
-    games = _read_games(connection, members, f"id > ? AND id <= ? AND {among}", (after, last))
-    points = np.add.reduceat(games.scores, games.starts)
+    pairs, starts, scores = _read_games(connection, members, f"id > ? AND id <= ? AND {among}", (after, last))
+    numbers, points = np.diff(starts, append=len(scores)), np.add.reduceat(scores, starts)
     results = Results()
-    for pair, *sums in zip(games.pairs, games.numbers.tolist(), points.tolist(), strict=True):
+    for pair, *sums in zip(pairs, numbers.tolist(), points.tolist(), strict=True):
         results.add(*pair, *sums)
     return results
 
@@ -286,17 +245,13 @@ def _names(connection: sqlite3.Connection) -> dict[int, str]:
     return dict(connection.execute("SELECT id, name FROM members"))
 
 
-class _Games(NamedTuple):
-    """The games of pairs. A game is one map, played from both sides."""
+def _read_games(
+    connection: sqlite3.Connection, names: Mapping[int, str], where: str = "1", values: Sequence[int] = ()
+) -> tuple[list[tuple[str, str]], NDArray[np.intp], NDArray[np.float64]]:
+    """The games of the matches that fulfil a condition, by the names of the members' ids. A game is one map.
 
-    pairs: list[tuple[str, str]]  # the member that joined earlier first
-    starts: NDArray[np.intp]  # (pairs,) the place of the pair's first game
-    numbers: NDArray[np.intp]  # (pairs,) of games
-    scores: NDArray[np.float64]  # (games,) the first's, the mean of the two battles: 0, 1/4, 1/2, 3/4 or 1
-
-
-def _read_games(connection: sqlite3.Connection, names: Mapping[int, str], where: str, values: Sequence[int]) -> _Games:
-    """The games of the matches that fulfil a condition, by the names of the members' ids.
+    Returns the pairs, the member that joined earlier first; the place (pairs,) of the first game of each; and the
+    first's scores (games,), each the mean of two battles: 0, 1/4, 1/2, 3/4 or 1.
 
     Raises DamagedLeagueError for a text that holds no outcomes, and a match of a missing member.
     """
@@ -317,7 +272,7 @@ def _read_games(connection: sqlite3.Connection, names: Mapping[int, str], where:
         pairs = [(names[low], names[high]) for low, high in ids[order][starts].tolist()]
     except KeyError as error:
         raise DamagedLeagueError(f"matches: expected the ids of members, got {error}") from None
-    return _Games(pairs, starts, np.diff(starts, append=len(scores)), scores[order])
+    return pairs, starts, scores[order]
 
 
 def read_maps(connection: sqlite3.Connection, first: int, second: int) -> set[int]:

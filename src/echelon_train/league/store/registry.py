@@ -16,22 +16,22 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from echelon_env.config.schema import build, nearest_name, to_plain
+from echelon_env.config.schema import nearest_name, to_plain
 from echelon_env.evaluate import BASELINES
 from echelon_env.storage.atomic import new_folder
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.ratings.payoffs import PairScores
 from echelon_train.league.ratings.results import Results
-from echelon_train.league.store.champions import Promotion, read_champion, read_promotions
-from echelon_train.league.store.database import check_integrity, create_database, read_meta, reading, writing
+from echelon_train.league.store import periods, records
+from echelon_train.league.store.database import check_integrity, create_database, reading, writing
 from echelon_train.league.store.members import (
     MEMBERS_FOLDER,
     Member,
+    Promotion,
     check_files,
     check_kind,
     check_name,
@@ -41,38 +41,22 @@ from echelon_train.league.store.members import (
     place_files,
     read_candidate,
     read_members,
+    read_promotions,
 )
-from echelon_train.league.store.periods import (
-    ANCHOR_RATING,
-    Inputs,
-    LeagueSettings,
-    count_unrated,
-    derive,
-    derive_all,
-    insert_period,
-    insert_ratings,
-    last_period,
-    next_period,
-    read_events,
-    read_inputs,
-    read_periods,
-    read_ratings,
-    replace_ratings,
-)
-from echelon_train.league.store.records import (
-    PlayedMatch,
-    insert_match,
-    read_maps,
-    read_matches,
-    read_pair_scores,
-    read_results,
-    to_row,
-)
-from echelon_train.league.store.standings import Standing as Standing
-from echelon_train.league.store.standings import ranked
-from echelon_train.league.store.values import parse
+from echelon_train.league.store.periods import LeagueSettings
+from echelon_train.league.store.records import PlayedMatch
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A member's place in a league."""
+
+    member: Member
+    rating: Rating  # after the last period
+    games: int  # maps played, also those of unrated matches
+    score: float  # mean over these games, 0 to 1; NaN without games
 
 
 class League:
@@ -108,7 +92,7 @@ class League:
             problems = check_integrity(connection, quick=True)
             if problems:
                 raise DamagedLeagueError(f"{path}: damaged: {problems[0]}; fsck says more")
-            return cls(path, read_settings(path, connection))
+            return cls(path, periods.read_settings(path, connection))
 
     def add_scripted(self, level: str) -> Member:
         """Add a scripted player, one of `echelon_env.evaluate.BASELINES`, as a member with its name.
@@ -188,7 +172,7 @@ class League:
             member = _known(_by_name(connection), name)
             if name == self.settings.anchor:
                 raise LeagueError(f"{name!r} is the anchor, from which all ratings are measured: it cannot retire")
-            if name == read_champion(connection):
+            if name == _champion(connection):
                 raise LeagueError(f"{name!r} is the champion: it cannot retire before another one is promoted")
             connection.execute("UPDATE members SET state = 'retired' WHERE id = ?", (member.id,))
 
@@ -205,7 +189,7 @@ class League:
     def champion(self) -> Member | None:
         """The member that was promoted last; None before the first promotion."""
         with reading(self.path) as connection:
-            name = read_champion(connection)
+            name = _champion(connection)
             return None if name is None else _by_name(connection)[name]
 
     def promotions(self) -> list[Promotion]:
@@ -219,9 +203,9 @@ class League:
         Raises LeagueError for an unknown or scripted member, and for one whose files are missing or altered.
         """
         member = self.member(name)
-        if member.weights_sha256 is None or member.document_sha256 is None:
+        if member.weights_sha256 is None:
             raise LeagueError(f"{name!r} is scripted: it has no policy")
-        problems = check_files(self.path, member.weights_sha256, member.document_sha256)
+        problems = check_files(self.path, member)
         if problems:
             raise LeagueError(f"{name!r} cannot be used: {'; '.join(problems)}")
         return member_folder(self.path, member.weights_sha256)
@@ -235,7 +219,7 @@ class League:
         """
         with writing(self.path) as connection:
             members = _by_name(connection)
-            row = to_row(played, members)
+            row = records.to_row(played, members)
             content = row.content_sha256
             before = connection.execute("SELECT content_sha256 FROM matches WHERE uuid = ?", (row.uuid,)).fetchone()
             if before is not None:
@@ -245,7 +229,7 @@ class League:
             same = connection.execute("SELECT uuid FROM matches WHERE content_sha256 = ?", (content,)).fetchone()
             if same is not None:
                 raise LeagueError(f"match {row.uuid}: is match {same[0]} played again: it would be counted twice")
-            insert_match(connection, row, played, members)
+            records.insert_match(connection, row, played, members)
             return True
 
     def matches(self, member: str | None = None, opponent: str | None = None) -> list[PlayedMatch]:
@@ -254,16 +238,13 @@ class League:
         with reading(self.path) as connection:
             members = _by_name(connection)
             ids = [_known(members, name).id for name in names]
-            return read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
+            return records.read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
 
     def last_matches(self, count: int) -> list[PlayedMatch]:
         """The matches that were recorded last, in the order of recording, at most so many."""
         with reading(self.path) as connection:
-            return read_matches(connection, "m.id IN (SELECT id FROM matches ORDER BY id DESC LIMIT ?)", [count])
-
-    def last_match(self) -> PlayedMatch | None:
-        """The match that was recorded last; None if there is none."""
-        return next(iter(self.last_matches(1)), None)
+            newest = "m.id IN (SELECT id FROM matches ORDER BY id DESC LIMIT ?)"
+            return records.read_matches(connection, newest, [count])
 
     def match(self, uuid: str) -> PlayedMatch:
         """A match by its uuid, or by a prefix that no other uuid has. Raises LeagueError if there is no such match."""
@@ -274,7 +255,7 @@ class League:
                 raise LeagueError(
                     f"match {uuid!r}: expected the uuid of a match or a unique prefix, {count} matches have it"
                 )
-            return read_matches(connection, begins, [uuid])[0]
+            return records.read_matches(connection, begins, [uuid])[0]
 
     def pair_scores(self) -> dict[tuple[str, str], list[float]]:
         """(first, second) -> the first's scores in all of their games, as `payoffs` takes them.
@@ -283,12 +264,12 @@ class League:
         battles: one of 0, 1/4, 1/2, 3/4 and 1.
         """
         with reading(self.path) as connection:
-            return read_pair_scores(connection)
+            return records.read_pair_scores(connection)
 
     def results(self, names: Collection[str] | None = None) -> Results:
         """The sums of the scores of all pairs, or of those among the named members."""
         with reading(self.path) as connection:
-            return read_results(connection, names=names)
+            return records.read_results(connection, names=names)
 
     def maps(self, first: str, second: str) -> set[int]:
         """The seeds of the maps that two members have played against each other.
@@ -297,18 +278,17 @@ class League:
         """
         with reading(self.path) as connection:
             ids: dict[str, int] = dict(connection.execute("SELECT name, id FROM members"))
-            return read_maps(connection, _known(ids, first), _known(ids, second))
+            return records.read_maps(connection, _known(ids, first), _known(ids, second))
 
     def count_matches(self) -> int:
         """Number of recorded matches."""
         with reading(self.path) as connection:
-            (count,) = connection.execute("SELECT COUNT(*) FROM matches").fetchone()
-            return int(count)
+            return periods.count_matches(connection)
 
     def unrated_matches(self) -> int:
         """Number of matches that no period has yet."""
         with reading(self.path) as connection:
-            return count_unrated(connection)
+            return periods.count_matches(connection, periods.last_period(connection)[1])
 
     def periods(self) -> list[int]:
         """Numbers of the closed rating periods, in their order."""
@@ -321,63 +301,51 @@ class League:
         A period without matches only makes the ratings of members that are still training less certain. Other processes
         may use the league meanwhile: a match that they add belongs to the next period.
         """
-        while True:
-            with reading(self.path) as connection:
-                inputs = read_inputs(connection, next_period(connection, self.settings))
-            if self._close(inputs):
-                return inputs.period.number
+        return self._close(empty=True)
 
     def rate_matches(self) -> bool:
         """Close a period if there are unrated matches. Returns whether it did; of several processes only one does."""
+        return self._close(empty=False) > 0
+
+    def _close(self, *, empty: bool) -> int:
+        """Close a period, also an `empty` one; returns its number, or 0. The league is not locked while it is rated."""
         while True:
             with reading(self.path) as connection:
-                if not count_unrated(connection):
-                    return False
-                inputs = read_inputs(connection, next_period(connection, self.settings))
-            if self._close(inputs):
-                return True
+                if not empty and not periods.count_matches(connection, periods.last_period(connection)[1]):
+                    return 0
+                inputs = periods.read_inputs(connection, periods.next_period(connection, self.settings))
+            ratings, number = periods.derive(inputs), inputs.period.number
+            with writing(self.path) as connection:
+                last, _ = periods.last_period(connection)
+                if last == number - 1 and periods.read_ratings(connection, last) == inputs.before:
+                    periods.insert_period(connection, inputs.period)
+                    periods.write_ratings(connection, number, ratings.values())
+                    return number
+            # another process has closed a period, or has rebuilt the ratings
 
-    def _close(self, inputs: Inputs) -> bool:
-        """Compute the ratings without keeping the league locked. Returns whether the period could still be closed."""
-        ratings = derive(inputs)
-        period = inputs.period
-        with writing(self.path) as connection:
-            last, _ = last_period(connection)
-            if last != period.number - 1 or read_ratings(connection, last) != inputs.before:
-                return False  # another process has closed a period, or has rebuilt the ratings
-            insert_period(connection, period)
-            insert_ratings(connection, period.number, ratings)
-            return True
-
-    def ratings(self, period: int | None = None) -> dict[str, Rating]:
-        """Ratings by member, in the order of joining.
-
-        They are those after a period; by default after the last one, with members that joined since. Raises LeagueError
-        for a period that does not exist.
-        """
+    def ratings(self) -> dict[str, Rating]:
+        """Ratings after the last period, by member in the order of joining, with members that joined since."""
         with reading(self.path) as connection:
-            if period is None:
-                return self._latest(connection)
-            closed, _ = last_period(connection)
-            if period not in range(1, closed + 1):
-                raise LeagueError(f"period {period}: expected one of the {closed} that are closed, from 1")
-            return read_ratings(connection, period)
+            return self._latest(connection)
 
     def history(
-        self, names: Collection[str] | None = None, periods: Collection[int] | None = None
+        self, names: Collection[str] | None = None, after: Collection[int] | None = None
     ) -> dict[int, dict[str, Rating]]:
         """Number of a period -> ratings after it: of all or the named members, after all or the given periods."""
         with reading(self.path) as connection:
-            numbers = [period.number for period in read_periods(connection)]
-            chosen = [number for number in numbers if periods is None or number in periods]
-            return {number: read_ratings(connection, number, names) for number in chosen}
+            numbers = [period.number for period in periods.read_periods(connection)]
+            chosen = [number for number in numbers if after is None or number in after]
+            return {number: periods.read_ratings(connection, number, names) for number in chosen}
 
-    def standings(self, scores: PairScores | None = None) -> list[Standing]:
-        """All members, the highest rating first. `scores` are the `pair_scores`, if they have been read already."""
+    def standings(self) -> list[Standing]:
+        """All members, the highest rating first."""
         with reading(self.path) as connection:
-            scores = read_pair_scores(connection) if scores is None else scores
-            members, ratings = _by_name(connection), self._latest(connection)
-        return ranked(members.values(), ratings, scores)
+            results, ratings = records.read_results(connection), self._latest(connection)
+            standings = [
+                Standing(each, ratings[each.name], results.games(each.name), results.score(each.name))
+                for each in read_members(connection)
+            ]
+        return sorted(standings, key=lambda each: -each.rating.rating)
 
     def rebuild(self) -> int:
         """Compute all ratings again from members, matches and periods. Returns how many ratings changed.
@@ -387,31 +355,26 @@ class League:
         while True:
             try:
                 with reading(self.path) as connection:
-                    closed, _ = last_period(connection)
-                    events = read_events(connection)
+                    closed, _ = periods.last_period(connection)
+                    events = periods.read_events(connection)
                 # in the order of joining; a list of most of the same objects needs little memory
-                derived = {number: [*ratings.values()] for number, ratings in derive_all(events)}
+                derived = {number: [*ratings.values()] for number, ratings in periods.derive_all(events)}
             except ValueError as error:
                 raise LeagueError(f"{self.path}: {error}; fsck says more") from error
             with writing(self.path) as connection:
-                if last_period(connection)[0] == closed:  # no other process has closed a period
-                    return replace_ratings(connection, derived)
+                if periods.last_period(connection)[0] == closed:  # no other process has closed a period
+                    return periods.replace_ratings(connection, derived)
 
     def _latest(self, connection: sqlite3.Connection) -> dict[str, Rating]:
-        rated = read_ratings(connection, last_period(connection)[0])
+        rated = periods.read_ratings(connection, periods.last_period(connection)[0])
         unrated = Rating()
         ratings = {name: rated.get(name, unrated) for name in _by_name(connection)}
-        return ratings if self.settings.anchor in rated else ratings | {self.settings.anchor: ANCHOR_RATING}
+        return ratings if self.settings.anchor in rated else ratings | {self.settings.anchor: periods.ANCHOR_RATING}
 
 
-def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
-    """The settings of the league in a folder. Raises LeagueError if they are invalid."""
-    try:
-        plain = parse(read_meta(connection)["settings"], dict, "settings")
-        settings: LeagueSettings = build(LeagueSettings, plain, "settings.")
-    except (KeyError, ValueError, DamagedLeagueError) as error:
-        raise DamagedLeagueError(f"{path}: damaged: its settings cannot be read ({error})") from error
-    return settings
+def _champion(connection: sqlite3.Connection) -> str | None:
+    reigns = read_promotions(connection)
+    return reigns[-1].member if reigns else None
 
 
 def _by_name(connection: sqlite3.Connection) -> dict[str, Member]:

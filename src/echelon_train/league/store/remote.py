@@ -99,9 +99,9 @@ class RemoteLeague(League):
         found: Member = self._get(self._actor.member, name)
         return found
 
-    def ratings(self, period: int | None = None) -> dict[str, Rating]:
+    def ratings(self) -> dict[str, Rating]:
         """See `League.ratings`."""
-        found: dict[str, Rating] = self._get(self._actor.ratings, period)
+        found: dict[str, Rating] = self._get(self._actor.ratings)
         return found
 
     def member_policy(self, name: str) -> Path:

@@ -82,9 +82,9 @@ def _write(league: League, folder: Path) -> None:
         with zipfile.ZipFile(file, "w", strict_timestamps=False) as archive:
             archive.write(folder / DATABASE_FILE, DATABASE_FILE)
             for member in members:
-                if member.weights_sha256 is None or member.document_sha256 is None:
+                if member.weights_sha256 is None:
                     continue
-                problems = check_files(league.path, member.weights_sha256, member.document_sha256)
+                problems = check_files(league.path, member)
                 if problems:
                     raise LeagueError(f"{member.name!r} cannot be exported: {'; '.join(problems)}")
                 for name in (WEIGHTS_FILE, JSON_FILE):

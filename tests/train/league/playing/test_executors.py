@@ -3,23 +3,15 @@
 import contextlib
 import multiprocessing
 import os
-import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
-from echelon_env.config.schema import ConfigError
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing import executors
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.jobs import ATTEMPTS, run_job, worker_name
-from echelon_train.league.store.fsck import fsck
-from echelon_train.league.store.registry import League
-from train.league.leagues import SCRIPT_ENVIRONMENT
 from train.league.matches import job, long_job, playing_league
 
 JOBS = [job("novice", "otter"), job("otter", "heron"), job("heron", "trivial"), job("novice", "trivial", maps=3)]
@@ -68,6 +60,7 @@ def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
     assert list(two.run(path, [])) == []
 
 
+@pytest.mark.long
 def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(path, two, expected):
     list(two.run(path, JOBS))  # starts both workers, so that both begin at once
     matches = two.run(path, [long_job(), *JOBS])
@@ -78,15 +71,6 @@ def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(path, two,
     assert results([soon, *rest]) == expected
     last = next(played for played in rest if played.uuid == long_job().uuid)
     assert process_of(last) in workers() and busy not in workers() and len(workers()) == 2
-
-
-@pytest.mark.slow
-def test_an_idle_worker_that_is_killed_is_replaced(path, two, expected):
-    list(two.run(path, JOBS))
-    for process in workers():
-        os.kill(process, signal.SIGKILL)
-    found = results(two.run(path, JOBS))
-    assert found == {order.uuid: expected[order.uuid] for order in JOBS}
 
 
 def test_a_match_whose_workers_are_always_killed_is_given_up(path):
@@ -123,19 +107,6 @@ def test_errors_in_a_worker_are_reported_and_it_continues(path, two, expected):
     assert results(two.run(path, JOBS[:1])) == {JOBS[0].uuid: expected[JOBS[0].uuid]}
 
 
-def test_an_error_that_cannot_be_pickled_is_reported_as_text(path, monkeypatch):
-    class OddError(Exception):
-        def __init__(self, one, two):
-            super().__init__(one)
-
-    def fail(*args):
-        raise OddError("what it says", 2)
-
-    monkeypatch.setattr(executors, "run_job", fail)
-    error = pickle.loads(pickle.dumps(executors._answer(path, JOBS[0])))
-    assert isinstance(error, RuntimeError) and "OddError: what it says" in str(error) and str(JOBS[0]) in str(error)
-
-
 def test_abandoned_matches_are_ended(path, two):
     list(two.run(path, JOBS))
     before = workers()
@@ -143,57 +114,3 @@ def test_abandoned_matches_are_ended(path, two):
     soon = next(matches)
     matches.close()
     assert workers() < before and process_of(soon) in workers()
-
-
-@pytest.mark.parametrize("processes", [0, -1, 1.5, True])
-def test_an_impossible_number_of_processes(processes):
-    with pytest.raises(ConfigError, match="processes: expected an integer of at least 1"):
-        LocalExecutor(processes)
-
-
-ENDED = """
-import contextlib, multiprocessing, sys
-from pathlib import Path
-from echelon_train.league.playing.executors import LocalExecutor
-from echelon_train.league.store.registry import League
-from echelon_train.league.playing.runner import play_jobs
-from train.league.matches import job, long_job
-
-def show(played):
-    print(played.uuid, *(process.pid for process in multiprocessing.active_children()), flush=True)
-
-if __name__ == "__main__":
-    league = League.open(Path(sys.argv[1]))
-    with contextlib.closing(LocalExecutor(2)) as executor:
-        play_jobs(league, [job("novice", "otter"), *(long_job(seed=seed) for seed in range(1, 9))], executor, show)
-"""
-
-
-@pytest.fixture
-def playing(tmp_path):
-    """A process, in its own process group, that has two workers and has recorded a match."""
-    league = playing_league(tmp_path / "league")
-    script = tmp_path / "script.py"
-    script.write_text(ENDED)
-    with subprocess.Popen(
-        [sys.executable, str(script), str(league.path)],
-        env=SCRIPT_ENVIRONMENT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        recorded, *pids = process.stdout.readline().split()
-        assert len(pids) == 2
-        yield process, recorded, league.path
-        process.kill()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
-def test_workers_end_when_the_process_that_ordered_the_matches_is_killed(playing):
-    process, recorded, path = playing
-    process.kill()
-    out, errors = process.communicate(timeout=100)  # until all have closed the pipes
-    assert (process.returncode, errors) == (-signal.SIGKILL, "") and len(out.splitlines()) < 9
-    assert recorded in [played.uuid for played in League.open(path).matches()] and fsck(path) == []

@@ -9,7 +9,7 @@ from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.networks.checkpoint import JSON_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import as_member, member_player, play_job, run_job
-from train.league.matches import SCENARIO, SHORT, job, playing_league
+from train.league.matches import SCENARIO, SHORT, job
 from train.small import small_battle
 
 
@@ -55,17 +55,6 @@ def test_a_policy_that_is_loaded_is_not_read_again(league):
     assert run_job(league.path, job("novice", "otter"), "").match == first.match
 
 
-def test_players_have_the_names_of_their_league_wherever_their_files_are(league, tmp_path):
-    """The same weights have another name in another league."""
-    other = playing_league(tmp_path / "other")
-    copy = other.path.with_name("third")
-    shutil.copytree(other.path, copy)
-    member = dataclasses.replace(league.member("otter"), name="weasel")
-    names = [member_player(path, member).name for path in (league.path, copy)]
-    assert [*names, member_player(league.path, league.member("otter")).name] == ["weasel", "weasel", "otter"]
-    assert member_player(league.path, member).identity == {"steps": 100, "weights_sha256": member.weights_sha256}
-
-
 def test_the_mode_is_played_on_demand(league):
     member = league.member("otter")
     sampled, mode = member_player(league.path, member), member_player(league.path, member, action_mode="deterministic")
@@ -78,7 +67,6 @@ def test_the_mode_is_played_on_demand(league):
     ("order", "error", "reason"),
     [
         (job("absent", "otter"), LeagueError, "of 'absent' against 'otter': 'absent' is no member of the league"),
-        (job("otter", "absent"), LeagueError, "'absent' is no member"),
         (job(maps=0), ValueError, "seeds: expected at least one"),
         (dataclasses.replace(job(), seeds=(1,)), ValueError, "seed 1 is outside the allowed range"),
     ],

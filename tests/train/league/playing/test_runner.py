@@ -6,7 +6,6 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing import runner
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.runner import pairing, play_jobs, rating_run
 from echelon_train.league.store.fsck import fsck
@@ -30,29 +29,18 @@ def test_a_pair_never_plays_twice_on_a_map(league):
     assert pair(league, "otter", "novice", 3, 5).seeds == (seeds[1], seeds[3], seeds[4])
     assert pair(league, "novice", "otter", 3, 5).seeds == (seeds[1], seeds[3], seeds[4]), "in either order"
     assert pair(league, "novice", "heron", 3, 5).seeds == tuple(seeds[:3]), "every pair gets the same ones"
-
-
-def test_by_default_the_maps_are_new(league):
     drawn = [seed for _ in range(4) for seed in pair(league, "otter", "novice", 5, None).seeds]
-    assert len(set(drawn)) == 20 and all(seed in EVALUATION_SEEDS for seed in drawn)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "maps", "seed", "error", "reason"),
-    [
-        ("otter", "otter", 1, 0, LeagueError, "expected two members, got 'otter' against itself"),
-        ("absent", "otter", 1, 0, LeagueError, "no member 'absent'"),
-        ("otter", "ottre", 1, 0, LeagueError, "did you mean 'otter'"),
-        ("otter", "novice", 0, 0, ConfigError, "maps: expected an integer of at least 1"),
-        ("otter", "novice", 1, -1, ValueError, "seed: expected an integer of at least 0"),
-    ],
-)
-def test_impossible_pairings(league, first, second, maps, seed, error, reason):
-    with pytest.raises(error, match=reason):
-        pair(league, first, second, maps, seed)
+    assert len(set(drawn)) == 20 and all(seed in EVALUATION_SEEDS for seed in drawn), "by default, new ones"
 
 
 def test_matches_are_recorded_as_they_are_over(league):
+    """One that is delivered twice counts once."""
+
+    class Twice(LocalExecutor):
+        def run(self, path, orders):
+            for played in super().run(path, orders):
+                yield from (played, dataclasses.replace(played, worker="another", stamp={}, played_at="later"))
+
     reported = []
 
     def note(played):
@@ -60,22 +48,10 @@ def test_matches_are_recorded_as_they_are_over(league):
         assert uuids(league) == reported
 
     orders = [job("novice", "otter"), job("otter", "heron")]
-    assert play_jobs(league, orders, HERE, note) == 2
+    assert play_jobs(league, orders, Twice(1), note) == 2
     assert reported == [order.uuid for order in orders]
-    assert play_jobs(league, [*orders, job("heron", "novice")], HERE) == 1
-    assert play_jobs(league, [], HERE) == 0
-
-
-def test_a_match_that_is_delivered_twice_counts_once(league):
-    class Twice(LocalExecutor):
-        def run(self, path, orders):
-            for played in super().run(path, orders):
-                yield from (played, dataclasses.replace(played, worker="another", stamp={}, played_at="later"))
-
-    reported = []
-    assert play_jobs(league, [job("novice", "otter"), job("otter", "heron")], Twice(1), reported.append) == 2
-    assert len(reported) == len(uuids(league)) == 2
     assert [standing.games for standing in league.standings() if standing.member.name == "otter"] == [2]
+    assert play_jobs(league, [*orders, job("heron", "novice")], HERE) == 1
 
 
 def test_what_is_recorded_before_a_refusal_stays(league):
@@ -127,16 +103,11 @@ def test_a_rating_run_ends_when_every_rating_is_known(league):
         "one for every two matches of four members, or fewer if that does"
     )
     check_maps(league)
+    seeds = {battle.seed for each in league.matches() for battle in each.match.battles}
+    assert not seeds & {evaluation_seed(0, index) for index in range(1000)}, "ratings choose the champion"
     again = run(league)
     assert (again.matches, again.reached, again.deviations) == (0, True, found.deviations)
     assert len(league.history()) == periods, "no empty period is closed"
-
-
-def test_ratings_and_evaluations_have_other_maps(league):
-    """Ratings choose the champion."""
-    run(league)
-    played = {battle.seed for each in league.matches() for battle in each.match.battles}
-    assert played and not played & {evaluation_seed(0, index) for index in range(1000)}
 
 
 def test_a_rating_run_ends_after_so_many_matches(league):
@@ -145,30 +116,32 @@ def test_a_rating_run_ends_after_so_many_matches(league):
     assert max(found.deviations.values()) > TARGET and not league.unrated_matches()
 
 
-def test_a_period_of_a_rating_run_has_few_matches(league, monkeypatch):
-    monkeypatch.setattr(runner, "MOST_MATCHES", 1)
-    run(league, most=2)
-    assert (league.periods(), len(uuids(league))) == ([1, 2], 2)
-
-
 def test_the_participants_of_a_rating_run(league):
     run(league, most=4, members=["otter"])
     assert {(played.match.first, played.match.second) for played in league.matches()} == {("novice", "otter")}
     league.retire("otter")
     run(league, most=4)
     assert league.results().games("otter") == 16, "no more than before"
-    with pytest.raises(LeagueError, match="no member 'absent'"):
-        run(league, members=["otter", "absent"])
-    with pytest.raises(ConfigError, match="expected at least two members, got 1"):
-        run(league, members=[])
 
 
 @pytest.mark.parametrize(
-    ("wrong", "reason"), [({"target": 45.0}, "target"), ({"maps": 0}, "maps"), ({"most": 0}, "max_matches")]
+    ("order", "changes", "error", "reason"),
+    [
+        (pair, {"second": "otter"}, LeagueError, "expected two members, got 'otter' against itself"),
+        (pair, {"second": "ottre"}, LeagueError, "no member 'ottre'; did you mean 'otter'"),
+        (pair, {"maps": 0}, ConfigError, "maps: expected an integer of at least 1"),
+        (pair, {"seed": -1}, ValueError, "seed: expected an integer of at least 0"),
+        (run, {"target": 45.0}, ConfigError, "target"),
+        (run, {"maps": 0}, ConfigError, "maps"),
+        (run, {"most": 0}, ConfigError, "max_matches"),
+        (run, {"members": ["otter", "absent"]}, LeagueError, "no member 'absent'"),
+        (run, {"members": []}, ConfigError, "expected at least two members, got 1"),
+    ],
 )
-def test_impossible_rating_runs(league, wrong, reason):
-    with pytest.raises(ConfigError, match=reason):
-        run(league, **wrong)
+def test_impossible_pairings_and_runs(league, order, changes, error, reason):
+    given = {"first": "otter", "second": "novice", **changes} if order is pair else changes
+    with pytest.raises(error, match=reason):
+        order(league, **given)
     assert uuids(league) == []
 
 

@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,7 @@ from scipy.special import expit
 from echelon_train.league.ratings import bradley_terry as module
 from echelon_train.league.ratings.bradley_terry import MEAN_STRENGTH, PRIOR_DEVIATION, bradley_terry
 from echelon_train.league.ratings.payoffs import payoffs
-from train.league.drawn import POINTS, ahead, draw_league, draw_scores, names
+from train.league.drawn import POINTS, ahead, draw_league
 
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), max_size=6)
 
@@ -20,11 +18,6 @@ def test_many_games_recover_the_strengths():
     np.testing.assert_allclose(found.strength, strengths, atol=20)
     assert found.strength.mean() == pytest.approx(MEAN_STRENGTH)
     assert (found.high - found.low < 60).all()
-
-
-def test_two_members_are_as_far_apart_as_their_score_says():
-    found = bradley_terry(payoffs(["a", "b"], {("a", "b"): [0.75] * 400}))
-    assert found.strength[0] - found.strength[1] == pytest.approx(400 * np.log10(3), abs=0.5)
 
 
 def test_the_interval_of_two_is_that_of_the_likelihood_of_their_difference():
@@ -43,32 +36,6 @@ def test_the_interval_of_two_is_that_of_the_likelihood_of_their_difference():
     assert found.high[0] - found.strength[0] > 1.3 * (found.strength[0] - found.low[0])
 
 
-@pytest.mark.parametrize("drawn", [50, 200])
-def test_two_that_always_draw_do_not_make_the_others_look_certain(drawn):
-    rng = np.random.default_rng(1)
-    members, strengths = names(5), np.array([0.0, 0.0, 100.0, -100.0, 150.0])
-    scores = {
-        (members[i], members[j]): draw_scores(rng, float(expit(ahead(strengths)[i, j])), 10, drawn=0.0)
-        for i in range(5)
-        for j in range(i + 1, 5)
-    }
-    idle = {("idle", "idler"): np.full(drawn, 0.5)}
-    idle |= {(each, members[0]): draw_scores(rng, 0.1, 10, drawn=0.0) for each in ("idle", "idler")}
-    alone = bradley_terry(payoffs(members, scores), anchor=members[0])
-    beside = bradley_terry(payoffs([*members, "idle", "idler"], scores | idle), anchor=members[0])
-    widths = (beside.high - beside.low)[1:5] / (alone.high - alone.low)[1:5]
-    assert (widths > 0.85).all(), widths
-    assert ((beside.low <= beside.strength) & (beside.strength <= beside.high)).all()
-
-
-def test_games_that_vary_less_say_more():
-    steady, lively = (
-        bradley_terry(payoffs(["a", "b"], {("a", "b"): scores * 10})) for scores in ([0.75] * 4, [1.0, 1.0, 1.0, 0.0])
-    )
-    assert steady.strength == pytest.approx(lively.strength, abs=5)
-    assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()
-
-
 def test_the_anchor_has_the_given_strength_and_no_distance_changes():
     table = draw_league(np.random.default_rng(1), ahead(np.array([1400.0, 1500.0, 1700.0])), 40)
     free = bradley_terry(table)
@@ -80,21 +47,6 @@ def test_the_anchor_has_the_given_strength_and_no_distance_changes():
         bradley_terry(table, anchor="absent")
 
 
-def test_unbeaten_members_are_finite_and_more_uncertain_upwards():
-    scores = {("a", "b"): [1.0] * 10, ("a", "c"): [1.0] * 10, ("b", "c"): [0.75, 0.25] * 10}
-    found = bradley_terry(payoffs(["a", "b", "c"], scores))
-    assert np.isfinite([found.strength, found.low, found.high]).all()
-    assert found.strength[0] - found.strength[1:].max() > 300
-    assert found.high[0] - found.strength[0] > 1.5 * (found.strength[0] - found.low[0])
-
-
-def test_members_without_games_against_the_others_have_wide_intervals():
-    scores = {("a", "b"): [0.75] * 50}
-    found = bradley_terry(payoffs(["a", "b", "c"], scores), anchor="a")
-    assert found.strength[2] == pytest.approx(np.mean(found.strength[:2]), abs=1)
-    assert found.low[2] < MEAN_STRENGTH - PRIOR_DEVIATION and found.high[2] > MEAN_STRENGTH + PRIOR_DEVIATION
-
-
 def test_a_league_of_one_and_one_without_games():
     alone = bradley_terry(payoffs(["a"], {}))
     assert (alone.strength.tolist(), alone.low.tolist(), alone.high.tolist()) == ([1500.0], [1500.0], [1500.0])
@@ -102,19 +54,6 @@ def test_a_league_of_one_and_one_without_games():
     np.testing.assert_allclose(nothing.strength, 1500.0)
     half = 1.959964 * PRIOR_DEVIATION / np.sqrt(2)  # of a member about the mean of the two
     np.testing.assert_allclose(nothing.high - 1500.0, half, rtol=1e-3)
-
-
-def test_the_prior_hardly_shortens_a_chain():
-    """Only neighbours have played, so that the ends' distance is the sum of seven steps."""
-    logits = ahead(200.0 * np.arange(8))
-    scores = {}
-    for i, (first, second) in enumerate(zip(names(8), names(8)[1:], strict=False)):
-        win = expit(logits[i + 1, i])
-        scores[second, first] = np.r_[np.ones(round(50 * win)), np.zeros(50 - round(50 * win))]
-    found = bradley_terry(payoffs(names(8), scores))
-    steps = np.diff(found.strength)
-    exact = 400 * np.log10(round(50 * win) / (50 - round(50 * win)))
-    assert (steps > 0.95 * exact).all() and (steps < exact).all()
 
 
 @pytest.mark.parametrize(("games", "neighbours", "tolerance"), [(3, 99, 0.1), (10, 99, 0.02), (3, 2, 0.25)])
@@ -131,19 +70,7 @@ def test_the_intervals_of_many_members_are_nearly_the_exact_ones(monkeypatch, ga
         np.testing.assert_allclose(*lengths, rtol=tolerance, atol=1e-9)
 
 
-def test_many_members_are_fitted_once(monkeypatch):
-    """The time of one fit grows with the cube of the members, and exact intervals need some fifty for each of them."""
-    fits = []
-    maximise = module._Model.maximise
-    monkeypatch.setattr(module._Model, "maximise", lambda *arguments: fits.append(1) or maximise(*arguments))
-    members = names(module.MOST_PROFILES + 1)
-    scores = {pair: [1.0, 0.5] for pair in pairwise(members)}
-    found = bradley_terry(payoffs(members, scores))
-    assert len(fits) == 1
-    assert (found.low < found.strength).all() and (found.strength < found.high).all()
-
-
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(ab=SCORES, ac=SCORES, bc=SCORES)
 def test_what_always_holds(ab, ac, bc):
     scores = {("a", "b"): ab, ("a", "c"): ac, ("b", "c"): bc}
@@ -178,3 +105,11 @@ def test_the_coverage_of_the_intervals(spread, games, alike, drawn):
     coverage = np.mean(held)
     print(f"{spread}, {games} games, alike {alike}, drawn {drawn}: {coverage:.3f}, member 0 {np.mean(held, 0)[0]:.3f}")
     assert 0.9 < coverage < 0.99
+
+
+def test_games_that_vary_less_say_more():
+    steady, lively = (
+        bradley_terry(payoffs(["a", "b"], {("a", "b"): scores * 10})) for scores in ([0.75] * 4, [1.0, 1.0, 1.0, 0.0])
+    )
+    assert steady.strength == pytest.approx(lively.strength, abs=5)
+    assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()

@@ -1,11 +1,8 @@
+import re
 import shutil
-from dataclasses import replace
 
 import pytest
 
-from echelon_env import make_config
-from echelon_env.config.battle import AbilityConfig
-from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database
@@ -13,7 +10,7 @@ from echelon_train.league.store.database import DATABASE_FILE, reading, writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.records import read_rows
 from echelon_train.league.store.registry import League
-from train.league.leagues import CONFIG, change, number_uuid, played, saved, small_league
+from train.league.leagues import change, number_uuid, played, saved, small_league
 
 
 @pytest.fixture(scope="module")
@@ -46,36 +43,18 @@ def test_a_sound_league(league):
     assert fsck(league.path) == [], "after removing and restoring the triggers, as below"
 
 
-def test_a_match_without_an_ability_is_kept_with_its_configuration(league):
-    silent = make_config(CONFIG, abilities={"messages": False})
-    one = played("novice", "trivial", number=9)
-    league.record(replace(one, match=replace(one.match, config_hash=battle_hash(silent)), config=silent))
-    assert fsck(league.path) == []
-    configs = {each.match.config_hash: each.config for each in league.matches()}
-    assert len(configs) == 2
-    assert configs[battle_hash(silent)].abilities == silent.abilities
-    assert configs[battle_hash(CONFIG)].abilities == AbilityConfig()
-
-
 @pytest.mark.parametrize(
     ("statement", "subject", "problem"),
     [
         ("UPDATE matches SET outcomes = '[-1, 0]' WHERE id = 4", f"match {number_uuid(4)}", "altered: its SHA-256"),
-        ("UPDATE matches SET outcomes = 'x' WHERE id = 5", f"match {number_uuid(5)}", "expected JSON, got 'x'"),
         ("UPDATE members SET name = 'x' WHERE id = 2", f"match {number_uuid(1)}", "altered: its SHA-256"),
         ("UPDATE matches SET first = 99 WHERE id = 2", f"match {number_uuid(2)}", "orphaned: one of its players is no"),
-        ("UPDATE matches SET first = 99 WHERE id = 2", DATABASE_FILE, "a row of matches refers to a missing row of"),
         ("DELETE FROM matches WHERE id = 5", "matches", "5 were recorded and 4 remain: some were deleted"),
         ("DELETE FROM members WHERE id = 3", "members", "4 were recorded and 3 remain: some were deleted"),
         ("UPDATE configs SET document = '{}'", "config ", "altered: its SHA-256"),
         ("DELETE FROM periods WHERE number = 1", "period 2", "found where period 1 was expected: a period is missing"),
         ("UPDATE periods SET last_match = 2 WHERE number = 2", "period 2", "ends before the previous period"),
         ("UPDATE periods SET last_match = 77 WHERE number = 2", "period 2", "refers to a missing match or member"),
-        (
-            "UPDATE periods SET last_match = 2 WHERE number = 1",
-            "ratings of period 1",
-            "are not those computed from the matches",
-        ),
         (
             "UPDATE periods SET pinned = '[99]' WHERE number = 1",
             "periods",
@@ -90,16 +69,10 @@ def test_a_match_without_an_ability_is_kept_with_its_configuration(league):
             "matches: expert (1 in all)",
         ),
         (
-            "UPDATE ratings SET deviation = 9 WHERE period = 2",
-            "ratings of period 2",
-            "learner, novice, trivial (4 in all)",
-        ),
-        (
             "DELETE FROM ratings WHERE period = 2 AND member = 1",
             "ratings of period 2",
             "the matches: novice (1 in all)",
         ),
-        ("UPDATE ratings SET rating = -1", "ratings of period 2", "invalid: "),
         (
             "UPDATE ratings SET deviation = -0.0005 WHERE member = 1",
             "ratings of period 2",
@@ -108,14 +81,11 @@ def test_a_match_without_an_ability_is_kept_with_its_configuration(league):
         ("UPDATE ratings SET volatility = volatility * 1.001", "ratings of period 2", "are not those computed"),
         ("CREATE TABLE mine (x)", DATABASE_FILE, "the table, index or trigger 'mine' is foreign"),
         ("UPDATE members SET name = char(27) || '[2J' WHERE id = 2", DATABASE_FILE, r"member 2: name: got '\x1b[2J'"),
-        ("UPDATE members SET name = hex(zeroblob(2000000)) WHERE id = 2", DATABASE_FILE, "member 2: name: got '00000"),
         ("UPDATE members SET name = hex(zeroblob(5000000)) WHERE id = 2", DATABASE_FILE, "string or blob too big"),
         ("UPDATE members SET name = '../../x' WHERE id = 2", DATABASE_FILE, "member 2: name: got '../../x'"),
         ("UPDATE members SET parent = 4 WHERE id = 4", DATABASE_FILE, "member 4: parent: got 4"),
         ("UPDATE members SET age = 1e30 WHERE id = 4", DATABASE_FILE, "member 4: age: got 1e+30"),
-        ("UPDATE members SET origin = '{}' WHERE id = 1", DATABASE_FILE, "member 1: origin: got {}"),
         ("UPDATE members SET origin = '[]' WHERE id = 1", DATABASE_FILE, "expected a JSON dict, got []"),
-        (f"UPDATE matches SET document = '{'[' * 20_000}'", f"match {number_uuid(1)}", "expected JSON"),
         (
             "UPDATE matches SET scenario = char(27) WHERE id = 1",
             DATABASE_FILE,
@@ -140,24 +110,23 @@ def test_a_table_with_too_many_rows_is_not_read(league, monkeypatch, table):
         League.open(league.path)
 
 
-@pytest.mark.parametrize("outcomes", ["[7,7]", "[1]", "[]", "[true,0]", "[1,0.5]", '["1",0]', "[1, 0]"])
-def test_outcomes_that_are_none_are_found_also_with_a_matching_hash(league, outcomes):
-    change(league, f"UPDATE matches SET outcomes = '{outcomes}' WHERE id = 4")
+OUTCOMES = ["[7,7]", "[1]", "[]", "[true,0]", "[1,0.5]", '["1",0]', "[1, 0]", "x"]
+DOCUMENTS = ["[" * 20_000, "{}", '{"battles":3}', "NaN"]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [("outcomes", text) for text in OUTCOMES] + [("document", text) for text in DOCUMENTS]
+)
+def test_texts_that_no_release_writes_are_found_also_with_a_matching_hash(league, column, text):
+    change(league, f"UPDATE matches SET {column} = '{text}' WHERE id = 4")
     with reading(league.path) as connection:
         row = next(row for row in read_rows(connection) if row.uuid == number_uuid(4))
     change(league, f"UPDATE matches SET content_sha256 = '{row.content_sha256}' WHERE id = 4")
-    assert any(subject == f"match {row.uuid}" and "is no match" in problem for subject, problem in problems(league))
-    with pytest.raises(LeagueError, match="outcomes of a match: expected two of -1, 0 or 1 a map"):
-        league.pair_scores()
-
-
-def test_wrong_ratings_are_repaired_by_a_rebuild(league):
-    before = league.history()
-    with writing(league.path) as connection:
-        connection.execute("UPDATE ratings SET rating = rating + 1 WHERE period = 1")
-    assert [finding.remedy for finding in fsck(league.path)] == ["rebuild the ratings"]
-    assert league.rebuild() == 3
-    assert fsck(league.path) == [] and league.history() == before
+    found = [problem for subject, problem in problems(league) if subject == f"match {row.uuid}"]
+    assert re.search("is no match|expected JSON|expected a JSON dict", found[0])
+    for read in (league.matches, league.pair_scores)[: 1 + (column == "outcomes")]:
+        with pytest.raises(LeagueError, match=r"is no match|expected .*JSON|outcomes of a match"):
+            read()
 
 
 def test_ratings_are_computed_again_also_if_a_period_is_missing(league):

@@ -7,36 +7,54 @@ import pytest
 from echelon_env import make_config
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.store import database, records, registry
-from echelon_train.league.store.champions import Promotion, insert_promotion
-from echelon_train.league.store.database import reading, writing
+from echelon_train.league.store import database, periods
+from echelon_train.league.store.database import writing
 from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.members import Promotion, insert_promotion
 from echelon_train.league.store.promotion import conservative_score
-from echelon_train.league.store.records import read_rows
 from echelon_train.league.store.registry import League
 from echelon_train.league.store.transfer import export_league, import_league
-from train.league.leagues import CONFIG, number_uuid, played
+from train.league.leagues import CONFIG, played
 
 
-@pytest.mark.parametrize("close", [League.close_period, League.rate_matches])
-def test_a_match_that_is_added_while_a_period_is_computed_belongs_to_the_next(league, monkeypatch, close):
+def add_match(league):
+    assert league.record(played("novice", "expert", (1, 1), 50))
+
+
+@pytest.mark.parametrize(
+    ("close", "meanwhile", "left"),
+    [
+        (League.close_period, add_match, 1),
+        (League.rate_matches, add_match, 1),
+        (League.close_period, League.close_period, 0),
+        (League.close_period, League.rebuild, 0),
+    ],
+)
+def test_a_league_is_used_while_a_period_is_computed(league, monkeypatch, close, meanwhile, left):
+    """A match that is added belongs to the next period. If what the ratings follow from has changed, they do, too."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
-    derive = registry.derive
+    derive = periods.derive
+    calls = []
 
     def derive_slowly(inputs):
-        assert league.record(played("novice", "expert", (1, 1), 50))
+        calls.append(inputs.period.number)
+        if len(calls) == 1:
+            meanwhile(league)
         return derive(inputs)
 
     league.record(played("novice", "trivial", (1, 1), 49))
-    monkeypatch.setattr(registry, "derive", derive_slowly)
+    if meanwhile is League.rebuild:
+        with writing(league.path) as connection:
+            connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
+    monkeypatch.setattr(periods, "derive", derive_slowly)
     assert close(league)
-    assert league.periods() == [1, 2] and league.unrated_matches() == 1
-    assert fsck(league.path) == []
+    assert league.periods()[-1] == calls[-1] and (len(calls) > 1) == (meanwhile is not add_match)
+    assert league.unrated_matches() == left and fsck(league.path) == []
 
 
 def test_a_league_is_used_while_its_ratings_are_computed_again(league, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
-    derive_all = registry.derive_all
+    derive_all = periods.derive_all
     calls = []
 
     def derive_slowly(events):
@@ -48,30 +66,10 @@ def test_a_league_is_used_while_its_ratings_are_computed_again(league, monkeypat
 
     with writing(league.path) as connection:
         connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
-    monkeypatch.setattr(registry, "derive_all", derive_slowly)
+    monkeypatch.setattr(periods, "derive_all", derive_slowly)
     assert league.rebuild() > 0
     assert calls == [1, 2], "the period that was closed meanwhile is computed, too"
     assert fsck(league.path) == [] and league.rebuild() == 0
-
-
-@pytest.mark.parametrize("meanwhile", [League.close_period, League.rebuild])
-def test_a_period_is_computed_again_if_what_it_follows_from_has_changed(league, monkeypatch, meanwhile):
-    derive = registry.derive
-    calls = []
-
-    def derive_slowly(inputs):
-        calls.append(inputs.period.number)
-        if len(calls) == 1:
-            meanwhile(league)
-        return derive(inputs)
-
-    if meanwhile is League.rebuild:
-        with writing(league.path) as connection:
-            connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
-    monkeypatch.setattr(registry, "derive", derive_slowly)
-    closed = league.close_period()
-    assert closed == league.periods()[-1] == calls[-1] and len(calls) > 1
-    assert fsck(league.path) == []
 
 
 def other_config():
@@ -83,7 +81,7 @@ def other_config():
 
 
 def promote(league):
-    score = conservative_score(league.ratings(1)["expert"])
+    score = conservative_score(league.ratings()["expert"])
     with writing(league.path) as connection:
         insert_promotion(connection, Promotion(1, "expert", None, None, 1, 1.0, score, None))
 
@@ -129,34 +127,3 @@ def test_a_league_over_its_limits_is_read_exported_and_repaired(league, tmp_path
     assert fsck(league.path) == []
     export_league(opened, tmp_path / "league.zip")
     assert import_league(tmp_path / "league.zip", tmp_path / "copy").history() == opened.history()
-
-
-def test_only_the_matches_among_the_named_members_are_read(league, monkeypatch):
-    read = []
-    scores = records.read_outcomes
-    monkeypatch.setattr(records, "read_outcomes", lambda outcomes: read.append(outcomes) or scores(outcomes))
-    results = league.results(["novice", "expert"])
-    assert len(read) == 1 and set(results.members) == {"novice", "expert"}
-    assert league.results().games("novice") == 4
-
-
-def test_a_history_is_read_for_the_given_members_and_periods(league):
-    for _ in range(3):
-        league.close_period()
-    assert league.history(["novice"], [1, 4]) == {
-        number: {"novice": ratings["novice"]} for number, ratings in league.history().items() if number in (1, 4)
-    }
-
-
-def test_the_last_matches_are_read_without_the_others(league):
-    assert [each.uuid for each in league.last_matches(2)] == [number_uuid(2), number_uuid(3)]
-    assert league.last_match() == league.match(number_uuid(3)) == league.match(number_uuid(3)[-40:])
-    assert league.count_matches() == 3 and len(league.last_matches(9)) == 3
-    with pytest.raises(LeagueError, match="3 matches have it"):
-        league.match("0000")
-
-
-def test_matches_are_checked_one_at_a_time(league):
-    with reading(league.path) as connection:
-        rows = read_rows(connection)
-        assert next(rows).uuid == number_uuid(1), "no list of all, which may be larger than the memory"

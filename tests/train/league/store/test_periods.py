@@ -1,34 +1,12 @@
 import pytest
 
-from echelon_train.league.store.database import reading, writing
+from echelon_train.league.store.database import reading
 from echelon_train.league.store.periods import (
-    LeagueSettings,
     Period,
     derive,
-    derive_all,
-    insert_period,
-    next_period,
-    read_events,
     read_inputs,
-    read_periods,
 )
-from echelon_train.league.store.registry import League
 from train.league.leagues import played, saved, small_league
-
-
-def test_a_period_keeps_what_its_ratings_follow_from(tmp_path):
-    league = League.create(tmp_path / "league", LeagueSettings(tau=0.7))
-    league.add_checkpoint(saved(tmp_path / "a"), "main", "learner")
-    league.record(played("novice", "learner"))
-    with writing(league.path) as connection:
-        period = next_period(connection, league.settings)
-        insert_period(connection, period)
-        assert read_periods(connection) == [period]
-    assert period == Period(1, 1, 2, 0.7, (2,), (1,), period.closed_at)
-    league.add_scripted("expert")
-    with reading(league.path) as connection:
-        ((number, ratings),) = derive_all(read_events(connection))
-    assert number == 1 and ratings.keys() == {"novice", "learner"}, "members that joined later are not rated"
 
 
 @pytest.mark.parametrize("ids", [((9,), (1,)), ((), (9,))])

@@ -1,6 +1,4 @@
-import dataclasses
 import itertools
-import math
 import shutil
 
 import pytest
@@ -10,13 +8,10 @@ from hypothesis import strategies as st
 from echelon_env.evaluate.statistics import map_scores, score_interval
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.store.database import writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.promotion import conservative_score, lost_significantly, promote
 from echelon_train.league.store.registry import League
-from train.league.leagues import CONFIG, played, saved, uuids
-from train.league.store.test_fsck import change
+from train.league.leagues import change, played, saved, uuids
 
 GOOD, BAD = 42, 18
 """Of 60 maps, those that the better and the worse one win against the novice."""
@@ -72,18 +67,12 @@ def plays(*results, number=50):
     return play
 
 
-def test_a_conservative_score():
-    assert conservative_score(Rating(1700.0, 80.0)) == 1620.0
-    assert conservative_score(Rating(1700.0, 80.0), 2.5) == 1500.0
-
-
 @pytest.mark.parametrize(
     ("result", "significant"),
     [
         (outcomes(0, 3), False),
         (outcomes(0, 4), True),
         (outcomes(3, 9), False),
-        (outcomes(0, 0, 20), False),
         (outcomes(20, 40), True),
         ((1, -1) * 40 + (-1, -1) * 10, True),
         (outcomes(10, 0), False),
@@ -116,8 +105,8 @@ def test_a_better_one_succeeds_the_champion(reigned):
     before = uuids(reigned)
     decision = promote(reigned, "better", play=plays(outcomes(6, 4)))
     assert reigned.champion().name == "better" and fsck(reigned.path) == []
-    ratings = reigned.ratings(2)
-    assert reigned.ratings() == ratings, "one period was closed"
+    ratings = reigned.ratings()
+    assert reigned.periods() == [1, 2], "one period was closed"
     assert (decision.score, decision.champion_score) == (
         conservative_score(ratings["better"]),
         conservative_score(ratings["worse"]),
@@ -133,32 +122,12 @@ def test_a_better_one_succeeds_the_champion(reigned):
     assert "'better' is champion: " in decision.reason and "(0.600, " in decision.reason
 
 
-def test_one_with_a_lower_score_is_refused(league):
-    promote(league, "better", play=never)
-    decision = promote(league, "worse", play=plays(outcomes(5, 5)))
-    assert decision.promotion is None and league.champion().name == "better"
-    assert len(league.promotions()) == 1 and len(league.history()) == 2
-    assert "'worse' is refused: its score" in decision.reason and "is not above the" in decision.reason
-
-
 def test_one_with_a_higher_score_that_the_champion_beats_is_refused(reigned):
     """It beats members that the champion does not beat, and does not beat the champion."""
     decision = promote(reigned, "better", play=plays(outcomes(0, 4)))
     assert decision.score > decision.champion_score and decision.promotion is None
     assert reigned.champion().name == "worse"
     assert "'better' is refused: it lost its validation match (0.000, 0.000 to 0.4" in decision.reason
-
-
-def test_k_decides_how_much_certainty_counts(league):
-    for n in range(10, 30):
-        league.record(played("worse", "novice", outcomes(3, 5), n))
-    league.record(played("unplayed", "novice", outcomes(5, 4), 30))
-    league.close_period()
-    promote(league, "worse", play=never)
-    even = plays(outcomes(1, 1))
-    assert promote(league, "unplayed", play=even, k=3.0).promotion is None
-    assert promote(league, "unplayed", play=never, k=0.0).promotion.k == 0.0
-    assert fsck(league.path) == []
 
 
 def test_a_refused_candidate_has_no_second_validation_match(league):
@@ -171,28 +140,6 @@ def test_a_refused_candidate_has_no_second_validation_match(league):
     league.close_period()
     decision = promote(league, "worse", play=never)
     assert decision.promotion.validation == refused.validation.uuid and decision.score > refused.score
-
-
-def test_every_reign_has_a_separate_validation(reigned):
-    promote(reigned, "better", play=plays(outcomes(5, 5)))
-    for n in range(100, 120):
-        reigned.record(played("worse", "novice", outcomes(10, 0), n))
-    assert promote(reigned, "worse", play=plays(outcomes(5, 5), number=60)).promotion is not None
-    for n in range(200, 240):
-        reigned.record(played("better", "novice", outcomes(10, 0), n))
-    assert promote(reigned, "better", play=plays(outcomes(5, 5), number=70)).promotion is not None
-    assert [each.member for each in reigned.promotions()] == ["worse", "better", "worse", "better"]
-    assert len({each.validation for each in reigned.promotions()}) == 4
-    assert fsck(reigned.path) == []
-
-
-def test_promoting_the_champion_again_returns_its_decision(reigned):
-    decision = promote(reigned, "better", play=plays(outcomes(6, 4)))
-    reigned.record(played("better", "worse", outcomes(0, 9), 60))
-    reigned.close_period()
-    again = promote(reigned, "better", play=never, k=2.0)
-    assert again == decision
-    assert len(reigned.promotions()) == 2
 
 
 @pytest.mark.parametrize(
@@ -213,19 +160,6 @@ def test_a_member_that_cannot_become_champion_does_not_play(league, champion, na
     with pytest.raises(LeagueError, match=reason):
         promote(league, name, play=never)
     assert len(league.promotions()) == bool(champion)
-
-
-@pytest.mark.parametrize("k", [-0.1, math.nan, math.inf])
-def test_an_impossible_k(reigned, k):
-    with pytest.raises(ValueError, match="k: expected a number of at least 0"):
-        promote(reigned, "better", play=never, k=k)
-
-
-def test_another_match_is_no_validation(reigned):
-    before = uuids(reigned)
-    with pytest.raises(ValueError, match="expected a match of 'better' and 'worse', got one of 'worse' and 'better'"):
-        promote(reigned, "better", play=lambda a, b: played(b, a, (1, 1), 50))
-    assert uuids(reigned) == before and len(reigned.history()) == 1
 
 
 def test_a_candidate_that_retires_while_it_plays(reigned):
@@ -254,38 +188,19 @@ def test_another_candidate_is_promoted_during_the_validation_match(reigned):
     assert [each.member for each in reigned.promotions()] == ["worse", "unplayed"] and fsck(reigned.path) == []
 
 
-def test_another_candidate_becomes_the_first_champion_meanwhile(league, monkeypatch):
-    reigns = iter([[]])
-    promote(league, "worse", play=never)
-    monkeypatch.setattr(league, "promotions", lambda: next(reigns, League.open(league.path).promotions()))
-    assert promote(league, "better", play=plays(outcomes(6, 4))).champion == "worse"
-    assert len(league.promotions()) == 2
-
-
-@pytest.mark.parametrize(("champion", "candidate"), [("better", "worse"), ("worse", "better")])
-def test_the_same_that_is_validated_by_two_processes_at_once(league, champion, candidate):
-    """The match that is recorded first counts."""
-    promote(league, champion, play=never)
+def test_the_same_that_is_validated_by_two_processes_at_once(reigned):
+    """The match that is recorded first counts, and the champion itself needs no other."""
     decisions = []
 
     def play(first, second):
-        decisions.append(promote(league, candidate, play=plays(outcomes(6, 4))))
+        decisions.append(promote(reigned, "better", play=plays(outcomes(6, 4))))
         return played(first, second, outcomes(1, 9), 60)
 
-    decisions.append(promote(league, candidate, play=play))
-    assert decisions[0] == decisions[1] and decisions[0].validation_score.estimate == 0.6
-    assert len(league.matches("worse", "better")) == 1 and len(league.history()) == 2
-    assert league.champion().name == "better"
-
-
-def test_a_match_that_cannot_be_recorded(reigned):
-    def elsewhere(first, second):
-        other = dataclasses.replace(CONFIG, max_steps=3)
-        return dataclasses.replace(played(first, second, (1, 1), 50), config=other)
-
-    with pytest.raises(LeagueError, match="was not played with the configuration that came with it"):
-        promote(reigned, "better", play=elsewhere)
-    assert len(reigned.history()) == 1
+    decisions.append(promote(reigned, "better", play=play))
+    decisions.append(promote(reigned, "better", play=never, k=2.0))
+    assert decisions[0] == decisions[1] == decisions[2] and decisions[0].validation_score.estimate == 0.6
+    assert len(reigned.matches("worse", "better")) == 1 and len(reigned.history()) == 2
+    assert reigned.champion().name == "better"
 
 
 def test_the_champion_does_not_retire(reigned):
@@ -297,35 +212,10 @@ def test_the_champion_does_not_retire(reigned):
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM promotions",
-        "UPDATE promotions SET score = 1",
-        "INSERT OR REPLACE INTO promotions SELECT * FROM promotions",
-        "INSERT INTO promotions VALUES (2, 2, 2, NULL, 1, 1, 1, NULL, '')",
-        "INSERT INTO promotions VALUES (2, 3, 2, NULL, 1, 1, 9, 1, '')",
-        "INSERT INTO promotions VALUES (2, 3, 2, 'x', 1, 1, 9, 1, '')",
-        "INSERT INTO promotions SELECT 2, 3, 2, uuid, 1, 1, 9, 10, '' FROM matches LIMIT 1",
-        "INSERT INTO promotions VALUES (2, 3, NULL, NULL, 9, 1, 1, NULL, '')",
-    ],
-)
-def test_no_other_promotion_gets_into_the_record(reigned, statement):
-    before = reigned.promotions()
-    with (
-        pytest.raises(LeagueError, match=r"promotions are never|constraint failed"),
-        writing(reigned.path) as connection,
-    ):
-        connection.execute(statement)
-    assert reigned.promotions() == before
-
-
-@pytest.mark.parametrize(
     ("statement", "subject", "problem"),
     [
         ("UPDATE promotions SET score = score + 0.1 WHERE id = 2", "2 of better", "the score of better is not that"),
         ("UPDATE promotions SET previous_score = 1 WHERE id = 2", "2 of better", "the score of worse is not that"),
-        ("UPDATE promotions SET k = 0.5 WHERE id = 1", "1 of worse", "the score of worse is not that of the"),
-        ("UPDATE promotions SET period = 1 WHERE id = 2", "2 of better", "period 1 has no validation match"),
         (
             "UPDATE promotions SET validation = (SELECT uuid FROM matches WHERE id = 1) WHERE id = 2",
             "2 of better",
@@ -336,7 +226,6 @@ def test_no_other_promotion_gets_into_the_record(reigned, statement):
             "2 of better",
             "follows worse, but the champion was unplayed",
         ),
-        ("DELETE FROM promotions WHERE id = 1", "2 of better", "follows worse, but the champion was None"),
         ("DELETE FROM promotions WHERE id = 2", "s", "2 were recorded and 1 remain: some were deleted"),
     ],
 )
@@ -347,7 +236,7 @@ def test_an_altered_promotion_is_found(reigned, statement, subject, problem):
     assert any(s == f"promotion{' ' * (subject != 's')}{subject}" and problem in p for s, p in found), found
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

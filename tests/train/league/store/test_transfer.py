@@ -1,16 +1,16 @@
 import copy
 import io
-import os
 import shutil
 import zipfile
 import zlib
+from pathlib import Path
 
 import pytest
 
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.store import database, transfer
+from echelon_train.league.store import database
 from echelon_train.league.store.database import DATABASE_FILE, writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.registry import League
@@ -85,46 +85,6 @@ def test_what_is_being_written_is_waited_for(original, tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["league"]
 
 
-def test_nothing_is_overwritten(original, exported, tmp_path):
-    with pytest.raises(FileExistsError):
-        export_league(original, exported)
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "mine").touch()
-    with pytest.raises(FileExistsError):
-        import_league(exported, tmp_path / "new")
-    assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["mine"]
-
-
-def test_a_league_with_an_altered_member_is_not_exported(original, tmp_path):
-    shutil.copytree(original.path, tmp_path / "league")
-    league = League.open(tmp_path / "league")
-    (league.member_policy("learner") / WEIGHTS_FILE).unlink()
-    with pytest.raises(LeagueError, match=r"'learner' cannot be exported: .*the file is missing"):
-        export_league(league, tmp_path / "league.zip")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["league"]
-
-
-def test_an_export_appears_whole_or_not_at_all(original, tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError):
-        export_league(original, tmp_path / "none" / "league.zip")
-    monkeypatch.setattr(transfer.os, "replace", lambda *args: os.stat(tmp_path / "missing"))
-    with pytest.raises(FileNotFoundError):
-        export_league(original, tmp_path / "league.zip")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_no_export(tmp_path):
-    (tmp_path / "text").write_text("hello")
-    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
-        archive.writestr("a", "b")
-    for name in ("text", "zip"):
-        with pytest.raises(LeagueError, match="damaged, or no export of a league"):
-            import_league(tmp_path / name, tmp_path / "new")
-    with pytest.raises(FileNotFoundError):
-        import_league(tmp_path / "none", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
 def contents_of(data: bytes) -> dict[str, bytes] | None:
     """The files in a zip by name; None if it is damaged."""
     try:
@@ -147,95 +107,83 @@ def test_a_flipped_byte_and_a_missing_end_are_noticed(exported, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["league.zip"]
 
 
+def test_nothing_is_overwritten_and_no_altered_member_exported(original, exported, tmp_path):
+    with pytest.raises(FileExistsError):
+        export_league(original, exported)
+    with pytest.raises(FileNotFoundError):
+        import_league(tmp_path / "none", tmp_path / "other")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").touch()
+    with pytest.raises(FileExistsError):
+        import_league(exported, tmp_path / "new")
+    assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["mine"]
+    league = League.open(shutil.copytree(original.path, tmp_path / "league"))
+    (league.member_policy("learner") / WEIGHTS_FILE).unlink()
+    with pytest.raises(LeagueError, match=r"'learner' cannot be exported: .*the file is missing"):
+        export_league(league, tmp_path / "league.zip")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["league", "new"]
+
+
+STRAY = f"members/{'0' * 64}/policy.safetensors"
+FOREIGN = [
+    "../evil", "/tmp/evil", "members/../../evil", "members/x/policy.safetensors", "members/",
+    f"members/{'0' * 64}/evil", f"{STRAY}/x", "league.db-journal", "league.db\n", "evil",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def databases(original, tmp_path_factory):
+    """Databases of other leagues: sound ones without and with another policy, and one with a trigger."""
+    folder = tmp_path_factory.mktemp("databases")
+    leagues = {name: small_league(folder / name) for name in ("scripted", "trained")}
+    leagues["trained"].add_checkpoint(saved(folder / "b", 2), "main", "learner")
+    (folder / "evil").mkdir()
+    database.copy_database(original.path, folder / "evil")
+    with writing(folder / "evil") as connection:  # would run whenever a match is recorded
+        connection.execute("CREATE TRIGGER evil AFTER INSERT ON matches BEGIN DELETE FROM ratings; END")
+    return {name: (folder / name / DATABASE_FILE).read_bytes() for name in (*leagues, "evil")}
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("entry", "data", "reason"),
     [
-        "../evil",
-        "/tmp/evil",
-        "members/../../evil",
-        "members/x/policy.safetensors",
-        "members/",
-        f"members/{'0' * 64}/evil",
-        f"members/{'0' * 64}/policy.safetensors/x",
-        "league.db-journal",
-        "league.db\n",
-        "evil",
+        *((name, b"evil", "is no part of a league") for name in FOREIGN),
+        (STRAY, b"x", r"holds a damaged league: .*: belongs to no member"),
+        ("MEMBER", b"x", r"holds a damaged league: member learner: .* altered"),
+        ("MEMBER", None, r"holds a damaged league: member learner: .* missing"),
+        (DATABASE_FILE, None, r"no league\.db"),
+        (DATABASE_FILE, b"SQLite?" * 1000, r"damaged .file is not a database"),
+        (DATABASE_FILE, "evil", "'evil' is foreign"),
+        (DATABASE_FILE, "scripted", "holds a damaged league: .*belongs to no member"),
+        (DATABASE_FILE, "trained", "holds a damaged league: .*member learner: .* the folder is missing"),
     ],
 )
-def test_entries_that_are_no_part_of_a_league_are_not_written(exported, tmp_path, name):
-    file = repack(exported, tmp_path / "league.zip", {name: b"evil"})
-    with pytest.raises(LeagueError, match="is no part of a league"):
+def test_archives_that_hold_no_sound_league_are_refused(exported, databases, tmp_path, entry, data, reason):
+    with zipfile.ZipFile(exported) as archive:
+        name = archive.namelist()[-1] if entry == "MEMBER" else entry
+    file = repack(exported, tmp_path / "league.zip", {name: databases.get(data, data)})
+    with pytest.raises(LeagueError, match=reason):
         import_league(file, tmp_path / "in" / "new")
     assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["in", "league.zip"]
 
 
-def test_archives_that_hold_no_sound_league_are_refused(original, exported, tmp_path):
-    database.copy_database(original.path, tmp_path)
-    with writing(tmp_path) as connection:  # would run whenever a match is recorded
-        connection.execute("CREATE TRIGGER evil AFTER INSERT ON matches BEGIN DELETE FROM ratings; END")
-    foreign = (tmp_path / DATABASE_FILE).read_bytes()
-    stray = f"members/{'0' * 64}/policy.safetensors"
-    with zipfile.ZipFile(exported) as archive:
-        member = archive.namelist()[-1]
-    for changes, reason in (
-        ({stray: b"x"}, r"holds a damaged league: .*: belongs to no member"),
-        ({member: b"x"}, r"holds a damaged league: member learner: .* altered"),
-        ({member: None}, r"holds a damaged league: member learner: .* missing"),
-        ({DATABASE_FILE: None}, r"no league\.db"),
-        ({DATABASE_FILE: b"SQLite?" * 1000}, r"damaged .file is not a database"),
-        ({DATABASE_FILE: foreign}, "'evil' is foreign"),
-    ):
-        with pytest.raises(LeagueError, match=reason):
-            import_league(repack(exported, tmp_path / "league.zip", changes), tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
-def test_another_sound_database_is_refused(original, exported, tmp_path):
-    # the same league at another moment, without the checksums of the zip
-    database.copy_database(original.path, tmp_path)
-    sound = (tmp_path / DATABASE_FILE).read_bytes()
-    with writing(tmp_path) as connection:
-        connection.execute("UPDATE members SET state = 'retired' WHERE name = 'learner'")
-    other = (tmp_path / DATABASE_FILE).read_bytes()
-    whole = exported.read_bytes()
-    assert len(other) == len(sound) and whole.count(sound) == 1
-    (tmp_path / "league.zip").write_bytes(whole.replace(sound, other))
-    with pytest.raises(LeagueError, match=r"damaged.*Bad CRC-32"):
-        import_league(tmp_path / "league.zip", tmp_path / "new")
-    # other leagues, with the checksums of the zip: one without a policy, and one with another policy of the same name
-    scripted = small_league(tmp_path / "scripted")
-    trained = small_league(tmp_path / "trained")
-    trained.add_checkpoint(saved(tmp_path / "b", 2), "main", "learner")
-    for league, reason in ((scripted, "belongs to no member"), (trained, "member learner: .* the folder is missing")):
-        assert fsck(league.path) == []
-        data = (league.path / DATABASE_FILE).read_bytes()
-        file = repack(exported, tmp_path / "league.zip", {DATABASE_FILE: data})
-        with pytest.raises(LeagueError, match=f"holds a damaged league: .*{reason}"):
-            import_league(file, tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
-def test_entries_that_could_be_larger_than_the_file_are_refused(exported, tmp_path):
-    file = repack(exported, tmp_path / "league.zip", {}, zipfile.ZIP_DEFLATED)
-    with pytest.raises(LeagueError, match="expected uncompressed entries"):
-        import_league(file, tmp_path / "new")
-    shutil.copy(exported, file)
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(file, "a") as archive:
+def test_entries_that_are_more_than_the_file_are_refused(exported, tmp_path):
+    deflated = repack(exported, tmp_path / "deflated.zip", {}, zipfile.ZIP_DEFLATED)
+    twice, shared = (Path(shutil.copy(exported, tmp_path / f"{name}.zip")) for name in ("twice", "shared"))
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(twice, "a") as archive:
         archive.writestr(DATABASE_FILE, "x")
-    with pytest.raises(LeagueError, match="it has a duplicate entry"):
-        import_league(file, tmp_path / "new")
-
-
-def test_entries_that_share_their_bytes_are_refused(exported, tmp_path):
-    file = tmp_path / "league.zip"
-    shutil.copy(exported, file)
-    with zipfile.ZipFile(file, "a") as archive:
+    with zipfile.ZipFile(shared, "a") as archive:
         largest = max(archive.infolist(), key=lambda info: info.file_size)
         for number in range(10):
-            shared = copy.copy(largest)
-            shared.filename = f"members/{number:064x}/policy.safetensors"
-            archive.filelist.append(shared)
+            again = copy.copy(largest)
+            again.filename = f"members/{number:064x}/policy.safetensors"
+            archive.filelist.append(again)
         archive.writestr(f"members/{'a' * 64}/policy.safetensors", b"x")  # so that the directory is written
-    with pytest.raises(LeagueError, match="its entries are larger than the file"):
-        import_league(file, tmp_path / "new")
+    for file, reason in (
+        (deflated, "expected uncompressed entries"),
+        (twice, "it has a duplicate entry"),
+        (shared, "its entries are larger than the file"),
+    ):
+        with pytest.raises(LeagueError, match=reason):
+            import_league(file, tmp_path / "new")
     assert not (tmp_path / "new").exists()
