@@ -9,7 +9,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 from echelon_env import BattleEnv, ConfigError, make_config, opponents
-from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
+from echelon_env.config.curriculum import Curriculum, Progress, ProgressState, make_curriculum
 from echelon_env.config.scenario import ScenarioLike
 from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
 from echelon_env.envs.parallel import BattleParallelEnv
@@ -68,7 +68,7 @@ def test_wins_promote_and_losses_demote():
         end = play_on(env, player, observation)
         assert (end["stage"], end["scenario"]) == (start["stage"], start["scenario"])
         model.record(end["outcome"] > 0)
-        assert env.progress.state_dict() == model.state_dict()
+        assert env.progress.state == model.state
         outcomes.append(end["outcome"])
         stages.append(end["stage"])
     assert {1, -1} <= set(outcomes)
@@ -81,7 +81,7 @@ def test_a_draw_is_no_win():
     for _ in range(3):
         *_, info = env.step(np.zeros(ACTION_DIM, np.float32))
     assert info["outcome"] == 0
-    assert env.progress.state_dict()["won"] == [False]
+    assert env.progress.state.won == (False,)
 
 
 def test_a_seed_restarts_the_battles_and_not_the_progress():
@@ -102,12 +102,12 @@ def test_a_seed_restarts_the_battles_and_not_the_progress():
 
     assert begin(7) == expect("duel-open", 7, 0)
     assert begin() == expect("duel-open", 7, 1)
-    env.progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    env.progress = Progress(env.progress.curriculum, ProgressState(1))
     assert begin() == expect("duel", 7, 0)
     assert [begin()[1], begin()[1]] == [expect("duel", 7, 1)[1], expect("duel", 7, 2)[1]]
-    env.progress.load_state_dict({"stage": 0, "battles": 0, "won": []})
+    env.progress = Progress(env.progress.curriculum, ProgressState(0))
     assert begin() == expect("duel-open", 7, 2)
-    env.progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    env.progress = Progress(env.progress.curriculum, ProgressState(1))
     assert begin(8) == expect("duel", 8, 0)
     assert env.progress.stage == 1
     parallel = CurriculumParallelEnv(["duel", "duel-open"], **kwargs)
@@ -200,8 +200,8 @@ def test_the_wins_of_one_side_count():
             actions = act(env) | {"blue_0": walker.act(observations["blue_0"][None])[0]}
             observations, *_, infos = env.step(actions)
         assert infos["blue_0"]["outcome"] == 1
-        won[side] = env.progress.state_dict()["won"]
-    assert won == {0: [True], 1: [False]}
+        won[side] = env.progress.state.won
+    assert won == {0: (True,), 1: (False,)}
 
 
 def test_max_cycles_ends_an_episode_without_a_win():

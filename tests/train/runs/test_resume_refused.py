@@ -115,7 +115,7 @@ REFUSED = {
         edit_values(lambda v: v["results"].update(num_battles=-1)),
         r"/checkpoints/0000000096: training state .*key 'results.num_battles': expected a number from 0.0 .*got -1",
     ),
-    "league": (edit_values(lambda v: v.update(opponents=None)), "expected opponents of a league, or without one"),
+    "no opponents": (edit_values(lambda v: v.update(opponents=None)), "key 'opponents': expected a mapping"),
     "processes": (edit_values(lambda v: v.update(ranks=[{}])), "the run had 2 processes and has 1 now"),
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
     "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
