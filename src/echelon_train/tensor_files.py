@@ -50,7 +50,7 @@ def parse_model(data: bytes, path: Path) -> tuple[dict[str, Tensor], str]:
         header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except ValueError as error:
         raise CheckpointError(f"{path}: its header is invalid ({error})") from error
-    description = header.get("__metadata__", {}).get(MODEL_FORMAT)
+    description = (header.get("__metadata__") or {}).get(MODEL_FORMAT)
     if description is None:
         raise CheckpointError(f"{path}: not a model of this release of Echelon (no {MODEL_FORMAT!r} in its header)")
     return tensors, description

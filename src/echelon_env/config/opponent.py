@@ -212,14 +212,12 @@ class Opponents:
         if not value:
             raise ConfigError(f"{key}: weights: expected a mapping of opponents to numbers, got {{}}", key)
         weights: dict[Opponent, float] = {}
-        for text, weight in value.items():
+        for text, weight in check_weights(value, key).items():
             opponent = Opponent.parse(text, key)
             if opponent in weights:
                 raise ConfigError(f"{key}: '{opponent}' is named twice", key)
-            weights[opponent] = _check_weight(text, weight, key)
+            weights[opponent] = weight
         chosen = sorted((each for each, weight in weights.items() if weight), key=_rank)
-        if not chosen or not math.isfinite(sum(weights.values())):
-            raise ConfigError(f"{key}: weights: expected a finite sum above 0, got {dict(value)}", key)
         return cls(tuple(chosen), tuple(weights[each] for each in chosen) if len(chosen) > 1 else (1.0,))
 
     def check_playable(self, key: str = "opponent") -> Opponents:
@@ -276,11 +274,18 @@ def _check_name(name: Any) -> None:
         raise ConfigError(f"{name!r}: expected a path without an @ that looks like a handicap")
 
 
-def _check_weight(text: Any, weight: Any, key: str) -> float:
+def check_weights(weights: Mapping[str, Any], key: str = "opponent") -> dict[str, float]:
+    """The weights as floats. Raises `ConfigError`, naming the configuration's `key`, for others and a sum of 0."""
     accepted = (int, float, np.integer, np.floating)
-    if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, accepted) or not 0.0 <= weight < math.inf:
-        raise ConfigError(f"{key}: weights: expected a finite number of at least 0 for {text!r}, got {weight!r}", key)
-    return float(weight)
+    for text, weight in weights.items():
+        if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, accepted) or not 0.0 <= weight < math.inf:
+            raise ConfigError(
+                f"{key}: weights: expected a finite number of at least 0 for {text!r}, got {weight!r}", key
+            )
+    checked = {text: float(weight) for text, weight in weights.items()}
+    if not 0.0 < sum(checked.values()) < math.inf:
+        raise ConfigError(f"{key}: weights: expected a finite sum above 0, got {dict(weights)}", key)
+    return checked
 
 
 def _read_table(text: str, key: str) -> Any:

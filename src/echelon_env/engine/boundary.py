@@ -95,9 +95,10 @@ class ObservationRows:
 
     def renew(self) -> bool:
         """Have an array that no caller has, with any contents, if one has had the present one. Returns whether so."""
-        given, self.given = self.given, False
+        given = self.given
         if given and getrefcount(self.array) > self._alone + 1:  # this object's
             self._take()
+        self.given = False  # last: where an allocation fails, the caller's array stays the caller's
         return given
 
     def use_memory(self, allocate: Allocate) -> None:
@@ -125,6 +126,7 @@ class ObservationRows:
             memory = array, self._bind(array)
             del array
             self._alone = getrefcount(memory[0])
+            _check_owner(memory[0], self._alone)
             self._memories = [*self._memories[1 - MEMORIES :], memory]
         self.array, self.write = memory
 
@@ -132,6 +134,13 @@ class ObservationRows:
         names = "given", "_in_order"
         own = {"places": self.places.copy(), "array": self.array.copy(), "_allocate": _zeros}
         return {name: self.__dict__[name] for name in names} | own  # a copy is bound by its engine
+
+
+def _check_owner(array: NDArray[np.float32], alone: int) -> None:
+    """Raise RuntimeError if a part of an array does not refer to the array, but to another owner of its memory."""
+    part = array[:1].reshape(-1)
+    if getrefcount(array) <= alone or part.base is not array:
+        raise RuntimeError("observations: expected an allocator whose arrays own their memory, got one of views")
 
 
 def _zeros(shape: tuple[int, int]) -> NDArray[np.float32]:

@@ -144,7 +144,7 @@ class _RowPolicy:
             streams[row] = np.random.default_rng(int.from_bytes(digest, "little"))
         self._noise.streams = tuple(streams)
         self._fresh[:] = False
-        return self._policy.act(observations)
+        return self._policy.act(np.array(observations, np.float32))  # a player of a package may keep them
 
     def close(self) -> None:
         """Stop the threads. Later calls run in the caller's thread."""
@@ -162,7 +162,11 @@ class _RowPolicy:
         check_arrays(repr(self), without(arrays, "policy"), kinds)
         trial = _RowPolicy(self._player, self._config, self._seed, self._num_threads)
         trial._begin(rows)
-        check_resumable(repr(self), trial._policy).restore_arrays(part_of(arrays, "policy"), rows)
+        try:
+            check_resumable(repr(self), trial._policy).restore_arrays(part_of(arrays, "policy"), rows)
+        except BaseException:
+            trial.close()
+            raise
         trial._fresh = arrays["fresh"].copy()
         for stream, words in zip(trial._noise.streams, arrays["streams"].tolist(), strict=True):
             _set_stream(stream, words)

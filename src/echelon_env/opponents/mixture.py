@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import Opponents
+from echelon_env.config.opponent import check_weights
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.observations import STREAMS, Objective, Self
@@ -209,10 +209,9 @@ def _other(number: int) -> str:
 
 
 def _check_weights(weights: Any, names: Collection[str]) -> dict[str, float]:
-    if not isinstance(weights, Mapping):
+    if not isinstance(weights, Mapping) or not weights:
         raise ValueError(f"weights: expected a mapping of opponents to numbers, got {weights!r}")
     for name in weights:
         if name not in names:
             raise ValueError(f"unknown opponent {name!r}{nearest_name(str(name), names)}")
-    Opponents.parse(weights)
-    return {name: float(weight) for name, weight in weights.items()}
+    return check_weights(weights)

@@ -21,6 +21,9 @@ MAX_DEPTH = 50
 _CONTAINERS = frozenset((dict, list))
 
 
+_CHUNK = 2**20
+
+
 @contextlib.contextmanager
 def open_regular_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a regular file to read its bytes.
@@ -40,8 +43,10 @@ def read_regular_file(path: str | os.PathLike[str], limit: int) -> bytes:
     Raises as `open_regular_file`, and ValueError for a larger file.
     """
     with open_regular_file(path) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = os.fstat(file.fileno()).st_size  # some file systems say 0
         data = file.read(min(size, limit) + 1)  # memory of this size is allocated at once
+        while len(data) <= limit and (more := file.read(min(_CHUNK, limit + 1 - len(data)))):
+            data += more
     if len(data) > limit:
         raise ValueError(f"larger than {limit:,} bytes")
     return data

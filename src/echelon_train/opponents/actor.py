@@ -48,8 +48,7 @@ DISTRIBUTIONS = (
 )
 """The distributions of actions that can be sampled with given noise, beside that of `BattlePolicy`."""
 
-_CRITIC = ("value_net.", "mlp_extractor.value_net.", "lstm_critic.", "critic.", "vf_features_extractor.",
-           "return_normalizer.")  # fmt: skip
+_CRITIC = ("value_net.", "lstm_critic.", "critic.", "vf_features_extractor.", "return_normalizer.")
 """Beginnings of the names of weights that acting does not need."""
 
 

@@ -221,6 +221,11 @@ class OpponentPool:
         """(R,) bool: the rows of the battles that a name plays, or a player of any handicap."""
         return np.repeat(np.array([name in (each, _player(each)) for each in self._names]), self._team)
 
+    def close(self) -> None:
+        """Stop the threads of the policies. Later calls run in the caller's thread."""
+        for policy in (self._rows, *self._loaded.values()):
+            close_policy(policy)
+
     def refresh(self, name: str) -> None:
         """Load a policy that has changed again, also for the battles that it is playing."""
         if self._loaded.pop(name, None) is not None:

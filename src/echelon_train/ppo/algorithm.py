@@ -27,7 +27,7 @@ from echelon_train.ppo.collector import Collector, pin_memory, shared_rows
 from echelon_train.ppo.losses import Coefficients
 from echelon_train.ppo.normalize import ReturnNormalizer
 from echelon_train.ppo.saving import load_model, save_model
-from echelon_train.ppo.settings import check_settings, set_up_cuda
+from echelon_train.ppo.settings import check_env, check_settings, set_up_cuda
 from echelon_train.ppo.teacher import Teacher
 from echelon_train.ppo.update import Update
 from echelon_train.ppo.update_log import UpdateLog, explained_variance, rollout_metrics
@@ -189,6 +189,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """Like stable-baselines3's; a rollout has a new buffer if there is none for such an environment."""
+        check_env(self.policy, env)
         super().set_env(env, force_reset)
         if not hasattr(self, "collector") or self.rollout_buffer.state_rows != shared_rows(self.policy, self.env):
             self._make_collector()
@@ -395,6 +396,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
 
     def _make_collector(self) -> None:
         """Allocate the recurrent states and the buffer for the environment's rows."""
+        check_env(self.policy, self.env)
         pin_memory(self.env, self.device)
         state_rows = shared_rows(self.policy, self.env)
         self.collector = Collector(

@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_wrapper
 
 from echelon_env.config.schema import ConfigError, build
 from echelon_train.config.schedules import Schedule
+from echelon_train.policy import BattlePolicy
 
 
 def check_settings(model: Any, num_rows: int) -> None:
@@ -30,6 +32,21 @@ def check_settings(model: Any, num_rows: int) -> None:
         raise ConfigError(
             f"ppo.batch_size: expected at most the {samples} samples of a rollout, got {model.batch_size}",
             "ppo.batch_size",
+        )
+
+
+def check_env(policy: Any, env: Any) -> None:
+    """Raise ConfigError for the policy of a battle in an environment that changes the observations of its mechs.
+
+    It would take living mechs for dead ones, and a rollout without decisions would never end.
+    """
+    wrapper = unwrap_vec_wrapper(env, VecNormalize) if isinstance(env, VecEnv) else None
+    if not isinstance(policy, BattlePolicy) or wrapper is None or not wrapper.norm_obs:
+        return
+    if "observation" in (wrapper.norm_obs_keys or ["observation"]):
+        raise ConfigError(
+            "env: expected the observations of the battles, which the policy normalises itself "
+            "(NetworkConfig.normalize_observations), got those of VecNormalize: pass norm_obs=False"
         )
 
 

@@ -274,6 +274,7 @@ class Run:
         """Stop the display and the environment's threads, without saving. Safe to call twice and after an error."""
         self._progress.close()
         self.model.get_env().close()
+        self._pool.close()
 
     @property
     def _opponent(self) -> str:
@@ -311,6 +312,7 @@ class Run:
         config, moves = self._curriculum.config, self._curriculum.moves
         self.model.get_env().close()
         assert self._opponents is not None  # in a league there is no curriculum
+        self._pool.close()
         self._opponents.enter(config, moves)
         self._refresh_opponents()
         env = make_env(config, moves, self._state_mechs, self._pool)

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from gymnasium import spaces
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.vec_env import VecCheckNan, VecEnv, VecMonitor, VecNormalize
 
 from echelon_env.config.schema import ConfigError, check_integer
@@ -24,6 +26,7 @@ from echelon_train.self_play.files import POOL_FILE, Pool, read_member, read_poo
 from echelon_train.self_play.past_policies import PastPolicies
 from echelon_train.vec_env import BattleVecEnv
 
+_POLICIES = (ActorCriticPolicy, RecurrentActorCriticPolicy, MaskableActorCriticPolicy, BattlePolicy)
 _HARMLESS = (VecMonitor, VecCheckNan)  # wrappers that change no observation and no action
 
 
@@ -54,7 +57,8 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
     ------
     ConfigError
         For a number out of range; at the start of the training for an environment that does not fit, for a model of
-        another kind of algorithm, and for one with ``use_sde``.
+        another kind of algorithm, for one with ``use_sde``, and for a policy with a ``predict`` of its own or one that
+        `torch.func.vmap` cannot map.
     CheckpointError
         At the start of the training, for a folder whose files are damaged or of another model.
 
@@ -160,7 +164,7 @@ class SelfPlayCallback(BaseCallback):  # type: ignore[misc]
         normalization = Normalization(
             np.zeros(OBSERVATION_DIM, np.float32), np.ones(OBSERVATION_DIM, np.float32), np.inf
         )
-        if self._normalizer is not None:
+        if self._normalizer is not None and not isinstance(self._normalizer.obs_rms, dict):  # a central critic's states
             statistics = self._normalizer.obs_rms
             scale = 1.0 / np.sqrt(statistics.var + self._normalizer.epsilon)
             mean = np.asarray(statistics.mean, np.float32)
@@ -193,6 +197,12 @@ def _check_policy(policy: BasePolicy, use_sde: bool) -> None:
     """Raise ConfigError for a policy that cannot play as a past policy."""
     if use_sde:
         raise ConfigError("SelfPlayCallback: past policies cannot sample with use_sde = True (gSDE)")
+    for method in ("predict", "_predict"):
+        if all(getattr(type(policy), method) is not getattr(each, method) for each in _POLICIES):
+            raise ConfigError(
+                f"SelfPlayCallback: expected a policy whose actions are drawn from its get_distribution, "
+                f"got {type(policy).__name__}, which has a {method} of its own"
+            )
     if not isinstance(policy, BattlePolicy) and isinstance(policy.observation_space, spaces.Dict):
         raise ConfigError(
             "SelfPlayCallback: expected a policy that acts without the states of a central critic, such as that of "

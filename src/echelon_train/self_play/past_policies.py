@@ -60,9 +60,7 @@ class PastPolicies(OpponentPool):
         self.size = check_integer("size", size)
         self._members: dict[str, Actor] = {}
         team = config.blue if side == "red" else config.red
-        super().__init__(
-            config, self._weights, lambda name: self._members[name], team_size=len(team), seed=seed, cache=0
-        )
+        super().__init__(config, self._weights, self._member, team_size=len(team), seed=seed, cache=0)
 
     def __repr__(self) -> str:
         return f"PastPolicies(draw={self._rule!r}, size={self.size}): {len(self._members)} members"
@@ -105,6 +103,11 @@ class PastPolicies(OpponentPool):
         """Count a battle against a member that the learner has won (1), drawn (0) or lost (-1)."""
         if name in self._members:
             super().record(name, outcome)
+
+    def _member(self, name: str) -> Actor:
+        if name not in self._members:
+            raise ConfigError(f"opponents: expected battles against {', '.join(self._members) or 'none'}, got {name!r}")
+        return self._members[name]
 
     def _weights(self) -> dict[str, float]:
         """The rule of drawing."""

@@ -290,6 +290,7 @@ def test_results_are_counted_by_opponent_and_handicaps_follow_them():
     assert pool.handicaps()["expert@auto"]["fire_rate"] > 0.25
     assert pool.state_arrays()["handicap0.handicaps"][2] == pool.handicaps()["expert@auto"]["fire_rate"], "in play"
     pool.forget()
+    assert pool.state.handicaps["expert@auto"].since == 0
     assert not any(each.battles for each in pool.state.results.values()) and pool.state.results.keys() == {*known}
 
 

@@ -198,6 +198,12 @@ def test_successive_skipped_minibatches_stop_training_and_write_the_last_one(tmp
 # Parameters
 
 
+def test_a_finite_minibatch_resets_the_count_of_skipped_ones():
+    model = model_with_nan_rewards(range(4), n_epochs=3)
+    train(model)  # this order never has five of them in a row
+    assert model.skipped_minibatches == 12
+
+
 def test_a_policy_that_is_not_a_sequence_policy_is_rejected():
     from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 

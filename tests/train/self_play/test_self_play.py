@@ -21,7 +21,7 @@ from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.spaces import read_action
-from echelon_train import BattleVecEnv, DiscreteActions, PastPolicies, SelfPlayCallback
+from echelon_train import BattleVecEnv, DiscreteActions, EchelonRecurrentPPO, PastPolicies, SelfPlayCallback
 from echelon_train.config.train import TrainConfig
 from echelon_train.opponents.actor import Actor, Step
 from echelon_train.opponents.policy_batch import PolicyBatch
@@ -395,12 +395,41 @@ class Branching(FlattenExtractor):
         return super().forward(observations) if observations.sum() > 0 else super().forward(-observations)
 
 
-def test_a_policy_that_cannot_be_mapped_is_refused():
+class Still(ActorCriticPolicy):
+    """Chooses its actions by itself."""
+
+    def _predict(self, observation, deterministic=False):
+        return torch.zeros_like(super()._predict(observation, deterministic))
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        ("MlpPolicy", {"features_extractor_class": Branching}, r"a policy that torch\.func\.vmap can map"),
+        (Still, {}, "got Still, which has a _predict of its own"),
+    ],
+)
+def test_a_policy_that_cannot_play_as_a_past_one_is_refused(policy, options, message):
     opponents = PastPolicies(BATTLE)
     env = BattleVecEnv(BATTLE, 2, opponent=opponents)
-    model = PPO("MlpPolicy", env, policy_kwargs={"features_extractor_class": Branching}, **SMALL)
-    with pytest.raises(ConfigError, match=r"a policy that torch\.func\.vmap can map"):
-        model.learn(64, callback=SelfPlayCallback(opponents))
+    with pytest.raises(ConfigError, match=message):
+        PPO(policy, env, policy_kwargs=options, **SMALL).learn(64, callback=SelfPlayCallback(opponents))
+
+
+def test_the_states_of_a_central_critic_may_be_normalised_and_its_observations_not():
+    opponents = PastPolicies(BATTLE)
+    options = {"network": NetworkConfig(width=8, head=8, critic="central")}
+
+    def model(*keys):
+        env = VecNormalize(BattleVecEnv(BATTLE, 2, opponent=opponents, central=True), norm_obs_keys=[*keys])
+        return EchelonRecurrentPPO("BattlePolicy", env, chunk=16, policy_kwargs=options, **SMALL)
+
+    model("state").learn(64, callback=SelfPlayCallback(opponents, every=32))
+    assert all((member.normalization.scale == 1.0).all() for member in opponents.members.values())
+    with pytest.raises(ConfigError, match="expected battles against none"):
+        PastPolicies(BATTLE).restore_arrays(opponents.state_arrays(), ROWS)
+    with pytest.raises(ConfigError, match="got those of VecNormalize: pass norm_obs=False"):
+        model("state", "observation")
 
 
 def test_environments_that_do_not_fit():

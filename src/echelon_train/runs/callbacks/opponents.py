@@ -9,7 +9,7 @@ from echelon_env.champions import policy_path
 from echelon_env.config import plugins
 from echelon_env.config.opponent import SELF, Opponent
 from echelon_env.opponents.by_name import policy_of
-from echelon_env.opponents.policy import Policy, check_resumable
+from echelon_env.opponents.policy import Policy, check_resumable, close_policy
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
@@ -62,8 +62,11 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
                 find_policy(path)  # one that is missing fails here, not in the middle of the run
             elif plugins.is_player(opponent.name):
                 policy = self._load(opponent.name)
-                policy.reset(np.ones(1, np.bool_))
-                check_resumable(opponent.name, policy).state_arrays()  # as would one that cannot be saved
+                try:
+                    policy.reset(np.ones(1, np.bool_))
+                    check_resumable(opponent.name, policy).state_arrays()  # as would one that cannot be saved
+                finally:
+                    close_policy(policy)
         return self.pool
 
     def refresh(self, policy: BattlePolicy) -> None:
