@@ -35,6 +35,7 @@ FILE = Path(echelon_env.__file__).parent / "evaluate" / "behaviour.json"
 BATTLES = ("duel", "skirmish", "battle")
 WATCHED = "skirmish"  # the battles that the opponents see
 DECISIONS = 160  # of those battles
+HASHED_AS = {"damage_dealt": "damage"}  # a name is no behaviour
 HANDICAPS: dict[str, Any] = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
 
 
@@ -45,8 +46,9 @@ def digest(arrays: Iterable[np.ndarray]) -> str:
     """
     hashed = hashlib.sha256()
     for array in arrays:
-        for name in sorted(array.dtype.names or [""]):
-            part = np.ascontiguousarray(array[name] if name else array)
+        fields = {HASHED_AS.get(name, name): array[name] for name in array.dtype.names or ()} or {"": array}
+        for name in sorted(fields):
+            part = np.ascontiguousarray(fields[name])
             if part.dtype.kind in "biu":
                 part = part.astype(np.int64)
             hashed.update(f"{name} {part.dtype.kind} {part.shape}\n".encode() + part.tobytes())

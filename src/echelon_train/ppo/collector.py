@@ -195,6 +195,7 @@ class Collector:
             values = self._values(observations, before, torch.zeros(len(rows), device=self._device))
             places = torch.as_tensor([steps, rows], device=self._device)
             self.buffer.bootstraps[places[0], places[1]] = values
+        self._truncations = []  # their observations need memory
 
     def _values(self, observations: Observations, states: RNNStates, starts: Tensor) -> Tensor:
         """Values (rows,) of observations, in units of returns."""
