@@ -7,6 +7,9 @@ from typing import Literal
 
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 
+RUNS_FOLDER = "runs"
+"""Folder of a league with the runs of its learners and best responses, their logs, the plan and the lock."""
+
 Role = Literal["main", "main_exploiter", "league_exploiter", "best_response"]
 Source = Literal["last", "past", "pfsp", "skill", "scripted", "verification"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from echelon_env.evaluate.tables import percent, plural
+from echelon_train.config.league import RUNS_FOLDER
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
 from echelon_train.report.format import interval, number
@@ -22,7 +23,7 @@ from echelon_train.runs.curves import (
     win_rate_comparison,
 )
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
-from echelon_train.runs.folder import RUN_FILE, RUNS_FOLDER, read_json
+from echelon_train.runs.folder import RUN_FILE, read_json
 
 BEST_RESPONSE = "best_response"
 """The role of a best response."""

@@ -44,8 +44,6 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE = "run.json"
-RUNS_FOLDER = "runs"
-"""Folder of a league with the runs of its learners and best responses, their logs, the plan and the lock."""
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 BAD_METRICS_FILE = "metrics-bad.jsonl"

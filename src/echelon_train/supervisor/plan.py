@@ -15,10 +15,9 @@ from echelon_env.config.schema import ConfigError, build, check_fields, quantity
 from echelon_env.storage.atomic import write_json
 from echelon_env.storage.reading import parse_json, read_regular_file
 from echelon_train.config.files import load_run_config
-from echelon_train.config.league import Role
+from echelon_train.config.league import RUNS_FOLDER, Role
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
-from echelon_train.runs.folder import RUNS_FOLDER
 
 PLAN_FILE = "plan.json"
 MAX_BYTES = 1 << 20
