@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -256,8 +255,7 @@ class OpponentPool:
     def _update_handicaps(self) -> None:
         """Take the present numbers of the handicaps."""
         for name, effects in self._effects.items():
-            for number, value in dataclasses.asdict(self._handicap(name) or HandicapConfig()).items():
-                setattr(effects, number, value)
+            effects.handicap = self._handicap(name) or HandicapConfig()
 
     def handicaps(self) -> dict[str, dict[str, float]]:
         """The present numbers of the handicaps that change, by the names of their opponents."""

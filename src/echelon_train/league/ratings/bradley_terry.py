@@ -182,7 +182,7 @@ def _near_ends(information: Array, trials: Array, wins: Array, best: Array, orig
     variance = along.diagonal() - origin @ along
     known = variance <= 0  # of the anchor
     along = along / np.where(known, 1.0, variance)
-    moved, second = np.nonzero(trials)  # whose strength changes, and whom it plays
+    moved, second = np.nonzero(trials)  # the member whose strength changes, and its opponent
     first = moved
     for anchor in np.flatnonzero(origin == 1):
         opponents = np.flatnonzero(trials[anchor])
