@@ -19,15 +19,7 @@ from echelon_env.evaluate.report import REPORT_FILE
 from echelon_env.evaluate.statistics_file import read_statistics
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays import read_replay
-
-TINY = """
-description = "A duel that is over after a few decisions."
-blue = ["medium"]
-red = ["medium"]
-max_steps = 12
-[terrain]
-size = 48
-"""
+from support.tiny import TINY
 
 
 @pytest.fixture

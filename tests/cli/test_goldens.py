@@ -15,17 +15,9 @@ from pathlib import Path
 import pytest
 
 from echelon_env.cli import main
+from support.tiny import TINY
 
 GOLDENS = Path(__file__).parent / "goldens"
-
-TINY = """
-description = "A duel that is over after a few decisions."
-blue = ["medium"]
-red = ["medium"]
-max_steps = 12
-[terrain]
-size = 48
-"""
 
 COMMANDS = {
     "one": "evaluate random --opponent trivial --scenario tiny.toml --battles 4 --seed 3",

@@ -5,7 +5,8 @@ from rich.console import Console
 
 from echelon_train.league.store.registry import League
 from echelon_train.runs.training import train
-from train.league.commands import TINY, Commands
+from support.tiny import TINY
+from train.league.commands import Commands
 from train.league.leagues import small_league
 from train.small import small_run
 

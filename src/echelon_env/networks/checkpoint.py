@@ -124,7 +124,7 @@ def find_checkpoint(path: Path) -> Path:
 
 def named_checkpoint(file: Path, key: str = "checkpoint") -> Path:
     """The checkpoint named in a run's ``last.json`` or ``best.json``. Raises CheckpointError."""
-    name = _read_json(file, MAX_NAME_BYTES).get(key)
+    name = parse_object(read_file(file, MAX_NAME_BYTES), file).get(key)
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise CheckpointError(f"{file}: expected the name of a checkpoint, got {shortened(name)}")
     return file.parent / "checkpoints" / name
@@ -164,7 +164,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     Raises CheckpointError.
     """
     path = folder / JSON_FILE
-    document = _read_json(path, MAX_JSON_BYTES)
+    document = parse_object(read_file(path, MAX_JSON_BYTES), path)
     if document.get("format") != FORMAT:
         raise CheckpointError(f"{path}: not an Echelon checkpoint (format {shortened(document.get('format'))})")
     if document.get("version") != VERSION:
@@ -215,8 +215,8 @@ def read_file(path: Path, limit: int) -> bytes:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-def _read_json(path: Path, limit: int) -> dict[str, Any]:
-    data = read_file(path, limit)
+def parse_object(data: bytes | str, path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a checkpoint. Raises CheckpointError, with the reason."""
     try:
         document = parse_json(data)
     except ValueError as error:

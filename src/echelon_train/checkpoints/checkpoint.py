@@ -33,6 +33,7 @@ from echelon_env.networks.checkpoint import (
     find_checkpoint,
     named_checkpoint,
     observation_layout_hash,
+    parse_object,
     read_checked,
     read_checkpoint,
     read_document,
@@ -40,7 +41,6 @@ from echelon_env.networks.checkpoint import (
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError, load_network
 from echelon_env.storage.atomic import free_path, new_folder, write_bytes, write_json
-from echelon_env.storage.reading import parse_json
 from echelon_train.checkpoints.provenance import git_commit, package_versions
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo.normalize import ReturnNormalizer
@@ -230,13 +230,7 @@ def load_training_state(path: Path) -> TrainingState:
         )
     file = folder / TRAINING_FILE
     tensors, text = parse_model(read_checked(file, training, MAX_TRAINING_BYTES), file)
-    try:
-        values = parse_json(text)
-    except ValueError as error:
-        raise CheckpointError(f"{file}: the description is no valid JSON ({error})") from error
-    if not isinstance(values, dict):
-        raise CheckpointError(f"{file}: the description: expected a JSON object, got {type(values).__name__}")
-    return TrainingState(tensors, values)
+    return TrainingState(tensors, parse_object(text, file))
 
 
 def _policy_for(network: NetworkConfig, normalized: bool, device: str) -> BattlePolicy:

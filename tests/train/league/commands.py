@@ -6,15 +6,6 @@ import pytest
 
 from echelon_env.cli import main
 
-TINY = """
-description = "A duel that is over after a few decisions."
-blue = ["medium"]
-red = ["medium"]
-max_steps = 12
-[terrain]
-size = 48
-"""
-
 
 class Commands:
     """Runs ``echelon league``. Every line of text has at most 80 columns, unless it has a path."""
