@@ -6,7 +6,6 @@ import copy
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import AUTO, HandicapConfig, Opponent
+from echelon_env.config.opponent import AUTO, HandicapConfig
 from echelon_env.config.schema import ConfigError, check_integer, check_seed
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.actions import ACTION_DIM
@@ -30,7 +29,7 @@ from echelon_env.opponents.policy import (
 from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.storage.arrays import Kind, check_arrays, named, part_of, without
 from echelon_train.opponents.actor import Actor
-from echelon_train.opponents.auto_handicap import AutoHandicap
+from echelon_train.opponents.handicaps import AutoHandicap, handicapped, player_of, present_handicap
 from echelon_train.opponents.policy_batch import Floats, PolicyBatch
 from echelon_train.opponents.results import Results
 from echelon_train.policy import BattlePolicy
@@ -218,7 +217,7 @@ class OpponentPool:
 
     def _rows_of(self, name: str) -> NDArray[np.bool_]:
         """(R,) bool: the rows of the battles that a name plays, or a player of any handicap."""
-        return np.repeat(np.array([name in (each, _player(each)) for each in self._names]), self._team)
+        return np.repeat(np.array([name in (each, player_of(each)) for each in self._names]), self._team)
 
     def close(self) -> None:
         """Stop the threads of the policies. Later calls run in the caller's thread."""
@@ -261,7 +260,7 @@ class OpponentPool:
         """The present numbers of the handicaps that change, by the names of their opponents."""
         found: dict[str, dict[str, float]] = {}
         for name in self.state.results:
-            opponent, handicap = _handicapped(name), self._handicap(name)
+            opponent, handicap = handicapped(name), self._handicap(name)
             if opponent is not None and (opponent.auto or opponent.schedule):
                 numbers = opponent.schedule.given if opponent.schedule else ("fire_rate", "reaction_delay")
                 found[name] = {number: getattr(handicap, number) for number in numbers}
@@ -269,14 +268,7 @@ class OpponentPool:
 
     def _handicap(self, name: str) -> HandicapConfig | None:
         """The present handicap of an opponent; None if it has none."""
-        opponent = _handicapped(name)
-        if opponent is None:
-            return None
-        if opponent.schedule is not None:
-            return opponent.schedule.at(self._remaining)
-        if opponent.auto:
-            return self.state.handicaps[name].handicap
-        return None if opponent.handicap == HandicapConfig() else opponent.handicap
+        return present_handicap(name, self.state.handicaps, self._remaining)
 
     def restore(self, state: PoolState) -> None:
         """Continue from another state. Raises `ConfigError` if it is of other opponents."""
@@ -331,7 +323,7 @@ class OpponentPool:
     def _loaded_of(self, names: Sequence[str]) -> dict[str, Actor | Policy]:
         """The policies among the players of names, in the order of the names."""
         found = {}
-        for player in dict.fromkeys(map(_player, names)):
+        for player in dict.fromkeys(map(player_of, names)):
             if player and player not in LEVELS:
                 if player not in self._loaded:
                     self._loaded[player] = self._prepared(self._load(player))
@@ -361,7 +353,7 @@ class OpponentPool:
         `restored` policies without a network have their memory; others that come begin with none.
         """
         self._names = list(names)
-        players = list(map(_player, names))
+        players = list(map(player_of, names))
         self._levels = np.array([_LEVELS.index(each) if each in LEVELS else -1 for each in players], np.int64)
         # no others, and in this order: what is restored draws its noise in the same order
         kinds = _kinds(loaded)
@@ -395,18 +387,6 @@ def _kinds(loaded: Mapping[str, Actor | Policy]) -> dict[Hashable, Actor]:
         if isinstance(each, Actor):
             found.setdefault(each.kind, each)
     return found
-
-
-@cache
-def _handicapped(name: str) -> Opponent | None:
-    """The opponent of a name with a handicap; None for another name, such as a member's."""
-    return Opponent.parse(name) if "@" in name else None
-
-
-def _player(name: str) -> str:
-    """The player of a name: a level, or what `load` knows."""
-    opponent = _handicapped(name)
-    return name if opponent is None else opponent.name
 
 
 def _checked(name: str) -> str:

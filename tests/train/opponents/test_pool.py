@@ -14,7 +14,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.train import battle_config
-from echelon_train.opponents.auto_handicap import BATTLES, AutoHandicap
+from echelon_train.opponents.handicaps import BATTLES, AutoHandicap
 from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
 from echelon_train.opponents.pool import NAME_BYTES, OpponentPool, PoolState
 from echelon_train.opponents.results import WINDOW, Results

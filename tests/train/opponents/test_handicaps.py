@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from echelon_train.opponents.auto_handicap import BATTLES, RUNGS, START, AutoHandicap
+from echelon_train.opponents.handicaps import BATTLES, RUNGS, START, AutoHandicap
 from echelon_train.opponents.results import Results
 
 

@@ -1,10 +1,12 @@
-"""The handicap `auto`: an opponent that is held where the learner wins a chosen share of the battles."""
+"""Handicaps of opponents by name; `auto` holds an opponent where the learner wins a chosen share of its battles."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from echelon_env.config.opponent import HandicapConfig
+from echelon_env.config.opponent import HandicapConfig, Opponent
 from echelon_env.config.schema import measure, quantity
 from echelon_train.opponents.results import Results
 
@@ -58,3 +60,27 @@ class AutoHandicap:
             return False
         self.rung, self.since = rung, results.battles
         return True
+
+
+@cache
+def handicapped(name: str) -> Opponent | None:
+    """The opponent of a name with a handicap; None for another name, such as a member's."""
+    return Opponent.parse(name) if "@" in name else None
+
+
+def player_of(name: str) -> str:
+    """The player of a name, without the handicap."""
+    opponent = handicapped(name)
+    return name if opponent is None else opponent.name
+
+
+def present_handicap(name: str, automatic: Mapping[str, AutoHandicap], remaining: float) -> HandicapConfig | None:
+    """The handicap of an opponent with a share of the run left; None if it has none."""
+    opponent = handicapped(name)
+    if opponent is None:
+        return None
+    if opponent.schedule is not None:
+        return opponent.schedule.at(remaining)
+    if opponent.auto:
+        return automatic[name].handicap
+    return None if opponent.handicap == HandicapConfig() else opponent.handicap
