@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -115,8 +117,22 @@ class Graphed:
             results = self._function(*arguments)
             return results, [parameter.grad for parameter in parameters]
 
-        (results, found), replay = (_graph if device.type == "cuda" else _again)(run, device)
+        with _uncollected():
+            (results, found), replay = (_graph if device.type == "cuda" else _again)(run, device)
         return Recording(arguments, results, found, replay)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Collect garbage now, and none meanwhile: freeing another recording's graph would break the one in progress."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _graph(run: Callable[[], Any], device: torch.device) -> tuple[Any, Callable[[], object]]:

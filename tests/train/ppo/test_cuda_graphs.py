@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -67,6 +69,41 @@ def test_recorded_training_is_the_same(name, device):
     assert len(model.update.add_gradients._recordings) == KEPT
     close = 1e-6 if device == "cpu" else 1e-4
     torch.testing.assert_close(*weights, rtol=close, atol=close)
+
+
+def test_no_garbage_is_collected_while_a_function_is_recorded():
+    """CUDA refuses to free the graph of a model that has become garbage while it records another."""
+    seen = []
+
+    class Garbage:
+        def __init__(self):
+            self.itself = self
+
+    def function(tensor):
+        seen.append((gc.isenabled(), old()))
+        return 2 * tensor
+
+    graphed = Graphed(function, model_of(NETWORKS["sets-shared"], dense=True).policy)
+    gc.disable()
+    old = weakref.ref(Garbage())
+    gc.enable()
+    with torch.no_grad():
+        graphed(torch.ones(2))
+    assert seen[0] == (False, None)
+    assert gc.isenabled()
+
+
+@pytest.mark.cuda
+def test_a_model_that_has_become_garbage_does_not_break_a_recording():
+    for _ in range(2):
+        model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs", device="cuda")
+        model.itself = model
+        threshold = gc.get_threshold()
+        gc.set_threshold(1, 1, 1)
+        try:
+            model.learn(model.n_steps * model.n_envs)
+        finally:
+            gc.set_threshold(*threshold)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])

@@ -163,6 +163,7 @@ def test_each_battle_has_its_opponent_also_when_that_leaves():
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*primarily intended to run on the CPU:UserWarning")
 def test_a_past_policy_acts_as_its_model(algorithm, action_format, device):
     """Its most probable actions, with noise of zero: in each slot of the batch, and after a battle has begun again."""
     opponents = PastPolicies(BATTLE, draw="uniform", seed=2)
