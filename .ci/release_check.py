@@ -77,22 +77,25 @@ def check_texts() -> str:
     return version
 
 
-def build_all(version: str) -> tuple[Path, dict[str, Path]]:
-    """The source archive, and the wheels by the name of their target or ``none``."""
+def build_all(version: str, work: Path) -> tuple[Path, dict[str, Path]]:
+    """The source archive, and the wheels by the name of their target or ``none``; built in one environment."""
     shutil.rmtree(OUT, ignore_errors=True)
-    build(None, "--sdist")
+    requires = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    python = fresh_environment(work / "build", "build", *requires)
+    build(python, None, "--sdist")
     wheels = {}
     for name in [*TARGETS, "none"]:
         before = {*OUT.glob("*.whl")}
-        build(name, "--wheel")
+        build(python, name, "--wheel")
         (wheels[name],) = {*OUT.glob("*.whl")} - before
     return OUT / f"echelon_env-{version}.tar.gz", wheels
 
 
-def build(target: str | None, kind: str) -> None:
-    """Build one file in an environment of its own."""
+def build(python: Path, target: str | None, kind: str) -> None:
+    """Build one file."""
     environment = {**os.environ, **({} if target is None else {"ECHELON_TARGET": target})}
-    run(sys.executable, "-m", "build", "--quiet", kind, "--outdir", str(OUT), str(ROOT), env=environment)
+    command = (str(python), "-m", "build", "--no-isolation", "--quiet", kind, "--outdir", str(OUT), str(ROOT))
+    run(*command, env=environment)
 
 
 def check_sdist(sdist: Path, version: str) -> None:
@@ -174,11 +177,11 @@ def without_sources(folder: Path) -> dict[str, str]:
     return {**kept, "ECHELON_CACHE_DIR": str(folder / "cache")}
 
 
-def fresh_environment(folder: Path, requirement: str) -> Path:
-    """The interpreter of a new virtual environment with one requirement."""
+def fresh_environment(folder: Path, *requirements: str) -> Path:
+    """The interpreter of a new virtual environment with these requirements."""
     venv.create(folder, with_pip=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    install(python, requirement)
+    install(python, *requirements)
     return python
 
 
@@ -200,13 +203,13 @@ def main() -> None:
     """Check everything, and say what is ready."""
     version = check_sources()
     print(f"echelon-env {version}: building", flush=True)
-    sdist, wheels = build_all(version)
-    check_sdist(sdist, version)
-    for name, wheel in wheels.items():
-        check_wheel(wheel, TARGETS.get(name))
-        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
+        sdist, wheels = build_all(version, work)
+        check_sdist(sdist, version)
+        for name, wheel in wheels.items():
+            check_wheel(wheel, TARGETS.get(name))
+            print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
         twine = fresh_environment(work / "twine", "twine")
         run(str(twine), "-m", "twine", "check", "--strict", str(sdist), *map(str, wheels.values()))
         for name, target in TARGETS.items():

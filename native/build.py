@@ -13,7 +13,7 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from native.emit import emit
 from native.lower import ENTRIES, PACKAGE, builder, write_whole
@@ -38,7 +38,7 @@ FOLDER = PACKAGE / _library.FOLDER
 
 @functools.cache
 def bitcode_folder() -> Path:
-    """Where the bitcode is kept: in the source tree, or in a temporary folder if that cannot be written."""
+    """Where bitcode and objects are kept: in the source tree, or in a temporary folder if that cannot be written."""
     folder = HERE.parent / "build" / "bitcode"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,23 +99,60 @@ WASM_LINKER = (
 )  # fmt: skip
 
 
+class Job(NamedTuple):
+    """An object file to emit."""
+
+    name: str  # of the entry point
+    triple: str
+    processor: str
+
+
+def emit_all(entries: dict[str, dict[str, Any]], jobs: dict[str, Job]) -> dict[str, bytes]:
+    """The object files of jobs by what they export. One that was emitted from the same bitcode before is kept.
+
+    So the targets share the objects of the WebAssembly module, and after an edit only the entry points that it changes
+    are optimised again.
+    """
+    files, keys = {}, {}
+    for export, job in jobs.items():
+        files[export] = bitcode_folder() / f"{export}.{job.triple}.{job.processor}.o"
+        made_of = entries[job.name]["sha256"], entries[job.name]["symbol"], builder("emit.py")
+        keys[export] = " ".join(made_of).encode()
+    objects = {export: _kept(files[export], key) for export, key in keys.items()}
+    with ProcessPoolExecutor(os.cpu_count()) as processes:
+        running = {
+            export: processes.submit(
+                emit, read_bitcode(job.name), entries[job.name]["symbol"], export, job.triple, job.processor
+            )
+            for export, job in jobs.items()
+            if objects[export] is None
+        }
+        for export, emitted in running.items():
+            data = emitted.result()
+            write_whole(files[export], hashlib.sha256(keys[export] + data).digest() + data)
+            objects[export] = data
+    return {export: data for export, data in objects.items() if data is not None}
+
+
+def _kept(file: Path, key: bytes) -> bytes | None:
+    """The object in a file that was written for a key; None if there is none."""
+    try:
+        kept = file.read_bytes()
+    except OSError:
+        return None
+    digest, data = kept[:32], kept[32:]
+    return data if digest == hashlib.sha256(key + data).digest() else None
+
+
 def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None:
     """Write a target's library, the WebAssembly module and the manifest into a folder."""
     pairs = [(name, level) for name in entries for level, _ in target.levels]
-    jobs = {f"echelon_{name}_{level}".replace("-", "_"): (name, level) for name, level in pairs}
-    with tempfile.TemporaryDirectory() as work, ProcessPoolExecutor(os.cpu_count()) as processes:
-        running = {
-            export: processes.submit(emit, read_bitcode(name), entries[name]["symbol"], export, target.triple, level)
-            for export, (name, level) in jobs.items()
-        }
-        browser = {
-            f"echelon_{name}": processes.submit(
-                emit, read_bitcode(name), entries[name]["symbol"], f"echelon_{name}", WASM_TRIPLE, "generic"
-            )
-            for name in entries
-        }
-        for export, job in (running | browser).items():
-            Path(work, f"{export}.o").write_bytes(job.result())
+    jobs = {f"echelon_{name}_{level}".replace("-", "_"): Job(name, target.triple, level) for name, level in pairs}
+    browser = {f"echelon_{name}": Job(name, WASM_TRIPLE, "generic") for name in entries}
+    objects = emit_all(entries, jobs | browser)
+    with tempfile.TemporaryDirectory() as work:
+        for export, data in objects.items():
+            Path(work, f"{export}.o").write_bytes(data)
         library = Path(work, target.library)
         link(target, [Path(work, f"{export}.o") for export in jobs], library)
         data = library.read_bytes()

@@ -1,4 +1,5 @@
 import shutil
+from concurrent.futures import Future
 
 import pytest
 from native.targets import TARGETS
@@ -46,6 +47,35 @@ def test_another_targets_library_is_not_current(folder):
 def test_another_builder_is_not_current(folder, monkeypatch):
     monkeypatch.setattr(build, "STAGES", ("lower.py",))
     assert not is_current()
+
+
+def test_an_object_is_emitted_once(tmp_path, monkeypatch):
+    """For each bitcode; one whose file is damaged is emitted again."""
+    emitted = []
+
+    def submit(_, __, bitcode, symbol, export, *rest):
+        emitted.append(export)
+        future = Future()
+        future.set_result(bitcode + export.encode())
+        return future
+
+    monkeypatch.setattr(build, "bitcode_folder", lambda: tmp_path)
+    monkeypatch.setattr(build.ProcessPoolExecutor, "submit", submit)
+    jobs = {export: build.Job("add", "a triple", "a processor") for export in ("one", "two")}
+    for bitcode, damaged, expected in (
+        (b"1", None, ["one", "two"]),
+        (b"1", None, []),
+        (b"2", None, ["one", "two"]),
+        (b"2", "one", ["one"]),
+    ):
+        (tmp_path / "add.bc").write_bytes(bitcode)
+        if damaged is not None:
+            (file,) = tmp_path.glob(f"{damaged}.*.o")
+            file.write_bytes(file.read_bytes()[:-1])
+        entries = {"add": {"symbol": "add", "sha256": bitcode.hex()}}
+        assert build.emit_all(entries, jobs) == {export: bitcode + export.encode() for export in jobs}
+        assert emitted == expected
+        emitted.clear()
 
 
 def test_an_unknown_target_is_an_error():
