@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from echelon_env.evaluate.stamps import document_hash
 from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.store.database import DATABASE_FILE, check_integrity, parse, writing
+from echelon_train.league.store.database import DATABASE_FILE, check_integrity, copy_database, parse, reading, writing
 from echelon_train.league.store.members import MEMBERS_FOLDER, Promotion, check_files, read_members, read_promotions
 from echelon_train.league.store.periods import (
     derive_all,
@@ -40,23 +41,35 @@ class Finding:
     remedy: str  # what to do
 
 
-def fsck(path: Path) -> list[Finding]:
-    """Check the league in a folder for damage. Nothing is changed; other writers wait meanwhile.
+_Check = Callable[[Path, sqlite3.Connection], Iterator[Finding]]
 
-    Returns an empty list for a sound league. Raises LeagueError if the folder holds no league or one of another
-    version, or if another process keeps it locked; OSError if the disk fails.
+
+def fsck(path: Path) -> list[Finding]:
+    """Check the league in a folder for damage. Nothing is changed; other processes go on writing meanwhile.
+
+    The database is copied to the folder for temporary files. Returns an empty list for a sound league. Raises
+    LeagueError if the folder holds no league or one of another version, or if another process keeps it locked; OSError
+    if the disk fails or has no room for the copy.
     """
     findings: list[Finding] = []
     try:
-        with writing(path) as connection:  # locked, because files of a member that is being added would look foreign
-            for check in _CHECKS:
-                try:
-                    findings.extend(check(path, connection))
-                except (sqlite3.Error, DamagedLeagueError, ValueError, KeyError, TypeError) as error:
-                    findings.append(Finding(DATABASE_FILE, f"cannot be read completely: {error}", _RESTORE))
+        with tempfile.TemporaryDirectory(prefix="echelon-fsck-") as copy:
+            copy_database(path, Path(copy))
+            with reading(Path(copy)) as connection:
+                findings += _found(_CHECKS, path, connection)
+        with writing(path) as connection:  # locked: files of a member that is being added would look foreign
+            findings += _found(_CHECKS_OF_FILES, path, connection)
     except DamagedLeagueError as error:
         findings.append(Finding(DATABASE_FILE, str(error), _RESTORE))
     return list(dict.fromkeys(findings))
+
+
+def _found(checks: Iterable[_Check], path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    for check in checks:
+        try:
+            yield from check(path, connection)
+        except (sqlite3.Error, DamagedLeagueError, ValueError, KeyError, TypeError) as error:
+            yield Finding(DATABASE_FILE, f"cannot be read completely: {error}", _RESTORE)
 
 
 def _check_database(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -205,13 +218,5 @@ def _alike(expected: Rating, found: Rating) -> bool:
     )
 
 
-_CHECKS = (
-    _check_database,
-    _check_members,
-    _check_folder,
-    _check_configs,
-    _check_matches,
-    _check_periods,
-    _check_ratings,
-    _check_promotions,
-)
+_CHECKS = (_check_database, _check_configs, _check_matches, _check_periods, _check_ratings, _check_promotions)
+_CHECKS_OF_FILES = (_check_members, _check_folder)

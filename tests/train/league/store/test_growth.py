@@ -1,6 +1,7 @@
 """Leagues that are large, or full, or used by others while their ratings are computed."""
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -70,6 +71,18 @@ def test_a_league_is_used_while_its_ratings_are_computed_again(league, monkeypat
     assert league.rebuild() > 0
     assert calls == [1, 2], "the period that was closed meanwhile is computed, too"
     assert fsck(league.path) == [] and league.rebuild() == 0
+
+
+def test_a_league_is_used_while_it_is_checked(league, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+
+    def derive_slowly(events):
+        add_match(league)
+        return periods.derive_all(events)
+
+    monkeypatch.setattr(sys.modules[fsck.__module__], "derive_all", derive_slowly)
+    assert fsck(league.path) == []
+    assert league.unrated_matches() == 1
 
 
 def other_config():
