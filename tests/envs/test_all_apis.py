@@ -17,9 +17,9 @@ from echelon_env import (
     parallel_env,
 )
 from echelon_env.layout.actions import ACTION_DIM
-from support.environments import FIGHT, SEED, Replay, record, stack
+from support.environments import FIGHT, SEED, Replay, record
 
-FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict"), ("discrete", "flat")]
+FORMATS = [("continuous", "flat"), ("multi_discrete", "dict")]
 LIFE = ["terminate", "persist"]
 BLUE, RED = slice(0, 5), slice(5, 10)
 OTHER_SEED = 8
@@ -67,25 +67,19 @@ def test_the_parallel_env_has_the_engines_trajectory(recordings, action_format, 
 
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
 def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format):
-    life = "terminate"
-    recording = recordings[action_format, life]
-    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life)
+    recording = recordings[action_format, "terminate"]
+    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=observation_format, action=action_format)
     space = envs.single_observation_space
     observations, _ = envs.reset(seed=[OTHER_SEED, SEED])
     for m in range(10):
         assert vector_bytes(pick(observations, 1, m), space) == recording.start[m].tobytes()
     for decision in recording.decisions:
-        observations, rewards, terminated, truncated, _ = envs.step(stack([decision.actions] * 2, axes=2))
+        observations, rewards, terminated, truncated, _ = envs.step(np.array([decision.actions] * 2))
         for m in range(10):
             assert vector_bytes(pick(observations, 1, m), space) == decision.observations[m].tobytes()
         np.testing.assert_array_equal(rewards[1], decision.rewards)
         np.testing.assert_array_equal(terminated[1], decision.terminated)
         np.testing.assert_array_equal(truncated[1], decision.truncated)
-
-
-def team_action(action_format, actions):
-    """The actions of a team's mechs as the one action of the team."""
-    return stack(actions) if action_format in ("dict", "discrete") else np.concatenate(actions)
 
 
 def team_reward(components):
@@ -112,12 +106,9 @@ def test_a_team_against_the_recorded_opponent_has_the_engines_trajectory(recordi
         expected = recording.start[m].tobytes()
         assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected
     for decision in decisions:
-        action = team_action(action_format, decision.actions[BLUE])
-        both = (
-            {name: np.stack([part] * 2) for name, part in action.items()} if action_format == "dict" else [action] * 2
-        )
+        action = np.concatenate(decision.actions[BLUE])
         observation, reward, *flags, _ = single.step(action)
-        observations, rewards, terminated, truncated, _ = envs.step(both)
+        observations, rewards, terminated, truncated, _ = envs.step([action] * 2)
         for m in range(5):
             expected = decision.observations[m].tobytes()
             assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected

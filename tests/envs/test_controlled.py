@@ -25,7 +25,6 @@ def test_the_side_decides_which_rows_are_the_learners():
     battles = ControlledBattles("duel", 2, opponent="trivial", side=[0, 1], dead_agents="persist")
     battles.reset([3, 3])
     assert battles.rows.tolist() == [[0], [1]]
-    assert battles.teams.tolist() == [[0], [1]]
     mechs = battles.engine.state.mechs["place"]
     assert mechs[0, 0] == mechs[1, 0]  # the seed decides which corner blue holds
 

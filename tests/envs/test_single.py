@@ -49,15 +49,6 @@ def test_the_pilots_death_terminates():
         env.step(env.action_space.sample())
 
 
-def test_a_seed_determines_the_sequence_of_battles():
-    env = gymnasium.make("echelon/Duel-v0")
-    first = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
-    second = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert len({o.tobytes() for o in first}) == 3
-
-
 SHARED = opponents.make("novice", 0, "battle")
 
 

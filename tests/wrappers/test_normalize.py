@@ -99,14 +99,6 @@ def test_returns_restart_when_the_episode_is_abandoned():
     assert env.moments.mean == pytest.approx(np.mean([1, 2, 1, 2, 3.5, 5]))
 
 
-def test_the_reward_of_dying_counts_and_late_ones_are_only_scaled():
-    rewards = [[1, 3], [-5, 4], [100, 2]]
-    env = NormalizeRewards(ScriptedEnv(np.zeros((4, 2, 1)), rewards, [2, None], persist=True), gamma=0.0, clip=None)
-    *_, last = play(env)
-    assert env.moments.count == 5
-    assert last[1]["blue_0"] == pytest.approx(100 / np.std([1, 3, -5, 4, 2]))
-
-
 @pytest.mark.parametrize("wrapper", [NormalizeObservations, NormalizeRewards])
 def test_frozen_statistics_stay(wrapper):
     env = wrapper(script_of())

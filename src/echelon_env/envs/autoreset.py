@@ -19,6 +19,7 @@ from echelon_env.engine.state import COUNTERS
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.infos import Report, agent_names, batch_infos, objects, read_events
 from echelon_env.spaces.agent import AgentSpaces, pick
+from echelon_env.spaces.masks import action_masks, split_mask
 
 NO_LIMIT = 2**62
 """Decisions that no battle reaches."""
@@ -238,8 +239,8 @@ class AutoresetBattles:
             raise ResetNeeded(f"{what} needs a battle: call reset() first")
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Masks of the agents' actions: (B, a, mechs of an agent * K) int8, see `AgentSpaces.masks`."""
-        masks = self.battles.rows_of(self._spaces.masks(self.engine))
+        """Masks of the agents' actions: (B, a, mechs of an agent * K) int8, see `spaces.action_masks`."""
+        masks = self.battles.rows_of(action_masks(self.engine, self._spaces.action))
         return masks.reshape(*self._agents.episodes.shape, -1)
 
     def close(self) -> None:
@@ -280,10 +281,10 @@ class AutoresetBattles:
         if self._has_events:
             events = tuple(read_events(self.engine, b, self.names) for b in range(self.battles.num_battles))
         agents = self._agents.report(self.max_cycles, counts)
-        masks = None
+        masks: Any = None
         if self._masked:
             masks = self.action_masks()
-            masks = self._spaces.split_masks(masks[:, 0] if self._single_agent else masks)
+            masks = split_mask(masks[:, 0] if self._single_agent else masks, self._spaces.action, self._spaces.mechs)
         return Report(agents, masks, events, self._agents.over == 0)
 
 

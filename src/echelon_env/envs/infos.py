@@ -76,7 +76,7 @@ class Report(NamedTuple):
     """Data for the infos of B battles with `a` agents each. Its arrays are new."""
 
     agents: NDArray[Any]  # (B, a) AGENT; `valid` in the battles that the report covers
-    masks: Any  # arrays (B, [a,] choices) int8, see AgentSpaces.split_masks; None for actions without masks
+    masks: Any  # arrays (B, [a,] choices) int8, see `split_mask`; None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
     in_progress: bool  # whether it covers all battles, and none of them is over
 
