@@ -189,7 +189,7 @@ def part_of(choice_part):
     return "motion" if choice_part.name in ("throttle", "strafe") else choice_part.name
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", ["odd", "disabled"])
 @settings(max_examples=2)
 @given(seed=st.integers(0, 2**32))
 def test_masked_choices_are_refused(name, seed):

@@ -1,6 +1,5 @@
 """Every fault injected into a correct vector environment is found by the check of its name."""
 
-
 import gymnasium
 import numpy as np
 import pytest
