@@ -320,20 +320,8 @@ def check_arguments(
 ) -> None:
     """Check the names of the additional keyword arguments of an environment class.
 
-    Parameters
-    ----------
-    arguments
-        The additional keyword arguments.
-    env_class
-        The class. Its parameters are among the suggested names.
-    inner
-        The class that the arguments are passed on to, if any. Its keyword-only parameters are valid, too.
-
-    Raises
-    ------
-    UnexpectedArgumentError
-        For a name that is neither such a parameter nor a key of the configuration, with the nearest valid name. It is
-        a `ConfigError` and a `TypeError`.
+    Valid are its parameters, keys of the configuration, and the keyword-only parameters of the `inner` class that the
+    arguments are passed on to. Raises `UnexpectedArgumentError` for another name, with the nearest valid one.
     """
     valid = {field.name for field in dataclasses.fields(BattleConfig)}
     valid |= {

@@ -179,8 +179,8 @@ class AliasGuard:
         self._calls: deque[Returned] = deque(maxlen=REMEMBERED_CALLS)
         self._warned = False
 
-    def add(self, where: str, value: dict[str, Any]) -> None:
-        """Add the returned values of a call, by name.
+    def add(self, where: str, value: dict[str, Any]) -> dict[str, Any]:
+        """Add the returned values of a call, by name. Returns copies of them, without those of ignored keys.
 
         Raises ConformanceError if an earlier value has changed or shares memory with this one.
         """
@@ -196,6 +196,7 @@ class AliasGuard:
         copies = {name: snapshot(f"{where}, {name}", part, self._ignored_in(name)) for name, part in value.items()}
         self._calls.append(Returned(where, value, copies, arrays))
         self._check_memory()
+        return copies
 
     def _ignored_in(self, name: str) -> Collection[str]:
         return self._ignored if name == "infos" else ()

@@ -67,8 +67,8 @@ class ParallelRules:
         if self._possible is None:
             self._warn("agents", "the environment has no possible_agents")
 
-    def check_reset(self, where: str, reply: Reply) -> None:
-        """Check the result of `reset`."""
+    def check_reset(self, where: str, reply: Reply) -> Reply:
+        """Check the result of `reset`, and return a copy of it."""
         self._gone = set()
         self._check_agents(where, reply["agents"])
         for (kind, agent), (space, copied) in self._spaces.items():
@@ -79,11 +79,10 @@ class ParallelRules:
             raise ConformanceError("agents", where, "agents after a reset", "none")
         for name in ("observations", "infos"):
             self._check_keys(where, name, reply[name], reply["agents"], reply["agents"])
-        self._check_values(where, reply)
-        self._present = list(reply["agents"])
+        return self._check_values(where, reply)
 
-    def check_step(self, where: str, reply: Reply) -> None:
-        """Check the result of `step`, and the remaining agents."""
+    def check_step(self, where: str, reply: Reply) -> Reply:
+        """Check the result of `step`, and the remaining agents. Returns a copy of it."""
         self._check_agents(where, reply["agents"])
         joined = [agent for agent in reply["agents"] if agent not in self._present]
         for name in STEP_PARTS:
@@ -92,8 +91,7 @@ class ParallelRules:
         self._check_flags(where, reply)
         self._check_departures(where, reply)
         self._check_rewards(where, reply)
-        self._check_values(where, reply)
-        self._present = list(reply["agents"])
+        return self._check_values(where, reply)
 
     def check_end(self, where: str) -> None:
         """Check that no agent appears after the end, and that a further step raises or returns nothing."""
@@ -163,7 +161,7 @@ class ParallelRules:
                 got = f"{type(reward).__name__} {brief(reward)}"
                 raise ConformanceError("rewards", f"{where}, agent {agent!r}", "a finite real number", got)
 
-    def _check_values(self, where: str, reply: Reply) -> None:
+    def _check_values(self, where: str, reply: Reply) -> Reply:
         """Check observations, infos and state, and that all returned values use new memory."""
         agents = self._env.possible_agents if self._possible is not None else [*self._present, *reply["agents"]]
         for agent in agents:
@@ -183,7 +181,9 @@ class ParallelRules:
             if mismatch:
                 path, expected, got = mismatch
                 raise ConformanceError("state", f"{where}, state{path}", expected, got)
-        self._guard.add(where, {name: part for name, part in reply.items() if name != "agents"})
+        self._present = list(reply["agents"])
+        copies = self._guard.add(where, {name: part for name, part in reply.items() if name != "agents"})
+        return copies | {"agents": self._present}
 
     def _check_space(self, where: str, kind: str, agent: Agent) -> None:
         with raising("spaces", f"{where}, {kind}({agent!r})", "a space"):
