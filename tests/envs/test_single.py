@@ -6,7 +6,6 @@ from gymnasium.error import ResetNeeded
 import echelon_env
 from echelon_env import ConfigError, opponents
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.envs.infos import EPISODE_STATISTICS
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import STREAMS
 from echelon_env.spaces.describe import describe_action, describe_observation
@@ -92,20 +91,6 @@ def test_the_action_of_one_mech_of_a_team_is_explained():
     assert pilot.describe_action() == describe_action(classes["scout"])
 
 
-@pytest.mark.parametrize("control", ["pilot", "team"])
-def test_max_cycles_truncate_and_abandon_the_battle(control):
-    env = echelon_env.BattleEnv("skirmish", control=control, max_cycles=2)
-    for _ in range(2):
-        env.reset(seed=0)
-        assert env.step(env.action_space.sample())[2:4] == (False, False)
-        *_, terminated, truncated, info = env.step(env.action_space.sample())
-        assert (terminated, truncated) == (False, True)
-        assert info["episode_statistics"][EPISODE_STATISTICS.index("l")] == 2
-        assert info["reason"] == ""
-    with pytest.raises(ResetNeeded):
-        env.step(env.action_space.sample())
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -126,13 +111,3 @@ def test_max_cycles_truncate_and_abandon_the_battle(control):
 def test_bad_arguments(arguments, message):
     with pytest.raises(ConfigError, match=message):
         gymnasium.make("echelon/Duel-v0", **arguments)
-
-
-def test_bad_steps():
-    env = echelon_env.BattleEnv("duel")
-    with pytest.raises(ResetNeeded):
-        env.step(np.zeros(ACTION_DIM, np.float32))
-    env.reset(seed=0)
-    _, reward, _, _, info = env.step(np.full(ACTION_DIM, np.nan, np.float32))
-    assert info["bad_actions"] == ACTION_DIM
-    assert np.isfinite(reward)
