@@ -71,24 +71,19 @@ def test_an_opponent_can_be_a_plain_function_and_each_may_be_shared():
 def test_the_action_of_one_mech_of_a_team_is_explained():
     env = echelon_env.BattleEnv("skirmish", control="team", side=1)
     assert env.mechs == tuple(f"red_{i}" for i in range(5))
-    env.reset(seed=0)
     action = env.action_space.sample()
-    engine, names = env._battles.engine, echelon_env.parallel_env("skirmish").possible_agents
-    for mech in range(5):
-        part = action[mech * ACTION_DIM : (mech + 1) * ACTION_DIM]
-        assert env.explain_action(action, mech) == explain_action(engine, 0, 5 + mech, part, names)
+    with pytest.raises(ResetNeeded):
+        env.explain_action(action)
+    env.reset(seed=0)
+    names = echelon_env.parallel_env("skirmish").possible_agents
+    for mech, part in enumerate(action.reshape(5, -1)):
+        assert env.explain_action(action, mech) == explain_action(env.engine, 0, 5 + mech, part, names)
     classes = {mech_class.name: mech_class for mech_class in env.config.mech_classes}
     assert env.describe_observation(4) == describe_observation(classes["scout"])
     assert env.describe_action() == describe_action(classes["heavy"])
     for mech in (-1, 5, "red_0", True):
         with pytest.raises(ValueError, match=rf"mech: expected 0 to 4, an index of \('red_0', .*\), got {mech!r}$"):
             env.describe_action(mech)
-    pilot = echelon_env.BattleEnv("skirmish", pilot=4)
-    with pytest.raises(ResetNeeded):
-        pilot.explain_action(np.zeros(ACTION_DIM, np.float32))
-    pilot.reset(seed=0)
-    assert pilot.explain_action(np.zeros(ACTION_DIM, np.float32))
-    assert pilot.describe_action() == describe_action(classes["scout"])
 
 
 @pytest.mark.parametrize(
