@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from echelon_env.testing.comparison import find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, raising
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, demand_none, raising
 from echelon_env.testing.parallel_rules import Agent, ParallelRules, Reply, compare, reset, step
 from echelon_env.testing.sampling import ActionSampler, make_two, overwrite, sample_action
 
@@ -216,10 +216,7 @@ class _ParallelCheck:
             actions.append(self._sample(at, reply))
             given = copy.deepcopy(actions[-1])
             reply = step(self._env, at, given)
-            changed = find_difference(actions[-1], given, path="actions")
-            if changed:
-                path, before, after = changed
-                raise ConformanceError("actions_written", f"{at}, {path}", f"to stay {before}", after)
+            demand_none("actions_written", at, find_difference(actions[-1], given, path="actions"), "to stay ")
             replies.append(self._rules.check_step(at, reply))
         return actions, replies
 
