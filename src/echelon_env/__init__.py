@@ -29,7 +29,7 @@ register_all()
 _ELSEWHERE = {
     "echelon_env.envs": ("BattleAECEnv", "Event"),
     "echelon_env.evaluate": ("Player", "baseline", "play_match"),
-    "echelon_env.interop": ("EPyMARLEnv", "NumericInfos", "SMACEnv"),
+    "echelon_env.interop": ("EPyMARLEnv", "SMACEnv"),
     "echelon_env.interop.benchmarl": ("EchelonTask",),
     "echelon_env.interop.torchrl": ("TorchRLEnv",),
     "echelon_env.replays": ("Recorder", "Replay", "read_replay", "write_page", "write_replay"),

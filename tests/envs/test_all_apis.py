@@ -17,9 +17,9 @@ from echelon_env import (
     parallel_env,
 )
 from echelon_env.layout.actions import ACTION_DIM
-from support.environments import FIGHT, SEED, Replay, record, stack
+from support.environments import FIGHT, SEED, Replay, record
 
-FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict"), ("discrete", "flat")]
+FORMATS = [("continuous", "flat"), ("multi_discrete", "dict")]
 LIFE = ["terminate", "persist"]
 BLUE, RED = slice(0, 5), slice(5, 10)
 OTHER_SEED = 8
@@ -67,25 +67,19 @@ def test_the_parallel_env_has_the_engines_trajectory(recordings, action_format, 
 
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
 def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format):
-    life = "terminate"
-    recording = recordings[action_format, life]
-    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life)
+    recording = recordings[action_format, "terminate"]
+    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=observation_format, action=action_format)
     space = envs.single_observation_space
     observations, _ = envs.reset(seed=[OTHER_SEED, SEED])
     for m in range(10):
         assert vector_bytes(pick(observations, 1, m), space) == recording.start[m].tobytes()
     for decision in recording.decisions:
-        observations, rewards, terminated, truncated, _ = envs.step(stack([decision.actions] * 2, axes=2))
+        observations, rewards, terminated, truncated, _ = envs.step(np.array([decision.actions] * 2))
         for m in range(10):
             assert vector_bytes(pick(observations, 1, m), space) == decision.observations[m].tobytes()
         np.testing.assert_array_equal(rewards[1], decision.rewards)
         np.testing.assert_array_equal(terminated[1], decision.terminated)
         np.testing.assert_array_equal(truncated[1], decision.truncated)
-
-
-def team_action(action_format, actions):
-    """The actions of a team's mechs as the one action of the team."""
-    return stack(actions) if action_format in ("dict", "discrete") else np.concatenate(actions)
 
 
 def team_reward(components):
@@ -112,12 +106,9 @@ def test_a_team_against_the_recorded_opponent_has_the_engines_trajectory(recordi
         expected = recording.start[m].tobytes()
         assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected
     for decision in decisions:
-        action = team_action(action_format, decision.actions[BLUE])
-        both = (
-            {name: np.stack([part] * 2) for name, part in action.items()} if action_format == "dict" else [action] * 2
-        )
+        action = np.concatenate(decision.actions[BLUE])
         observation, reward, *flags, _ = single.step(action)
-        observations, rewards, terminated, truncated, _ = envs.step(both)
+        observations, rewards, terminated, truncated, _ = envs.step([action] * 2)
         for m in range(5):
             expected = decision.observations[m].tobytes()
             assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected
@@ -174,66 +165,40 @@ ENDINGS = {
     "elimination": (kill_red, {}, (True, "elimination", 1)),
     "time limit": (let_time_pass, {}, (False, "time_limit", 0)),
     "time limit that terminates": (let_time_pass, {"time_limit": "terminate"}, (True, "time_limit", 0)),
-    "max_cycles": (lambda engine: None, {"max_cycles": 1}, (False, None, None)),
+    "max_cycles": (lambda engine: None, {"max_cycles": 1}, (False, "", 0)),
 }
 
 
-def end_parallel(arrange, **kwargs):
-    api = parallel_env("skirmish", **kwargs)
+def ends(make, arrange, **kwargs):
+    """terminated, truncated, outcome and reason of blue's first agent in a decision, after which it is over."""
+    api = make("skirmish", **kwargs)
     api.reset(seed=1)
     arrange(api.engine)
-    _, _, terminations, truncations, infos = api.step({a: np.zeros(ACTION_DIM, np.float32) for a in api.agents})
-    return [(terminations[a], truncations[a], infos[a]) for a in terminations]
-
-
-def end_batch(arrange, **kwargs):
-    api = BattleBatchEnv("skirmish", 2, **kwargs)
-    api.reset(seed=1)
-    arrange(api.engine)
-    _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
-    return [(terminated[b, m], truncated[b, m], ending(infos, b, m)) for b in range(2) for m in range(5)]
-
-
-def ending(infos, battle, *mech):
-    """The entries of a batch's infos about the end of a battle."""
-    assert infos["_outcome"][battle, *mech]
-    assert infos["_reason"][battle]
-    return {"outcome": infos["outcome"][battle, *mech], "reason": infos["reason"][battle]}
-
-
-def end_single(arrange, **kwargs):
-    api = BattleEnv("skirmish", **kwargs)
-    api.reset(seed=1)
-    arrange(api.engine)
-    _, _, terminated, truncated, info = api.step(np.zeros(api.action_space.shape, np.float32))
-    return [(terminated, truncated, info)]
-
-
-def end_vector(arrange, **kwargs):
-    api = BattleVectorEnv("skirmish", 2, **kwargs)
-    api.reset(seed=1)
-    arrange(api.engine)
-    _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
-    return [(terminated[b], truncated[b], ending(infos, b)) for b in range(2)]
-
-
-END = [
-    *((end, {"dead_agents": life}) for end in (end_parallel, end_batch) for life in LIFE),
-    *((end, {"control": control}) for end in (end_single, end_vector) for control in ("pilot", "team")),
-]
+    if make is parallel_env:
+        results = api.step(dict.fromkeys(api.agents, np.zeros(ACTION_DIM, np.float32)))[2:]
+        terminated, truncated, info = (result["blue_0"] for result in results)
+    else:
+        _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
+        info = {name: np.ravel(infos[name])[0] for name in ("outcome", "reason")}
+        assert np.all(infos.get("_outcome", True)) and np.all(infos.get("_reason", True))
+        assert not np.any(np.logical_and(terminated, truncated))
+    return bool(np.ravel(terminated)[0]), bool(np.ravel(truncated)[0]), info["outcome"], info["reason"]
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-@pytest.mark.parametrize(("end", "kwargs"), END, ids=lambda value: getattr(value, "__name__", str(value)))
-def test_battles_end_correctly_in_every_api(end, kwargs, name):
+@pytest.mark.parametrize(
+    ("make", "kwargs"),
+    [
+        *((parallel_env, {"dead_agents": life}) for life in LIFE),
+        *((BattleBatchEnv, {"num_envs": 2, "dead_agents": life}) for life in LIFE),
+        *((BattleEnv, {"control": control}) for control in ("pilot", "team")),
+        *((BattleVectorEnv, {"num_envs": 2, "control": control}) for control in ("pilot", "team")),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_battles_end_correctly_in_every_api(make, kwargs, name):
     arrange, overrides, (terminated, reason, outcome) = ENDINGS[name]
-    ends = end(arrange, **kwargs, **overrides)
-    assert ends
-    assert not any(was_terminated and was_truncated for was_terminated, was_truncated, _ in ends)
-    assert ends[0][2]["outcome"] == (outcome or 0)
-    for was_terminated, was_truncated, info in ends[:5]:  # of several agents blue's; red's may have left
-        assert (was_terminated, was_truncated) == (terminated, not terminated)
-        assert info["reason"] == (reason or "")
+    assert ends(make, arrange, **kwargs, **overrides) == (terminated, not terminated, outcome, reason)
 
 
 EVERY_MECH = (parallel_env, env, BattleBatchEnv, CurriculumParallelEnv)

@@ -12,7 +12,6 @@ from echelon_env import (
     parallel_env,
     wrappers,
 )
-from echelon_env.interop import NumericInfos
 from echelon_env.layout.actions import ACTION_DIM
 
 FORMATS = ("continuous", "dict", "multi_discrete", "discrete")
@@ -76,7 +75,6 @@ def persistent():
 WRAPPED = {
     "parallel": persistent,
     "curriculum": lambda: CurriculumParallelEnv(["duel-open"]),
-    "numeric infos": lambda: NumericInfos(persistent()),
     "black death": lambda: wrappers.BlackDeath(persistent()),
     "team": lambda: wrappers.TeamVersusPolicy(persistent(), "novice"),
     "stack": lambda: wrappers.StackObservations(persistent(), 2),

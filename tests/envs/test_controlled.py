@@ -1,9 +1,9 @@
 import copy
-import itertools
 import pickle
 import threading
 from collections import deque
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -25,7 +25,6 @@ def test_the_side_decides_which_rows_are_the_learners():
     battles = ControlledBattles("duel", 2, opponent="trivial", side=[0, 1], dead_agents="persist")
     battles.reset([3, 3])
     assert battles.rows.tolist() == [[0], [1]]
-    assert battles.teams.tolist() == [[0], [1]]
     mechs = battles.engine.state.mechs["place"]
     assert mechs[0, 0] == mechs[1, 0]  # the seed decides which corner blue holds
 
@@ -70,46 +69,6 @@ def test_bad_input():
         battles.step(np.zeros((1, ACTION_DIM), np.float32))
 
 
-@pytest.mark.parametrize("control", ["pilot", "team", "all"])
-def test_everyone_observes_the_own_mechs_and_may_keep_and_change_the_arrays(control):
-    """The rows are a plain engine's."""
-    given, kept, kept_by_policies = [], [], []
-
-    def idle(observations):
-        given.append(observations.copy())
-        kept_by_policies.append(observations)
-        observations[:] = np.nan
-        return np.zeros((len(observations), ACTION_DIM), np.float32)
-
-    options = {"maps": 2, "max_steps": 4}
-    policies = {"opponent": idle, "teammate": idle}
-    battles = ControlledBattles("trio", 3, control=control, side=[0, 1, 1], **policies, **options)
-    twin = BattleEngine("trio", 3, **options)
-
-    def check(returned):
-        np.testing.assert_array_equal(returned, twin.observations[np.arange(3)[:, None], battles.rows])
-        kept.append(returned)
-        returned[:] = np.nan
-
-    twin.reset([1, 2, 3])
-    check(battles.reset([1, 2, 3]))
-    for decision in range(9):
-        if decision == 4:  # all battles are over, and the second one stays so
-            mask = np.array([True, False, True])
-            twin.reset([4, 5, 6], mask)
-            check(battles.reset([4, 5, 6], mask, side=[1, 0, 0]))
-        given.clear()
-        expected = twin.observations.copy()
-        twin.step(np.zeros((3, 6, ACTION_DIM), np.float32))
-        check(battles.step(np.zeros((3, battles.num_controlled, ACTION_DIM), np.float32))[0])
-        found = [rows.reshape(3, -1, rows.shape[-1]) for rows in given]
-        for b in range(3):
-            others = np.delete(expected[b], battles.rows[b], axis=0)
-            assert sorted(map(bytes, others)) == sorted(bytes(row) for rows in found for row in rows[b])
-    assert not any(np.shares_memory(*pair) for pair in itertools.combinations(kept, 2))
-    assert all(np.isnan(returned).all() for returned in (*kept, *kept_by_policies))
-
-
 PARTS = (
     lambda rows: rows,
     lambda rows: rows[..., 3:7],
@@ -122,13 +81,38 @@ PARTS = (
 """What callers may keep of an array."""
 
 
+class Spoiler:
+    """A policy that keeps its observations and changes them."""
+
+    kept: ClassVar = []
+    seen: ClassVar = []
+
+    def reset(self, mask):
+        pass
+
+    def act(self, observations):
+        self.seen.extend(map(bytes, observations))
+        self.kept.append(observations)
+        observations[:] = np.nan
+        return np.zeros((len(observations), ACTION_DIM), np.float32)
+
+    def state_arrays(self):
+        return {}
+
+    def restore_arrays(self, arrays, rows):
+        pass
+
+
+@pytest.mark.parametrize("make", [lambda: "novice", Spoiler], ids=["named", "given"])
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(seed):
+def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(seed, make):
     """They keep parts of them, change them, reset some battles, and copy, restore and change the environment."""
     rng = np.random.default_rng(seed)
     count, control = int(rng.integers(2, 6)), ("pilot", "team", "all")[seed % 3]
     options = {"maps": 3, "max_steps": int(rng.integers(5, 20))}
-    battles = ControlledBattles("trio", count, control=control, num_threads=1 + seed % 2, **options)
+    policies = {"opponent": make(), "teammate": make(), "num_threads": 1 + seed % 2}
+    battles = ControlledBattles("trio", count, control=control, **policies, **options)
+    Spoiler.kept.clear()
     twin, kept = BattleEngine("trio", count, **options), deque(maxlen=5)
 
     def check(observations):
@@ -150,7 +134,12 @@ def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(see
             battles = copy.deepcopy(battles) if rng.random() < 0.5 else pickle.loads(pickle.dumps(battles))
         if what == "step":
             shape = count, battles.num_controlled, ACTION_DIM
+            others = [
+                bytes(row) for b in range(count) for row in np.delete(twin.observations[b], battles.rows[b], axis=0)
+            ]
+            Spoiler.seen.clear()
             observations, *_ = battles.step(rng.uniform(-1, 1, shape).astype(np.float32))
+            assert make is not Spoiler or sorted(Spoiler.seen) == sorted(others)
             twin.step(battles.engine.actions)
             check(observations)
         elif what in ("reset", "copy"):
@@ -163,6 +152,7 @@ def test_whatever_callers_do_with_observations_the_next_ones_are_the_engines(see
             battles.set_rewards(replace(battles.config.rewards, kill=rng.random()))
         for part, values in kept:
             np.testing.assert_array_equal(np.array(part), values)
+    assert all(np.isnan(rows).all() for rows in Spoiler.kept)
     battles.close()
 
 

@@ -75,15 +75,6 @@ def test_wins_promote_and_losses_demote():
     assert set(np.diff(stages)) == {-1, 0, 1}
 
 
-def test_a_draw_is_no_win():
-    env = CurriculumEnv(DUELS, max_steps=3)
-    env.reset(seed=0)
-    for _ in range(3):
-        *_, info = env.step(np.zeros(ACTION_DIM, np.float32))
-    assert info["outcome"] == 0
-    assert env.progress.state.won == (False,)
-
-
 def test_a_seed_restarts_the_battles_and_not_the_progress():
     """The battles of a stage after a seed equal those of `BattleEnv`, also with battles of other stages in between."""
     kwargs = {"max_steps": 2, "maps": 5, "regenerate": 2}
@@ -162,32 +153,6 @@ def test_agents_are_those_of_the_stage():
         assert {info["scenario"] for info in infos.values()} == {scenario}
 
 
-def test_the_stages_environment_describes_the_battle_in_progress():
-    env = CurriculumParallelEnv(hasty("duel-open", "skirmish"), max_steps=2)
-    pilot = CurriculumEnv(hasty("duel-open", "skirmish"), max_steps=2)
-    with pytest.raises(ResetNeeded):
-        env.state()
-    action = np.full(ACTION_DIM, 0.5, np.float32)
-    for scenario in ("duel-open", "skirmish"):
-        env.reset(seed=4)
-        pilot.reset(seed=4)
-        plain = BattleParallelEnv(scenario, max_steps=2)
-        plain.reset(seed=4)
-        assert env.state_space == plain.state_space
-        for team in (0, 1):
-            np.testing.assert_array_equal(env.state(team), plain.state(team))
-        last = env.agents[-1]
-        assert env.explain_action(last, action) == plain.explain_action(last, action)
-        assert env.describe_observation(last) == plain.describe_observation(last)
-        assert env.describe_action(last) == plain.describe_action(last)
-        assert pilot.explain_action(action) == plain.explain_action("blue_0", action)
-        assert pilot.describe_observation() == plain.describe_observation("blue_0")
-        assert pilot.describe_action() == plain.describe_action("blue_0")
-        for _ in range(2):
-            env.step(act(env))
-            pilot.step(action)
-
-
 def test_the_wins_of_one_side_count():
     """Blue walks to the zone of a small map and wins; red stands still."""
     won = {}
@@ -211,3 +176,20 @@ def test_max_cycles_ends_an_episode_without_a_win():
     *_, infos = env.step(act(env))
     assert infos["blue_0"]["reason"] == ""
     assert env.progress.stage == 1
+
+
+def test_a_draw_is_no_win_and_the_stage_describes_the_battle():
+    pilot, env = (make(DUELS, max_steps=1) for make in (CurriculumEnv, CurriculumParallelEnv))
+    with pytest.raises(ResetNeeded):
+        env.state()
+    plain = BattleParallelEnv("duel-open", max_steps=1)
+    for each in (pilot, env, plain):
+        each.reset(seed=0)
+    np.testing.assert_array_equal(env.state(1), plain.state(1))
+    idle = np.zeros(ACTION_DIM, np.float32)
+    assert pilot.explain_action(idle) == env.explain_action("blue_0", idle) == plain.explain_action("blue_0", idle)
+    assert pilot.describe_observation() == plain.describe_observation("blue_0") == env.describe_observation("blue_0")
+    *_, info = pilot.step(idle)
+    env.step(act(env))
+    assert info["outcome"] == 0
+    assert pilot.progress.state.won == env.progress.state.won == (False,)

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from echelon_env import BattleBatchEnv, BattleVectorEnv, parallel_env
+from echelon_env import BattleBatchEnv, parallel_env
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import EVENT_KINDS
 from echelon_env.envs.infos import EPISODE_STATISTICS, STATISTIC_NAMES, Event
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.spaces import MULTI_DISCRETE_SIZES
 from support.environments import FIGHT, SEED, record
 
 ALWAYS = {
@@ -81,25 +80,6 @@ def test_events_have_names(recording):
             assert event.position == (record_["x"], record_["y"], record_["z"])
             kinds.add(event.kind)
     assert {"shot", "hit", "death"} <= kinds
-
-
-@pytest.mark.parametrize("observation_format", ["flat", "dict"])
-def test_masks_can_be_part_of_the_observation(observation_format):
-    kwargs = {"observation": observation_format, "action": "multi_discrete", "mask_in_observation": True}
-    env = parallel_env("skirmish", **kwargs)
-    envs = BattleVectorEnv("skirmish", 2, control="team", **kwargs)
-    batch = BattleBatchEnv("skirmish", 2, **kwargs)
-    observations, infos = env.reset(seed=0)
-    for agent, observation in observations.items():
-        assert env.observation_space(agent).contains(observation)
-        for seen, mask in zip(observation["action_mask"], infos[agent]["action_mask"], strict=True):
-            np.testing.assert_array_equal(seen, mask)
-    for made in (envs, batch):
-        observations, _ = made.reset(seed=0)
-        assert made.observation_space.contains(observations)
-        np.testing.assert_array_equal(np.concatenate(observations["action_mask"], axis=-1), made.action_masks())
-    masks = batch.reset(seed=0)[1]["action_mask"]
-    assert [part.shape for part in masks] == [(2, 10, size) for size in MULTI_DISCRETE_SIZES]
 
 
 def test_writing_into_infos_changes_nothing():

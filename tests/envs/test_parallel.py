@@ -112,26 +112,17 @@ def test_bad_input(env):
     good = act(env)
     with pytest.raises(ValueError, match=r"got none for \['blue_0'\]"):
         env.step({agent: action for agent, action in good.items() if agent != "blue_0"})
-    with pytest.raises(ValueError, match=r"got \['green_0'\]"):
-        env.step(good | {"green_0": good["red_0"]})
     with pytest.raises(ValueError, match="action of 'red_1'"):
         env.step(good | {"red_1": "forward"})
     *_, infos = env.step(good | {"red_1": np.full(ACTION_DIM, np.nan, np.float32)})
-    assert infos["red_1"]["bad_actions"] == ACTION_DIM
-    assert infos["red_2"]["bad_actions"] == 0
-    with pytest.raises(ResetNeeded):
-        echelon_env.parallel_env("duel").step({})
+    assert (infos["red_1"]["bad_actions"], infos["red_2"]["bad_actions"]) == (ACTION_DIM, 0)
     while env.agents:
         env.step(act(env))
-    with pytest.raises(ResetNeeded):
-        env.step({})
-    for arguments, message in (
-        ({"max_cycles": 2.5}, "max_cycles: expected an integer of at least 1, got"),
-        ({"side": 0}, "unexpected keyword argument 'side'"),
-        ({"render_mode": "rgb_arry"}, "unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"),
-    ):
-        with pytest.raises(echelon_env.ConfigError, match=message):
-            echelon_env.parallel_env("duel", **arguments)
+    for over in (env, echelon_env.parallel_env("duel")):
+        with pytest.raises(ResetNeeded):
+            over.step({})
+    with pytest.raises(echelon_env.ConfigError, match="unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"):
+        echelon_env.parallel_env("duel", render_mode="rgb_arry")
 
 
 def test_the_name_tells_the_scenario(tmp_path):

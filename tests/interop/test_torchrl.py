@@ -1,4 +1,4 @@
-"""TorchRL: `TorchRLEnv`, PettingZooWrapper and GymWrapper."""
+"""TorchRL: `TorchRLEnv`, and its own wrappers."""
 
 import importlib.util
 import re
@@ -15,7 +15,6 @@ import echelon_env
 from echelon_env import ConfigError
 from echelon_env.engine.rng import episode_seed
 from echelon_env.envs.controlled import ControlledBattles
-from echelon_env.interop import NumericInfos
 from echelon_env.interop.torchrl import TorchRLEnv
 
 
@@ -27,16 +26,6 @@ def load(name):
 
 
 ppo, qmix = load("torchrl_ppo"), load("torchrl_qmix")
-
-pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using version")
-
-FORMATS = [(o, a) for o in ("flat", "dict") for a in ("continuous", "dict", "multi_discrete", "discrete")]
-
-
-def wrapped(scenario, **options):
-    """A battle in TorchRL's wrapper, with the arguments of docs/interop.md."""
-    env = NumericInfos(echelon_env.parallel_env(scenario, **options))
-    return PettingZooWrapper(env, use_mask=True, done_on_any=False, categorical_actions=True)
 
 
 def rollout_on(env, steps):
@@ -51,50 +40,9 @@ def rollout(env, steps, seed=0):
     return env.rollout(steps)
 
 
-@pytest.mark.parametrize(("observation", "action"), FORMATS)
-def test_specs(observation, action):
-    check_env_specs(wrapped("duel-open", observation=observation, action=action, max_steps=5))
-
-
-@pytest.mark.parametrize(("observation", "action"), FORMATS)
-def test_rollout_with_deaths(deadly, observation, action):
-    battle = rollout(wrapped(deadly, observation=observation, action=action, max_steps=100), 200)
-    assert battle.shape == (100,)
-    assert battle["next", "done"].squeeze(-1).tolist() == [False] * 99 + [True]
-    lived = torch.cat([battle["blue", "mask"], battle["red", "mask"]], dim=-1)
-    assert lived[0].all() and not lived[-1].all() and lived[-1].any()
-    assert not (lived[1:] & ~lived[:-1]).any()  # no dead agent returns
-    rewards = torch.cat([battle["next", team, "reward"] for team in ("blue", "red")], dim=1).squeeze(-1)
-    assert rewards[~lived].eq(0).all() and rewards[lived].ne(0).any()
-    if observation == "flat":
-        seen = torch.cat([battle[team, "observation"] for team in ("blue", "red")], dim=1)
-        assert seen[lived].ne(0).any(dim=-1).all()
-        # a mech's last observation is real, and the masked row of the next step still holds it
-        assert seen[1:][lived[:-1] & ~lived[1:]].ne(0).any(dim=-1).all()
-        assert seen[1:][~lived[:-1]].eq(0).all()
-
-
-def test_state_for_a_central_critic():
-    env = PettingZooWrapper(
-        NumericInfos(echelon_env.parallel_env("skirmish", max_steps=4)),
-        use_mask=True, done_on_any=False, return_state=True,
-    )  # fmt: skip
-    battle = rollout(env, 4)
-    assert battle["next", "state"].shape == (4, *echelon_env.parallel_env("skirmish").state_space.shape)
-
-
 def test_infos_as_they_are_do_not_fit():
     with pytest.raises(TypeError, match="integer is required"):
         PettingZooWrapper(echelon_env.parallel_env("duel-open"))
-
-
-def test_without_the_arguments_a_rollout_ends_with_the_first_death_or_fails(deadly):
-    def plain(**options):
-        return PettingZooWrapper(NumericInfos(echelon_env.parallel_env(deadly, max_steps=120)), **options)
-
-    assert len(rollout(plain(use_mask=True), 200)) < 120
-    with pytest.raises(ValueError, match="use_mask=True"):
-        rollout(plain(done_on_any=False), 200)
 
 
 def test_single_agent_by_id():

@@ -240,6 +240,8 @@ ENVIRONMENTS = (
     _env("a dead agent gets the observation of a living one", "envs/parallel",
          "{agent: observations[row] for agent, row in rows.items()}", "dict(zip(rows, observations, strict=False))",
          "envs/test_all_apis"),
+    _env("a policy's observations are used again", "envs/controlled",
+         "observations = observations.copy()", "pass", "envs/test_controlled"),
     _env("a draw promotes", "envs/curriculum", 'info["outcome"] == 1)', 'info["outcome"] >= 0)',
          "envs/test_curriculum"),
     _env("an agent that has left acts again", "envs/aec", "self._deads_step_first()", "pass", "envs/test_aec"),

@@ -184,7 +184,7 @@ def test_dead_mechs_and_finished_battles_have_only_neutral_choices(engine):
 ENTRIES = [entry.name.lower() for entry in Action]
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", ["odd", "lame"])
 @settings(max_examples=2)
 @given(seed=st.integers(0, 2**32))
 def test_a_masked_discrete_choice_does_what_a_simpler_one_does(name, seed):

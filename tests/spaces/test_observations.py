@@ -5,7 +5,8 @@ from gymnasium.spaces import Box, Dict, flatten, flatten_space
 from echelon_env import BattleEngine
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, observation_bounds
-from echelon_env.spaces.observations import format_observations, observation_space
+from echelon_env.spaces.agent import AgentSpaces
+from echelon_env.spaces.observations import observation_space, split_streams
 
 ROWS = 12
 """Mechs of the observed battle; where there are fewer, some twice."""
@@ -52,30 +53,24 @@ def test_spaces_of_a_team():
 def test_the_flat_format_is_the_concatenation_of_the_dict_format(vectors):
     flat, streams = observation_space("flat"), observation_space("dict")
     for vector in vectors:
-        observation = format_observations("dict", vector)
-        assert flat.contains(format_observations("flat", vector))
+        observation = split_streams(vector)
+        assert flat.contains(vector)
         assert streams.contains(observation)
         np.testing.assert_array_equal(flatten(streams, observation), vector)
-        np.testing.assert_array_equal(np.concatenate([array.ravel() for array in observation.values()]), vector)
 
 
-@pytest.mark.parametrize("observation_format", ["flat", "dict"])
-def test_a_team_is_one_observation(observation_format, vectors):
+def test_a_team_is_one_observation(vectors):
     teams = vectors.reshape(4, 3, -1)
-    one, batch = format_observations(observation_format, teams[1], 3), format_observations(observation_format, teams, 3)
-    assert observation_space(observation_format, 3).contains(one)
-    if observation_format == "flat":
-        np.testing.assert_array_equal(one, np.concatenate(teams[1]))
-        np.testing.assert_array_equal(batch[1], one)
-    else:
-        mechs = [format_observations(observation_format, vector) for vector in teams[1]]
-        for name, array in one.items():
-            np.testing.assert_array_equal(array, [mech[name] for mech in mechs])
-            np.testing.assert_array_equal(batch[name][1], array)
+    flat, streams = (AgentSpaces(observation=each, mechs=3).observe(teams, None) for each in ("flat", "dict"))
+    np.testing.assert_array_equal(flat[1], np.concatenate(teams[1]))
+    one = {name: array[1] for name, array in streams.items()}
+    assert observation_space("flat", 3).contains(flat[1]) and observation_space("dict", 3).contains(one)
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, [split_streams(vector)[name] for vector in teams[1]])
 
 
 def test_an_unknown_format_is_named():
     with pytest.raises(ConfigError, match=r"unknown observation 'vector' \(valid: dict, flat\)"):
         observation_space("vector")
     with pytest.raises(ConfigError, match=r"unknown observation 'Dict'; did you mean 'dict'\?"):
-        format_observations("Dict", np.zeros(OBSERVATION_DIM, np.float32))
+        AgentSpaces(observation="Dict")

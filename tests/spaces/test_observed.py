@@ -59,13 +59,6 @@ def test_dead_mechs_have_the_neutral_choices():
     assert np.flatnonzero(discrete[0]).tolist() == [0]
 
 
-def test_abilities_that_are_off_are_masked():
-    config = make_config("skirmish", abilities={"electronics": False})
-    for rows, _ in observed("skirmish", steps=1):
-        assert not ObservedMasks(config)(rows)[:, MASK_SLICES["electronics"]][:, 1:].any()
-        assert ObservedMasks(make_config("skirmish"))(rows)[:, MASK_SLICES["electronics"]][:, 1:].any()
-
-
 def test_errors():
     with pytest.raises(ConfigError, match="action_format: expected a format of choices, got 'continuous'"):
         ObservedMasks(make_config("duel"), "continuous")

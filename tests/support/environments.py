@@ -5,19 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echelon_env import BattleEngine, opponents
-from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.spaces.actions import CHOICE_PARTS, ActionFormat, read_action
 from support.playing import scripted_actions
 
 FORMATS = [
     {"observation": observation, "action": action, "mask_in_observation": masked}
-    for observation in ("flat", "dict")
-    for action, masked in (
-        ("continuous", False), ("dict", False), ("multi_discrete", False), ("multi_discrete", True),
-        ("discrete", False), ("discrete", True),
+    for observation, action, masked in (
+        ("flat", "continuous", False), ("dict", "dict", False), ("flat", "multi_discrete", False),
+        ("dict", "multi_discrete", True), ("dict", "discrete", False), ("flat", "discrete", True),
     )
 ]  # fmt: skip
-"""Every combination of observation and action formats, as arguments of the environments."""
+"""Every format of observations and of actions, as arguments of the environments."""
 
 SEED = 3
 FIGHT: dict[str, Any] = {"scenario": "skirmish", "terrain": {"size": 50}, "max_steps": 80}
@@ -27,7 +26,7 @@ FIGHT: dict[str, Any] = {"scenario": "skirmish", "terrain": {"size": 50}, "max_s
 class Decision(NamedTuple):
     """A decision of a recorded battle with M mechs."""
 
-    actions: list[Any]  # (M) in the recorded format
+    actions: list[np.ndarray]  # (M) in the recorded format
     vectors: np.ndarray  # (M, A) the same actions as vectors
     observations: np.ndarray  # (M, D) after the decision
     rewards: np.ndarray  # (M,)
@@ -44,22 +43,11 @@ class Recording(NamedTuple):
     engine: BattleEngine
 
 
-def in_format(action_format: str, vector: np.ndarray) -> object:
-    """A vector (A,) converted approximately to an action format."""
+def in_format(action_format: str, vector: np.ndarray) -> np.ndarray:
+    """A vector (A,), or the choices of the multi-discrete format that are nearest to it."""
     if action_format == "continuous":
         return vector
-    if action_format == "dict":
-        target = vector[Action.TARGET_0 : Action.TARGET_4 + 1]
-        return {
-            "motion": vector[: Action.TURN + 1],
-            "triggers": (vector[Action.PRIMARY : Action.VENT + 1] > 0).astype(np.int8),
-            "target": int(target.argmax()) + 1 if target.max() > 0 else 0,
-            "electronics": 2 if vector[Action.ECCM] > 0 else int(vector[Action.ECM] > 0),
-            "display": 1,
-            "comm": np.linspace(-1, 1, 8, dtype=np.float32),
-        }
-    choices = np.array([_nearest(np.array(p.values), vector[list(p.entries)]) for p in CHOICE_PARTS[action_format]])
-    return choices[0] if action_format == "discrete" else choices
+    return np.array([_nearest(np.array(p.values), vector[list(p.entries)]) for p in CHOICE_PARTS[action_format]])
 
 
 def _nearest(values: np.ndarray, wanted: np.ndarray) -> int:
@@ -98,12 +86,3 @@ class Replay:
         self.count += 1
         assert played.shape == (len(observations), ACTION_DIM)
         return played
-
-
-def stack(actions: list[Any], axes: int = 1) -> object:
-    """Actions of one format stacked along new leading axes: a list of them, or a list of lists with `axes` 2."""
-    rows = actions if axes == 2 else [actions]
-    if isinstance(rows[0][0], dict):
-        stacked = {name: np.array([[action[name] for action in row] for row in rows]) for name in rows[0][0]}
-        return stacked if axes == 2 else {name: array[0] for name, array in stacked.items()}
-    return np.array(rows) if axes == 2 else np.array(rows)[0]

@@ -40,6 +40,13 @@ class TwoBuffers(OneBuffer):
 
 
 @fault("aliasing")
+class OneArrayThatStays(Arena):
+    def infos(self, present=None):
+        kept = self.__dict__.setdefault("kept", np.zeros(1))
+        return {agent: info | {"kept": kept} for agent, info in super().infos(present).items()}
+
+
+@fault("aliasing")
 class OneDictOfInfos(Arena):
     def infos(self, present=None):
         self.kept = getattr(self, "kept", {})

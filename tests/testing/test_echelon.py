@@ -32,8 +32,9 @@ class Novices:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-@pytest.mark.parametrize(("scenario", "max_steps"), [("duel", 100), ("skirmish", 80)])
+@pytest.mark.parametrize(
+    ("scenario", "max_steps", "dead_agents"), [("duel", 100, "persist"), ("skirmish", 80, "terminate")]
+)
 def test_parallel_battles(scenario, max_steps, dead_agents):
     def make():
         return echelon_env.parallel_env(scenario, dead_agents=dead_agents, max_steps=max_steps, maps=2)

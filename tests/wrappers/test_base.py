@@ -8,13 +8,11 @@ import echelon_env
 from echelon_env import opponents
 from echelon_env.testing import check_parallel_env
 from echelon_env.wrappers import (
-    AgentOneHot,
     BlackDeath,
     NormalizeObservations,
     NormalizeRewards,
     StackObservations,
     TeamVersusPolicy,
-    TimeAwareObservation,
 )
 from wrappers.scripted_env import ScriptedEnv, play
 
@@ -27,16 +25,14 @@ ACTION_SHAPE = echelon_env.parallel_env("duel").action_space("blue_0").shape
 
 
 def composed(env):
-    env = AgentOneHot(TeamVersusPolicy(env, opponents.make("novice", 0, env.config)))
-    return NormalizeRewards(StackObservations(TimeAwareObservation(BlackDeath(env), 90), 2))
+    env = TeamVersusPolicy(env, opponents.make("novice", 0, env.config))
+    return NormalizeRewards(StackObservations(BlackDeath(env), 2))
 
 
 WRAPPERS = {
     "NormalizeObservations": NormalizeObservations,
     "NormalizeRewards": NormalizeRewards,
     "StackObservations": lambda env: StackObservations(env, 3),
-    "AgentOneHot": AgentOneHot,
-    "TimeAwareObservation": lambda env: TimeAwareObservation(env, 40),
     "TeamVersusPolicy": lambda env: TeamVersusPolicy(env, standing_still),
     "BlackDeath": BlackDeath,
     "composed": composed,
@@ -73,7 +69,7 @@ class Guarded(ScriptedEnv):
 
 SCRIPTED_WRAPPERS = WRAPPERS | {
     "TeamVersusPolicy": lambda env: TeamVersusPolicy(env, lambda rows: np.zeros(len(rows), np.int64)),
-    "composed": lambda env: NormalizeRewards(StackObservations(BlackDeath(AgentOneHot(env)), 2)),
+    "composed": lambda env: NormalizeRewards(StackObservations(BlackDeath(env), 2)),
 }
 
 

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import supersuit
 from gymnasium.error import ResetNeeded
 
 from echelon_env.wrappers import BlackDeath
@@ -72,19 +71,3 @@ def test_unknown_agents_and_steps_before_a_reset():
     env.reset()
     with pytest.raises(ValueError, match=r"actions: expected agents among .*, got \['green_0'\]"):
         env.step(ACTIONS | {"green_0": 0})
-
-
-def test_supersuits_vector_environments_restart_battles():
-    deaths = [2, None, 3]
-    env = BlackDeath(scripted(deaths=deaths))
-    rows = supersuit.concat_vec_envs_v1(supersuit.pettingzoo_env_to_vec_env_v1(env), 2)
-    observations, _ = rows.reset(seed=0)
-    script = env.unwrapped.script
-    for time in range(1, 13):
-        observations, _, terminations, truncations, infos = rows.step(np.zeros(6, np.int64))
-        t = (time - 1) % 4 + 1
-        ends = [[t == 4, False], [False, t == 4], [t == 4, False]]
-        np.testing.assert_array_equal(np.stack([terminations, truncations], 1), ends * 2)
-        expected = [[0, 0] if deaths[i] and t >= deaths[i] else script[t % 4 if t == 4 else t, i] for i in range(3)]
-        np.testing.assert_array_equal(observations, (list(script[0]) if t == 4 else expected) * 2)
-        assert ("terminal_observation" in infos[0]) == (t == 4)

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
-from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,27 +175,6 @@ def test_single_and_vector_environments_have_the_same_statistics(tmp_path, name,
     loaded = getattr(single, name)(Scripted(script), **WRAPPERS[name])
     loaded.load(tmp_path / "statistics.json")
     assert saved(loaded) == saved(envs)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", list(WRAPPERS))
-def test_saved_loaded_and_frozen_gives_the_same(tmp_path, name, mode):
-    space = "dict"
-    envs = make(some_scripts(), mode, name, space)
-    list(play(envs, mode, 3))
-    envs.save(tmp_path / "statistics.json")
-    before = saved(envs)
-    results = []
-    for _ in range(2):
-        loaded = make(some_scripts(), mode, name, space)
-        loaded.load(tmp_path / "statistics.json")
-        loaded.freeze()
-        results.append([result for _, result in play(loaded, mode, 3)])
-        assert loaded.frozen and saved(loaded) == before
-    assert data_equivalence(*results, exact=True)
-    loaded.unfreeze()
-    list(play(loaded, mode, 1))
-    assert saved(loaded) != before
 
 
 @pytest.mark.parametrize("mode", MODES)

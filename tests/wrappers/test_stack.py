@@ -13,15 +13,9 @@ def numbered(steps=4, agents=2, **kwargs):
     return ScriptedEnv(script, **kwargs)
 
 
-@pytest.mark.parametrize(
-    ("padding", "expected"),
-    [
-        ("reset", [[10, 10, 10], [10, 10, 11], [10, 11, 12], [11, 12, 13], [12, 13, 14]]),
-        ("zero", [[0, 0, 10], [0, 10, 11], [10, 11, 12], [11, 12, 13], [12, 13, 14]]),
-    ],
-)
-def test_the_last_observations_the_oldest_first(padding, expected):
-    env = StackObservations(numbered(), 3, padding)
+def test_the_last_observations_the_oldest_first():
+    env = StackObservations(numbered(), 3)
+    expected = [[10, 10, 10], [10, 10, 11], [10, 11, 12], [11, 12, 13], [12, 13, 14]]
     for _ in range(2):
         stacks = [result[0]["red_0"] for result in play(env)]
         np.testing.assert_array_equal(np.array(stacks)[:, :, 0], expected)
@@ -51,12 +45,11 @@ class Pictures(ScriptedEnv):
         return {agent: np.full((4, 5, 3), 100 + self.time, np.uint8) for agent in agents}
 
 
-@pytest.mark.parametrize(("padding", "low"), [("reset", 3), ("zero", 0)])
-def test_any_shape_and_type(padding, low):
-    env = StackObservations(Pictures(np.zeros((3, 2, 1))), 2, padding)
+def test_any_shape_and_type():
+    env = StackObservations(Pictures(np.zeros((3, 2, 1))), 2)
     space = env.observation_space("red_0")
     assert space.shape == (2, 4, 5, 3) and space.dtype == np.uint8
-    assert (space.low[0] == low).all() and (space.low[1] == 3).all() and (space.high == 255).all()
+    assert (space.low == 3).all() and (space.high == 255).all()
     for result in play(env):
         assert space.contains(result[0]["red_0"])
 
@@ -66,7 +59,6 @@ def test_any_shape_and_type(padding, low):
     [
         ("dict", {"stack_size": 2}, "observation space of 'blue_0': expected a Box, got Dict"),
         ("box", {"stack_size": 0}, "stack_size: expected an integer of at least 1, got 0"),
-        ("box", {"stack_size": 2, "padding_type": "edge"}, r"padding_type: expected one of .*, got 'edge'"),
     ],
 )
 def test_bad_arguments(space, arguments, message):

@@ -40,21 +40,8 @@ class Rows:
 class Assignment:
     """The mechs of the learner and of each policy, and the places of their observations.
 
-    Parameters
-    ----------
-    config
-        The battles' configuration.
-    control
-        See `ControlledBattles`.
-    pilot
-        Index of the pilot's mech in its team's roster.
-    side
-        (B,) int64: the learner's teams.
-
-    Raises
-    ------
-    ConfigError
-        For a pilot that is not in a roster, and for different sides with rosters of different sizes.
+    `control` and `pilot` are those of `ControlledBattles`, `side` (B,) int64 are the learner's teams. Raises
+    `ConfigError` for a pilot that is not in a roster, and for different sides with rosters of different sizes.
     """
 
     def __init__(self, config: BattleConfig, control: Control, pilot: int, side: Indices) -> None:

@@ -19,6 +19,7 @@ from echelon_env.engine.state import COUNTERS
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.infos import Report, agent_names, batch_infos, objects, read_events
 from echelon_env.spaces.agent import AgentSpaces, pick
+from echelon_env.spaces.masks import action_masks, split_mask
 
 NO_LIMIT = 2**62
 """Decisions that no battle reaches."""
@@ -28,16 +29,9 @@ Flags = NDArray[np.bool_]
 
 
 class Agents:
-    """The agents of B battles, `a` in each, and the course of their episodes.
+    """The agents of B battles, `count` (a) in each, and the course of their episodes.
 
-    Parameters
-    ----------
-    engine
-        The battles' engine.
-    rows
-        (B, n) int64: the agents' mechs, those of the first agent first. All agents have n / a of them.
-    count
-        Number of agents a of a battle.
+    `rows` (B, n) int64 are the agents' mechs, those of the first agent first. All agents have n / a of them.
     """
 
     def __init__(self, engine: BattleEngine, rows: NDArray[np.int64], count: int) -> None:
@@ -97,28 +91,9 @@ class AutoresetBattles:
     sub-environment is done when it has no agent left: the battle is over, `max_cycles` is reached, or the last agent
     has died.
 
-    Parameters
-    ----------
-    battles
-        The battles.
-    autoreset_mode
-        What happens to a sub-environment that is done. `NEXT_STEP`: the next step ignores its actions, starts a new
-        battle and returns the first observations with reward 0. `SAME_STEP`: the new battle starts in the same step.
-        `DISABLED`: stepping raises ResetNeeded until it is reset.
-    max_cycles
-        Decisions after which all remaining agents are truncated, independent of the battle's own time limit. None: no
-        limit.
-    regenerate
-        Number of consecutive battles of a sub-environment on the same map.
-    spaces
-        Formats of the agents (default: vectors). Reports hold action masks if the actions have them.
-    events
-        Whether reports hold events.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown mode, and for numbers that are not integers of at least 1.
+    The modes are those of `BattleVectorEnv`, the other arguments those of `envs.options`. By default agents have
+    vectors; reports hold action masks if the actions have them. Raises `ConfigError` for an unknown mode, and for
+    numbers that are not integers of at least 1.
     """
 
     def __init__(
@@ -162,29 +137,13 @@ class AutoresetBattles:
     ) -> tuple[Floats, Report]:
         """Start battles: in all sub-environments, or in those of ``options["reset_mask"]`` (B,) bool.
 
-        Parameters
-        ----------
-        seed
-            An integer: sub-environment i gets seed + i. A sequence: one seed for each sub-environment, or None to
-            continue the sequence of its last seed. None: all continue.
-        generator
-            Draws initial seeds for sub-environments without one.
-        options
-            ``"reset_mask"`` (B,) bool, and ``"map_seed"``, the seed of the maps of the battles that start: an integer,
-            or (B,) of them. With a pool it selects one of its maps. Later battles have the maps of the seeds again.
+        `seed` and `options` are those of `BattleVectorEnv.reset`. The generator draws initial seeds for
+        sub-environments without one. Later battles have the maps of the seeds again, not those of ``"map_seed"``.
 
-        Returns
-        -------
-        observations, report
-            Of all sub-environments, see `Step`, and a report about those that were reset.
+        Returns the observations of all sub-environments, see `Step`, and a report about those that were reset.
 
-        Raises
-        ------
-        ResetNeeded
-            If the first reset is partial.
-        ValueError
-            For an unknown option, for a mask or seeds of a wrong shape, or a seed that is not an integer in [0, 2**64).
-            Nothing changes then.
+        Raises ResetNeeded if the first reset is partial. Raises ValueError for an unknown option, for a mask or seeds
+        of a wrong shape, or a seed that is not an integer in [0, 2**64), with nothing changed.
         """
         chosen = check_options(options, ("map_seed", "reset_mask"))
         mask = _check_mask(chosen.get("reset_mask"), len(self._done))
@@ -238,8 +197,8 @@ class AutoresetBattles:
             raise ResetNeeded(f"{what} needs a battle: call reset() first")
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Masks of the agents' actions: (B, a, mechs of an agent * K) int8, see `AgentSpaces.masks`."""
-        masks = self.battles.rows_of(self._spaces.masks(self.engine))
+        """Masks of the agents' actions: (B, a, mechs of an agent * K) int8, see `spaces.action_masks`."""
+        masks = self.battles.rows_of(action_masks(self.engine, self._spaces.action))
         return masks.reshape(*self._agents.episodes.shape, -1)
 
     def close(self) -> None:
@@ -280,10 +239,10 @@ class AutoresetBattles:
         if self._has_events:
             events = tuple(read_events(self.engine, b, self.names) for b in range(self.battles.num_battles))
         agents = self._agents.report(self.max_cycles, counts)
-        masks = None
+        masks: Any = None
         if self._masked:
             masks = self.action_masks()
-            masks = self._spaces.split_masks(masks[:, 0] if self._single_agent else masks)
+            masks = split_mask(masks[:, 0] if self._single_agent else masks, self._spaces.action, self._spaces.mechs)
         return Report(agents, masks, events, self._agents.over == 0)
 
 

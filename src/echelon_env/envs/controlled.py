@@ -21,7 +21,7 @@ from echelon_env.engine.boundary import read_actions
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
-from echelon_env.engine.state import BLUE, DRAW, RED
+from echelon_env.engine.state import BLUE, DRAW
 from echelon_env.envs.assignment import POLICY_ROLES, Assignment, Control, check_sides
 from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
 from echelon_env.opponents.policy import check_resumable, close_policy
@@ -261,11 +261,6 @@ class ControlledBattles:
         return self._assigned.own.numbers.copy()
 
     @property
-    def teams(self) -> NDArray[np.int64]:
-        """(B, n) int64: the teams of the learner's mechs, 0 blue or 1 red."""
-        return np.where(self._assigned.own.numbers < len(self.config.blue), BLUE, RED)
-
-    @property
     def alive(self) -> NDArray[np.bool_]:
         """(B, n) bool: whether the learner's mechs are alive."""
         alive: NDArray[np.bool_] = self.engine.state.mechs["alive"][self._assigned.own.index].astype(np.bool_)
@@ -281,16 +276,6 @@ class ControlledBattles:
         """(B,) int8: 1 for a win, 0 for a draw, -1 for a loss of the learner's team. Valid where `battle_over`."""
         winner = self.engine.winner
         return np.where(winner == DRAW, 0, np.where(winner == self._assigned.side, 1, -1)).astype(np.int8)
-
-    @property
-    def bad_actions(self) -> NDArray[np.int32]:
-        """(B, n) int32: number of non-finite entries in the learner's last actions."""
-        return self.rows_of(self.engine.state.mechs["bad_actions"])
-
-    @property
-    def reward_components(self) -> NDArray[np.float32]:
-        """(B, n, K) float32: the rewards of the last step by component."""
-        return self.rows_of(self.engine.reward_components)
 
     def close(self) -> None:
         """Stop the threads of the engine and of the policies that were given by name."""
@@ -335,20 +320,8 @@ def check_arguments(
 ) -> None:
     """Check the names of the additional keyword arguments of an environment class.
 
-    Parameters
-    ----------
-    arguments
-        The additional keyword arguments.
-    env_class
-        The class. Its parameters are among the suggested names.
-    inner
-        The class that the arguments are passed on to, if any. Its keyword-only parameters are valid, too.
-
-    Raises
-    ------
-    UnexpectedArgumentError
-        For a name that is neither such a parameter nor a key of the configuration, with the nearest valid name. It is
-        a `ConfigError` and a `TypeError`.
+    Valid are its parameters, keys of the configuration, and the keyword-only parameters of the `inner` class that the
+    arguments are passed on to. Raises `UnexpectedArgumentError` for another name, with the nearest valid one.
     """
     valid = {field.name for field in dataclasses.fields(BattleConfig)}
     valid |= {

@@ -76,7 +76,7 @@ class Report(NamedTuple):
     """Data for the infos of B battles with `a` agents each. Its arrays are new."""
 
     agents: NDArray[Any]  # (B, a) AGENT; `valid` in the battles that the report covers
-    masks: Any  # arrays (B, [a,] choices) int8, see AgentSpaces.split_masks; None for actions without masks
+    masks: Any  # arrays (B, [a,] choices) int8, see `split_mask`; None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
     in_progress: bool  # whether it covers all battles, and none of them is over
 
@@ -154,20 +154,9 @@ def agent_infos(report: Report, agents: Collection[int], single_agent: bool = Fa
 def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
     """Infos of all battles as arrays, each with a mask ``_key`` of the valid entries.
 
-    Parameters
-    ----------
-    report
-        The report about B battles with `a` agents each.
-    single_agent
-        Whether a battle has one agent. If so, arrays are (B,) and action masks are B tuples. Otherwise arrays are
-        (B, a) and action masks are a tuple of arrays (B, a, choices).
-
-    Returns
-    -------
-    dict
-        The keys of the table in this module. ``present`` (agents that continue) is included for several agents only.
-        ``reward_components`` and ``episode_statistics`` have a last axis. ``map_seed`` is (B,). ``reason`` and
-        ``events`` are object arrays (B,).
+    With a single agent in a battle, arrays are (B,) and action masks are B tuples. Otherwise arrays are (B, a), action
+    masks are a tuple of arrays (B, a, choices), and there is ``present``. ``reward_components`` and
+    ``episode_statistics`` have a last axis. ``map_seed`` is (B,). ``reason`` and ``events`` are object arrays (B,).
     """
     agents, masks, battles = report.agents, report.masks, report.agents[:, 0]
     valid, count = battles["valid"], len(battles)

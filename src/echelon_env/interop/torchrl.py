@@ -24,6 +24,7 @@ from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import Screen
 from echelon_env.spaces.actions import ActionFormat, choice_sizes
 from echelon_env.spaces.agent import AgentSpaces
+from echelon_env.spaces.masks import action_masks
 
 _ACTIONS = ("continuous", "multi_discrete", "discrete")
 _FLAGS = ("done", "terminated", "truncated")
@@ -166,7 +167,9 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]  # TorchRL is not installed whe
         """The TensorDict of a reset, or with rewards of a step."""
         battles = self._battles
         observations, alive = battles.observations, battles.alive[..., None]
-        masks = battles.rows_of(self._spaces.masks(battles.engine)).astype(np.bool_) if self._spaces.masked else None
+        masks = None
+        if self._spaces.masked:
+            masks = battles.rows_of(action_masks(battles.engine, self._spaces.action)).astype(np.bool_)
         entries: dict[str, Any] = {
             "state": battles.engine.global_state(BLUE),
             "outcome": np.where(battles.battle_over, battles.learner_outcome, 0).astype(np.float32)[:, None],

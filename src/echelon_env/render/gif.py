@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import os
-import uuid
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from echelon_env.storage import atomic
 
 MAX_FPS = 50
 """Viewers slow down frames that are shorter than 0.02 s."""
@@ -28,25 +30,17 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | os.PathLike[str], 
     Raises ValueError for no frames, frames of a wrong shape or of different shapes, `fps` not in (0, 50], or a frame
     that lasts longer than a GIF can say, 655 s. Raises OSError with the path if the file cannot be written.
     """
-    target = Path(path)
     _check(frames, fps)
     palette = _palette(frames)
     images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     ends = [round(100 * number / fps) for number in range(len(frames) + 1)]
     durations = [10 * (end - start) for start, end in pairwise(ends)]
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    film = io.BytesIO()
     try:
-        try:
-            images[0].save(
-                temporary, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, disposal=1
-            )
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        images[0].save(film, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, disposal=1)
     except OverflowError:
         raise ValueError(f"fps: expected frames of at most 655 s, equal ones together, got more with {fps}") from None
-    except OSError as error:
-        raise OSError(error.errno, f"cannot write the GIF: {error.strerror or error}", str(target)) from error
+    atomic.write_bytes(Path(path), film.getvalue())
 
 
 def _check(frames: Sequence[NDArray[np.uint8]], fps: float) -> None:

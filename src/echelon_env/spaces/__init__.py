@@ -13,7 +13,7 @@ from echelon_env.spaces.actions import (
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.spaces.explain import ActionPart, explain_action
 from echelon_env.spaces.masks import MASK_SIZE, MASK_SLICES, action_masks, split_mask
-from echelon_env.spaces.observations import ObservationFormat, format_observations, observation_space
+from echelon_env.spaces.observations import ObservationFormat, observation_space
 from echelon_env.spaces.observed import ObservedMasks
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "describe_action",
     "describe_observation",
     "explain_action",
-    "format_observations",
     "observation_space",
     "read_action",
     "split_mask",

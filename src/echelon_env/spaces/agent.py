@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.boundary import as_array, read_actions
-from echelon_env.engine.core import BattleEngine
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.spaces.actions import (
     CHOICE_PARTS,
@@ -23,12 +22,12 @@ from echelon_env.spaces.actions import (
     choice_sizes,
     read_action,
 )
-from echelon_env.spaces.masks import action_masks, mask_space, split_mask
+from echelon_env.spaces.masks import mask_space
 from echelon_env.spaces.observations import (
     ObservationFormat,
     check_observation_format,
-    format_observations,
     observation_space,
+    split_streams,
 )
 
 Entry = TypeVar("Entry")
@@ -76,23 +75,16 @@ class AgentSpaces:
         """A new space of one agent's actions."""
         return action_space(self.action, self.mechs)
 
-    def masks(self, engine: BattleEngine) -> NDArray[np.int8]:
-        """The masks (B, M, K) of all mechs; those of the multi-discrete format if the actions have none."""
-        return action_masks(engine, self.action)
-
-    def split_masks(self, masks: NDArray[np.int8]) -> Any:
-        """Views of agents' masks (..., K), or (..., n * K) of teams, as `split_mask` returns them."""
-        return split_mask(masks, self.action, self.mechs)
-
     def observe(self, vectors: NDArray[np.float32], masks: Any) -> Any:
-        """Observations of agents (...) from vectors (..., D), or (..., n, D) of teams, and masks by `split_masks`.
+        """Observations of agents (...) from vectors (..., D), or (..., n, D) of teams, and masks by `split_mask`.
 
         Returns views of the vectors and copies of the masks.
         """
-        if self.observation == "flat":
-            observations = vectors if self.mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
+        observations: Any
+        if self.observation == "dict":
+            observations = split_streams(vectors)
         else:
-            observations = format_observations(self.observation, vectors, self.mechs)
+            observations = vectors if self.mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
         if not self.mask_in_observation:
             return observations
         return {"observation": observations, "action_mask": deepcopy(masks)}  # infos hold the same mask

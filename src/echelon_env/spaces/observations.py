@@ -64,34 +64,8 @@ def _box(stream: Stream, low: NDArray[np.float32], high: NDArray[np.float32], te
     return Box(np.broadcast_to(lowest, shape), np.broadcast_to(highest, shape), dtype=np.float32)
 
 
-def format_observations(
-    observation_format: ObservationFormat, vectors: NDArray[np.float32], mechs: int | None = None
-) -> Any:
-    """Observations in the given format.
-
-    Parameters
-    ----------
-    observation_format
-        See `observation_space`.
-    vectors
-        (..., D) float32; of teams as one agent (..., n, D).
-    mechs
-        None for one mech per agent, n for a team of n mechs as one agent.
-
-    Returns
-    -------
-    numpy.ndarray or dict
-        ``"flat"``: (..., D), of teams (..., n * D). ``"dict"``: for each stream ``(..., *shape)``, of
-        teams ``(..., n, *shape)``. Views of `vectors` where possible: copy the vectors first to keep them.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such format.
-    """
-    if observation_format == "flat":
-        return vectors if mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
-    check_observation_format(observation_format)
+def split_streams(vectors: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    """Views of vectors (..., D) in the dict format: for each stream (..., *shape)."""
     return {
         name: vectors[..., stream.part].reshape(*vectors.shape[:-1], *stream.shape) for name, stream in STREAMS.items()
     }

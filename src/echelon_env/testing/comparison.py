@@ -12,13 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
+from echelon_env.testing.conformance import (
+    ConformanceError,
+    ConformanceWarning,
+    Difference,
+    brief,
+    demand_none,
+    raising,
+    with_type,
+)
 
 REMEMBERED_CALLS = 3
 """Number of calls whose memory is compared: more than one, to detect environments that swap two buffers."""
-
-Difference = tuple[str, str, str]
-"""Path of the entry in the value, expected entry, actual entry."""
 
 
 def find_difference(
@@ -74,7 +79,7 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _leaf_difference(expected: Any, got: Any, tolerance: float | None, path: str) -> Difference | None:
     if tolerance is None and type(expected) is not type(got):
-        return path, f"{type(expected).__name__} {brief(expected)}", f"{type(got).__name__} {brief(got)}"
+        return path, with_type(expected), with_type(got)
     if isinstance(expected, (bool, int, float, str)) and isinstance(got, (bool, int, float, str)) and expected == got:
         return None
     numeric = (np.ndarray, np.generic, bool, int, float, complex)
@@ -179,23 +184,20 @@ class AliasGuard:
         self._calls: deque[Returned] = deque(maxlen=REMEMBERED_CALLS)
         self._warned = False
 
-    def add(self, where: str, value: dict[str, Any]) -> None:
-        """Add the returned values of a call, by name.
+    def add(self, where: str, value: dict[str, Any]) -> dict[str, Any]:
+        """Add the returned values of a call, by name. Returns copies of them, without those of ignored keys.
 
         Raises ConformanceError if an earlier value has changed or shares memory with this one.
         """
         for call in self._calls:
             for name, part in call.value.items():
                 changed = find_difference(call.snapshot[name], part, ignored=self._ignored_in(name), path=name)
-                if changed:
-                    path, before, after = changed
-                    raise ConformanceError(
-                        "aliasing", f"{call.where}, {path}", f"to stay {before}", f"{after} after {where}"
-                    )
+                demand_none("aliasing", f"{where}, value returned at {call.where}", changed, "to stay ")
         arrays = [found for name, part in value.items() for found in find_arrays(part, name, self._ignored_in(name))]
         copies = {name: snapshot(f"{where}, {name}", part, self._ignored_in(name)) for name, part in value.items()}
         self._calls.append(Returned(where, value, copies, arrays))
         self._check_memory()
+        return copies
 
     def _ignored_in(self, name: str) -> Collection[str]:
         return self._ignored if name == "infos" else ()

@@ -6,6 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+Difference = tuple[str, str, str]
+"""Path of an entry in a value, expected entry, actual entry."""
+
 CHECKS: dict[str, str] = {
     # both kinds of environments
     "reset": "`reset(seed=..., options=...)` is accepted and returns observations and infos",
@@ -98,3 +101,15 @@ def brief(value: object) -> str:
     """`repr` of a value on one line of at most 160 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 160 else text[:157] + "..."
+
+
+def with_type(value: object) -> str:
+    """The name of a value's type and the value, see `brief`."""
+    return f"{type(value).__name__} {brief(value)}"
+
+
+def demand_none(check: str, where: str, difference: Difference | None, before: str = "") -> None:
+    """Raise ConformanceError for a difference, if there is one. `before` is written before the expected entry."""
+    if difference:
+        path, expected, got = difference
+        raise ConformanceError(check, f"{where}, {path}", before + expected, got)

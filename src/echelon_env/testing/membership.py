@@ -8,13 +8,10 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from echelon_env.testing.conformance import brief
-
-Mismatch = tuple[str, str, str]
-"""Path of the entry in the value, expected entry, actual entry."""
+from echelon_env.testing.conformance import Difference, brief, with_type
 
 
-def find_mismatch(space: Space[Any], value: Any, path: str = "") -> Mismatch | None:
+def find_mismatch(space: Space[Any], value: Any, path: str = "") -> Difference | None:
     """The first reason why a value is not in a space, or None if it is.
 
     It is stricter than ``space.contains`` in two ways. The value of a Box, MultiBinary or MultiDiscrete must be an
@@ -25,12 +22,12 @@ def find_mismatch(space: Space[Any], value: Any, path: str = "") -> Mismatch | N
         parts: dict[Any, Space[Any]] = dict(space.items() if isinstance(space, spaces.Dict) else enumerate(space))
         keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, tuple) else ()
         if not isinstance(value, kind) or {*keys} != {*parts}:
-            return path, f"a {kind.__name__} with the keys {[*parts]}", f"{type(value).__name__} {brief(value)}"
+            return path, f"a {kind.__name__} with the keys {[*parts]}", with_type(value)
         found = (find_mismatch(part, value[key], f"{path}[{key!r}]") for key, part in parts.items())
         return next((mismatch for mismatch in found if mismatch), None)
     if isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
         if not isinstance(value, np.ndarray | np.generic):
-            return path, f"an array of shape {space.shape}", f"{type(value).__name__} {brief(value)}"
+            return path, f"an array of shape {space.shape}", with_type(value)
         if (value.shape, value.dtype) != (space.shape, space.dtype):
             return path, f"shape {space.shape}, {space.dtype}", f"shape {value.shape}, {value.dtype}"
         low, high = (np.broadcast_to(bound, value.shape) for bound in _bounds(space))

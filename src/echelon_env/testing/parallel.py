@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from echelon_env.testing.comparison import find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, raising
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, demand_none, raising
 from echelon_env.testing.parallel_rules import Agent, ParallelRules, Reply, compare, reset, step
 from echelon_env.testing.sampling import ActionSampler, make_two, overwrite, sample_action
 
@@ -86,13 +86,13 @@ def check_parallel_env(
             run.check_copy(name, plan[0])
         if seed_matters:
             run.check_chance(plan[0])
-        run.check_close()
+        run.check_close(make_env())
     finally:
         run.abandon()
 
 
 class _ParallelCheck:
-    """An environment under test and a reference environment (twin) that is used normally."""
+    """An environment under test, whose episodes are recorded, and a second one (twin)."""
 
     def __init__(
         self,
@@ -102,22 +102,24 @@ class _ParallelCheck:
         actions: ActionSampler,
         ignored: tuple[str, ...],
     ) -> None:
-        self._make_env, self._seed, self._max_steps = make_env, seed, max_steps
+        self._seed, self._max_steps = seed, max_steps
         self._choose, self._ignored = actions, ignored
         self._env, self._twin = make_two("make_env", make_env)
         self._rules = ParallelRules(self._env, ignored)
         self._samplers: dict[Agent, Any] = {}
+        self._recorded: list[list[Reply]] = []
 
     def record(self, episodes: int) -> list[Episode]:
-        """Play episodes, check every call and compare it with the twin's. Returns the actions."""
+        """Play episodes and check every call. Keeps copies of the results, and returns the actions."""
         plan, ended = list[Episode](), False
         for k in range(episodes):
             where = f"episode {k}"
             arguments: dict[str, Any] = {"seed": self._seed, "options": {}} if k == 0 else {}
-            reply = reset(self._env, f"{where}, reset", **arguments)
-            plan.append([])
-            if self._explore("seed", where, reply, self._reset(self._twin, k), plan[-1]):
-                self._rules.check_end(f"{where}, step {len(plan[-1]) - 1}")
+            actions, replies = self._explore(where, reset(self._env, f"{where}, reset", **arguments))
+            plan.append(actions)
+            self._recorded.append(replies)
+            if not replies[-1]["agents"]:
+                self._rules.check_end(f"{where}, step {len(actions) - 1}")
                 ended = True
         if not ended:
             text = f"no episode ended within {self._max_steps} steps: the end was not checked"
@@ -125,15 +127,14 @@ class _ParallelCheck:
         return plan
 
     def check_used(self, plan: list[Episode]) -> None:
-        """Check that a used environment, seeded again, behaves like a new one."""
-        self._renew_twin()
+        """Check that a new environment, and the used one seeded again, repeat the episodes."""
+        self._replay("seed", "new environment", plan, self._twin)
         self._replay("seed", "used environment", plan)
 
     def check_unfinished(self, plan: list[Episode]) -> None:
         """Check that a reset during an episode, with and without a seed, starts a new episode."""
         episode, check = plan[0], "unfinished"
         middle, late = len(episode) // 2, len(episode) - 1
-        self._renew_twin()
         self._play(self._env, episode[:middle])
         self._replay(check, f"episode broken off after {middle} steps, reset(seed={self._seed})", plan[:1])
         where = f"episode broken off after {late} steps, reset()"
@@ -145,33 +146,35 @@ class _ParallelCheck:
         same_agents = all(other[0].keys() == episode[0].keys() for other in plan)
         if same_agents and left and not any(agent in reply["agents"] for agent in left):
             raise ConformanceError(check, where, f"{left} to be present again", f"agents {reply['agents']}")
-        self._explore(check, where, reply, expected, [])
+        actions, replies = self._explore(where, reply)
+        for t, got in enumerate(replies):
+            if t:
+                expected = step(self._twin, where, copy.deepcopy(actions[t - 1]), check)
+            compare(check, f"{where}, " + (f"step {t - 1}" if t else "reset"), expected, got, self._ignored)
 
     def check_isolation(self, plan: list[Episode]) -> None:
         """Check that overwriting actions and results, and rendering, do not affect the environment."""
         first = plan[:1]
-        self._replay("actions_kept", "actions overwritten", first, lambda actions, _: overwrite(actions))
-        self._replay("results_kept", "results overwritten", first, lambda _, reply: overwrite(reply))
+        self._replay("actions_kept", "actions overwritten", first, disturb=lambda actions, _: overwrite(actions))
+        self._replay("results_kept", "results overwritten", first, disturb=lambda _, reply: overwrite(reply))
         if getattr(self._env, "render_mode", None) not in (None, "human"):
-            self._replay("render", "rendered", first, lambda *_: self._env.render())
+            self._replay("render", "rendered", first, disturb=lambda *_: self._env.render())
 
     def check_copy(self, name: str, episode: Episode) -> None:
-        """Copy the environment during an episode, then step copy, original and twin to the end."""
+        """Copy the environment during an episode, then step the copy and the original to the end."""
         middle, env = len(episode) // 2, self._env
-        for each in (env, self._twin):
-            self._play(each, episode[:middle])
+        self._play(env, episode[:middle])
         with raising(name, f"episode 0, after step {middle - 1}", "the environment to be copied"):
             twin_copy = COPIERS[name](env)
         for t in range(middle, len(episode)):
-            where = f"{name} made before step {middle}, step {t}"
-            expected = step(self._twin, where, copy.deepcopy(episode[t]))
             for each, who in ((twin_copy, "the copy"), (env, "the original")):
-                reply = step(each, f"{where}, {who}", copy.deepcopy(episode[t]), name)
-                compare(name, f"{where}, {who}", expected, reply, self._ignored)
-        where = f"{name} closed, next reset of the original"
+                where = f"{name} made before step {middle}, step {t}, {who}"
+                reply = step(each, where, copy.deepcopy(episode[t]), name)
+                compare(name, where, self._recorded[0][t + 1], reply, self._ignored)
         with raising(name, f"{name} closed", "no exception"):
             twin_copy.close()
-        compare(name, where, self._reset(self._twin, 1), reset(env, where, name), self._ignored)
+        where = f"{name} closed, next reset of the original"
+        compare(name, where, self._recorded[1][0], reset(env, where, name), self._ignored)
 
     def check_chance(self, episode: Episode) -> None:
         """Check that another seed, and the next episode, differ from the first episode."""
@@ -184,9 +187,9 @@ class _ParallelCheck:
             where = f"reset(seed={self._seed}), an episode, reset()"
             raise ConformanceError("next_episode", where, "another episode", "the same one again")
 
-    def check_close(self) -> None:
-        """Check that `close` may be called before the first reset, and twice."""
-        for env, where in ((self._make_env(), "before a reset"), (self._env, "first call"), (self._env, "second call")):
+    def check_close(self, fresh: Any) -> None:
+        """Check that `close` may be called before the first reset (of the environment `fresh`), and twice."""
+        for env, where in ((fresh, "before a reset"), (self._env, "first call"), (self._env, "second call")):
             with raising("close", where, "no exception"):
                 env.close()
 
@@ -205,24 +208,17 @@ class _ParallelCheck:
         for t, given in enumerate(actions):
             step(env, f"episode 0, step {t}", copy.deepcopy(given))
 
-    def _renew_twin(self) -> None:
-        with raising("close", "used environment", "no exception"):
-            self._twin.close()
-        self._twin = self._make_env()
-
-    def _explore(self, check: str, where: str, reply: Reply, expected: Reply, actions: Episode) -> bool:
-        """Play an episode after a reset, check every call and compare it with the twin's. Appends to `actions`.
-
-        Returns whether the episode ended.
-        """
-        self._rules.check_reset(f"{where}, reset", reply)
-        compare(check, f"{where}, reset", expected, reply, self._ignored)
+    def _explore(self, where: str, reply: Reply) -> tuple[Episode, list[Reply]]:
+        """Play an episode after a reset and check every call. Returns the actions, and copies of all results."""
+        actions, replies = Episode(), [self._rules.check_reset(f"{where}, reset", reply)]
         while reply["agents"] and len(actions) < self._max_steps:
             at = f"{where}, step {len(actions)}"
             actions.append(self._sample(at, reply))
-            reply = self._step_checked(at, actions[-1])
-            compare(check, at, step(self._twin, at, copy.deepcopy(actions[-1]), check), reply, self._ignored)
-        return not reply["agents"]
+            given = copy.deepcopy(actions[-1])
+            reply = step(self._env, at, given)
+            demand_none("actions_written", at, find_difference(actions[-1], given, path="actions"), "to stay ")
+            replies.append(self._rules.check_step(at, reply))
+        return actions, replies
 
     def _sample(self, where: str, reply: Reply) -> dict[Agent, Any]:
         chosen = {}
@@ -237,50 +233,34 @@ class _ParallelCheck:
                 raise error.within(f"{where}, agent {agent!r}") from error
         return chosen
 
-    def _step_checked(self, where: str, actions: dict[Agent, Any]) -> Reply:
-        given = copy.deepcopy(actions)
-        reply = step(self._env, where, given)
-        changed = find_difference(actions, given, path="actions")
-        if changed:
-            path, before, after = changed
-            raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {before}", after)
-        self._rules.check_step(where, reply)
-        return reply
-
     def _replay(
         self,
         check: str,
         how: str,
         plan: list[Episode],
-        disturb: Callable[[dict[Agent, Any], Reply], object] | None = None,
+        env: Any = None,
+        disturb: Callable[[dict[Agent, Any], Reply], object] = lambda *_: None,
     ) -> None:
-        """Step the environment and its twin through a plan. Call `disturb` after every call of the environment."""
+        """Step an environment through recorded episodes and compare the results. `disturb` is called after each."""
+        env = self._env if env is None else env
         for k, episode in enumerate(plan):
             for t, actions in enumerate([{}, *episode]):
                 where = f"{how}, episode {k}, " + (f"step {t - 1}" if t else "reset")
                 given = copy.deepcopy(actions)
-                reply = step(self._env, where, given, check) if t else self._reset(self._env, k, check)
-                twin = self._twin
-                expected = step(twin, where, copy.deepcopy(actions)) if t else self._reset(twin, k)
-                compare(check, where, expected, reply, self._ignored)
-                if disturb:
-                    with raising(check, where, "no exception"):
-                        disturb(given, reply)
+                reply = step(env, where, given, check) if t else self._reset(env, k, check)
+                compare(check, where, self._recorded[k][t], reply, self._ignored)
+                with raising(check, where, "no exception"):
+                    disturb(given, reply)
 
     def _differ(self, reply: Reply, episode: Episode) -> bool:
-        """Whether the environment, after a reset, differs from the twin in the first episode."""
-        expected = self._reset(self._twin, 0)
-        for t, actions in enumerate(episode):
-            if _is_different(expected, reply):
+        """Whether the environment, after a reset, differs from the first recorded episode."""
+        for t, expected in enumerate(self._recorded[0]):
+            # infos are ignored because they may contain the seed
+            if any(find_difference(expected[name], reply[name]) for name in expected if name != "infos"):
                 return True
-            expected = step(self._twin, f"step {t}", copy.deepcopy(actions))
             try:
-                reply = step(self._env, f"step {t}", copy.deepcopy(actions))
-            except ConformanceError:  # the action is possible in the twin's episode only
+                if t < len(episode):
+                    reply = step(self._env, f"step {t}", copy.deepcopy(episode[t]))
+            except ConformanceError:  # the action is possible in the recorded episode only
                 return True
-        return _is_different(expected, reply)
-
-
-def _is_different(expected: Reply, got: Reply) -> bool:
-    # infos are ignored because they may contain the seed
-    return any(find_difference(expected[name], got[name]) for name in expected if name != "infos")
+        return False

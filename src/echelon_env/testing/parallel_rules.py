@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from echelon_env.testing.comparison import AliasGuard, find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
+from echelon_env.testing.conformance import (
+    ConformanceError,
+    ConformanceWarning,
+    brief,
+    demand_none,
+    raising,
+    with_type,
+)
 from echelon_env.testing.membership import find_mismatch
 
 Agent = Hashable
@@ -39,12 +46,10 @@ def step(env: Any, where: str, actions: dict[Agent, Any], check: str | None = No
 
 def _reply(env: Any, method: str, where: str, names: tuple[str, ...], returned: Any, check: str | None) -> Reply:
     if not isinstance(returned, tuple) or len(returned) != len(names):
-        kind = f"{type(returned).__name__} {brief(returned)}"
-        raise ConformanceError(method, where, f"a tuple of {len(names)}: {', '.join(names)}", kind)
+        raise ConformanceError(method, where, f"a tuple of {len(names)}: {', '.join(names)}", with_type(returned))
     for name, part in zip(names, returned, strict=True):
         if not isinstance(part, dict):
-            got = f"{type(part).__name__} {brief(part)}"
-            raise ConformanceError(method, f"{where}, {name}", "a dict by agent", got)
+            raise ConformanceError(method, f"{where}, {name}", "a dict by agent", with_type(part))
     with raising(check or "agents", where, "a list of agents"):
         reply = dict(zip(names, returned, strict=True)) | {"agents": copy.copy(env.agents)}
     with raising(check or "state", where, "a state, as there is a state_space"):
@@ -67,8 +72,8 @@ class ParallelRules:
         if self._possible is None:
             self._warn("agents", "the environment has no possible_agents")
 
-    def check_reset(self, where: str, reply: Reply) -> None:
-        """Check the result of `reset`."""
+    def check_reset(self, where: str, reply: Reply) -> Reply:
+        """Check the result of `reset`, and return a copy of it."""
         self._gone = set()
         self._check_agents(where, reply["agents"])
         for (kind, agent), (space, copied) in self._spaces.items():
@@ -79,11 +84,10 @@ class ParallelRules:
             raise ConformanceError("agents", where, "agents after a reset", "none")
         for name in ("observations", "infos"):
             self._check_keys(where, name, reply[name], reply["agents"], reply["agents"])
-        self._check_values(where, reply)
-        self._present = list(reply["agents"])
+        return self._check_values(where, reply)
 
-    def check_step(self, where: str, reply: Reply) -> None:
-        """Check the result of `step`, and the remaining agents."""
+    def check_step(self, where: str, reply: Reply) -> Reply:
+        """Check the result of `step`, and the remaining agents. Returns a copy of it."""
         self._check_agents(where, reply["agents"])
         joined = [agent for agent in reply["agents"] if agent not in self._present]
         for name in STEP_PARTS:
@@ -92,8 +96,7 @@ class ParallelRules:
         self._check_flags(where, reply)
         self._check_departures(where, reply)
         self._check_rewards(where, reply)
-        self._check_values(where, reply)
-        self._present = list(reply["agents"])
+        return self._check_values(where, reply)
 
     def check_end(self, where: str) -> None:
         """Check that no agent appears after the end, and that a further step raises or returns nothing."""
@@ -135,8 +138,7 @@ class ParallelRules:
         for name in ("terminations", "truncations"):
             for agent, flag in reply[name].items():
                 if not isinstance(flag, (bool, np.bool_)):
-                    got = f"{type(flag).__name__} {brief(flag)}"
-                    raise ConformanceError("flags", f"{where}, {name}, agent {agent!r}", "a bool", got)
+                    raise ConformanceError("flags", f"{where}, {name}, agent {agent!r}", "a bool", with_type(flag))
 
     def _check_departures(self, where: str, reply: Reply) -> None:
         terminated = [agent for agent in self._present if reply["terminations"][agent]]
@@ -160,30 +162,27 @@ class ParallelRules:
         for agent, reward in reply["rewards"].items():
             real = isinstance(reward, numbers.Real) and not isinstance(reward, bool)
             if not real or not np.isfinite(float(reward)):
-                got = f"{type(reward).__name__} {brief(reward)}"
-                raise ConformanceError("rewards", f"{where}, agent {agent!r}", "a finite real number", got)
+                place = f"{where}, agent {agent!r}"
+                raise ConformanceError("rewards", place, "a finite real number", with_type(reward))
 
-    def _check_values(self, where: str, reply: Reply) -> None:
+    def _check_values(self, where: str, reply: Reply) -> Reply:
         """Check observations, infos and state, and that all returned values use new memory."""
         agents = self._env.possible_agents if self._possible is not None else [*self._present, *reply["agents"]]
         for agent in agents:
             for kind in ("observation_space", "action_space"):
                 self._check_space(where, kind, agent)
         for agent in [key for key in reply["observations"] if ("observation_space", key) in self._spaces]:
-            mismatch = find_mismatch(self._spaces["observation_space", agent][0], reply["observations"][agent])
-            if mismatch:
-                path, expected, got = mismatch
-                raise ConformanceError("observations", f"{where}, agent {agent!r}, observation{path}", expected, got)
+            space, observation = self._spaces["observation_space", agent][0], reply["observations"][agent]
+            mismatch = find_mismatch(space, observation, "observation")
+            demand_none("observations", f"{where}, agent {agent!r}", mismatch)
         for agent, info in reply["infos"].items():
             if not isinstance(info, dict):
-                got = f"{type(info).__name__} {brief(info)}"
-                raise ConformanceError("infos", f"{where}, agent {agent!r}", "a dict", got)
+                raise ConformanceError("infos", f"{where}, agent {agent!r}", "a dict", with_type(info))
         if "state" in reply:
-            mismatch = find_mismatch(self._env.state_space, reply["state"])
-            if mismatch:
-                path, expected, got = mismatch
-                raise ConformanceError("state", f"{where}, state{path}", expected, got)
-        self._guard.add(where, {name: part for name, part in reply.items() if name != "agents"})
+            demand_none("state", where, find_mismatch(self._env.state_space, reply["state"], "state"))
+        self._present = list(reply["agents"])
+        copies = self._guard.add(where, {name: part for name, part in reply.items() if name != "agents"})
+        return copies | {"agents": self._present}
 
     def _check_space(self, where: str, kind: str, agent: Agent) -> None:
         with raising("spaces", f"{where}, {kind}({agent!r})", "a space"):
@@ -204,6 +203,4 @@ def compare(check: str, where: str, expected: Reply, got: Reply, ignored: Collec
     """Compare two replies including types. Raises ConformanceError with the first difference."""
     for name in expected:
         found = find_difference(expected[name], got.get(name), ignored=ignored if name == "infos" else (), path=name)
-        if found:
-            path, first, second = found
-            raise ConformanceError(check, f"{where}, {path}", first, second)
+        demand_none(check, where, found)

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from echelon_env.testing.comparison import AliasGuard, find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, demand_none, raising
 from echelon_env.testing.membership import find_mismatch
 from echelon_env.testing.sampling import ActionSampler, make_two, sample_action
 from echelon_env.testing.vector_rollout import Plan, Results, Seed, Trajectory, VectorRollout, rollout_single
@@ -168,9 +168,7 @@ class _VectorCheck:
         for i, trajectory in enumerate(rollout.trajectories):
             for k, entry in enumerate(trajectory):
                 found = find_mismatch(self._env.single_observation_space, entry["observation"], "observation")
-                if found:
-                    where = f"{self._mode.name}, sub-environment {i}, {_place(trajectory, k)}, {found[0]}"
-                    raise ConformanceError("observations", where, *found[1:])
+                demand_none("observations", f"{self._mode.name}, sub-environment {i}, {_place(trajectory, k)}", found)
         return rollout.trajectories
 
     def check_seeds(self, trajectories: list[Trajectory], own_generators: bool) -> None:
@@ -278,9 +276,7 @@ def _compare(
                     ignored=ignored if name == "info" else (),
                     path=name,
                 )
-                if found:
-                    place = f"{where}, sub-environment {i}, {_place(first, k)}, {found[0]}"
-                    raise ConformanceError(check, place, *found[1:])
+                demand_none(check, f"{where}, sub-environment {i}, {_place(first, k)}", found)
 
 
 def _is_end(entry: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 
 from echelon_env.testing.comparison import find_difference, snapshot
-from echelon_env.testing.conformance import ConformanceError, brief, raising
+from echelon_env.testing.conformance import ConformanceError, brief, demand_none, raising, with_type
 from echelon_env.testing.membership import find_mismatch
 from echelon_env.testing.sampling import ActionSampler
 
@@ -93,9 +93,7 @@ class VectorRollout:
                 self._append_first(where, i, results.infos)
                 continue
             changed = find_difference(before[i], self._last[i], path="observation")
-            if changed:
-                path, was, got = changed
-                raise ConformanceError("reset_mask", f"{where}, sub-environment {i}, {path}", f"to stay {was}", got)
+            demand_none("reset_mask", f"{where}, sub-environment {i}", changed, "to stay ")
         self.done &= ~mask
         return results
 
@@ -105,12 +103,9 @@ class VectorRollout:
         given = copy.deepcopy(actions)
         with raising("step", where, "the step to be taken"):
             returned = self.env.step(given)
-        written = find_difference(actions, given, path="actions")
-        if written:
-            path, was, got = written
-            raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {was}", got)
+        demand_none("actions_written", where, find_difference(actions, given, path="actions"), "to stay ")
         if not isinstance(returned, tuple) or len(returned) != 5:
-            raise ConformanceError("step", where, "a tuple of 5", f"{type(returned).__name__} {brief(returned)}")
+            raise ConformanceError("step", where, "a tuple of 5", with_type(returned))
         results = Results(*returned)
         self._check_arrays(where, results)
         restarted = self.done.copy()
@@ -138,7 +133,7 @@ class VectorRollout:
         with raising(check, where, f"reset(seed={seed}, options={options}) to be accepted"):
             returned = self.env.reset(seed=seed, options=options)
         if not isinstance(returned, tuple) or len(returned) != 2:
-            raise ConformanceError("reset", where, "a tuple of 2", f"{type(returned).__name__} {brief(returned)}")
+            raise ConformanceError("reset", where, "a tuple of 2", with_type(returned))
         return Results(returned[0], None, None, None, returned[1])
 
     def _actions(self) -> Any:
@@ -203,9 +198,7 @@ class VectorRollout:
 
     def _split(self, where: str, observations: Any) -> list[Any]:
         mismatch = find_mismatch(self.env.observation_space, observations, "observations")
-        if mismatch:
-            path, expected, got = mismatch
-            raise ConformanceError("observations", f"{where}, {path}", expected, got)
+        demand_none("observations", where, mismatch)
         return list(iterate(self.env.observation_space, observations))
 
 
@@ -244,7 +237,7 @@ def info_of(
     In nested dicts a key without a mask inherits the mask of its dict, `outer`.
     """
     if not isinstance(infos, dict):
-        raise ConformanceError("infos", where, "a dict", f"{type(infos).__name__} {brief(infos)}")
+        raise ConformanceError("infos", where, "a dict", with_type(infos))
     info: dict[str, Any] = {}
     for key, value in infos.items():
         if isinstance(key, str) and key.startswith("_") and key[1:] in infos:
@@ -260,7 +253,7 @@ def info_of(
         elif isinstance(value, np.ndarray) and value.shape[:1] == (num_envs,):
             part = value[index]
         else:
-            got = f"{type(value).__name__} {brief(value)}"
+            got = with_type(value)
             raise ConformanceError("infos", f"{where}, infos[{key!r}]", f"an array ({num_envs}, ...) or a dict", got)
         if mask[index]:
             info[key] = part

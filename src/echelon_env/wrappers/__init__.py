@@ -3,7 +3,6 @@
 `wrappers.single` and `wrappers.vector` have the two that normalize for Gymnasium's environments.
 """
 
-from echelon_env.wrappers.append import AgentOneHot, TimeAwareObservation
 from echelon_env.wrappers.black_death import BlackDeath
 from echelon_env.wrappers.moments import RunningMoments
 from echelon_env.wrappers.normalize import NormalizeObservations, NormalizeRewards
@@ -11,12 +10,10 @@ from echelon_env.wrappers.stack import StackObservations
 from echelon_env.wrappers.team import TeamVersusPolicy
 
 __all__ = [
-    "AgentOneHot",
     "BlackDeath",
     "NormalizeObservations",
     "NormalizeRewards",
     "RunningMoments",
     "StackObservations",
     "TeamVersusPolicy",
-    "TimeAwareObservation",
 ]

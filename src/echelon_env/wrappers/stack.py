@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Space
@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from echelon_env.config.schema import check_integer
 from echelon_env.wrappers.base import ObservationWrapper, check_box
 
-PADDINGS = ("reset", "zero")
-
 
 class StackObservations(ObservationWrapper):
     """Stacks an agent's last `stack_size` observations (...) to (stack_size, ...), oldest first.
 
     The counterpart of `gymnasium.wrappers.FrameStackObservation`. An agent's stack starts with its first observation in
-    the episode, also if it joins later. The stack of a dead agent that stays continues with its observations.
+    the episode, repeated, also if it joins later. The stack of a dead agent that stays continues with its observations.
 
     Parameters
     ----------
@@ -27,8 +25,6 @@ class StackObservations(ObservationWrapper):
         A PettingZoo parallel environment with Box observations of any shape and dtype.
     stack_size
         Number of observations, at least 1.
-    padding_type
-        Padding before the first observation: ``"reset"`` repeats the first observation, ``"zero"`` uses zeros.
 
     Raises
     ------
@@ -38,19 +34,14 @@ class StackObservations(ObservationWrapper):
         For an observation space that is not a Box, and for invalid arguments.
     """
 
-    def __init__(self, env: Any, stack_size: int, padding_type: Literal["reset", "zero"] = "reset") -> None:
+    def __init__(self, env: Any, stack_size: int) -> None:
         self._size = check_integer("stack_size", stack_size)
-        if padding_type not in PADDINGS:
-            raise ValueError(f"padding_type: expected one of {PADDINGS}, got {padding_type!r}")
-        self._repeat_first = padding_type == "reset"
         self._stacks: dict[Any, NDArray[Any]] = {}
         super().__init__(env)
 
     def _change_space(self, agent: Any, space: Space[Any]) -> Box:
         box = check_box(agent, space)
         low, high = np.stack([box.low] * self._size), np.stack([box.high] * self._size)
-        if not self._repeat_first:  # the original bounds may exclude zeros
-            low[:-1], high[:-1] = np.minimum(low[:-1], 0), np.maximum(high[:-1], 0)
         return Box(low, high, dtype=low.dtype.type)
 
     def _start_episode(self) -> None:
@@ -65,6 +56,4 @@ class StackObservations(ObservationWrapper):
     def _pushed(self, agent: Any, observation: NDArray[Any]) -> NDArray[Any]:
         if agent in self._stacks:
             return np.concatenate([self._stacks[agent][1:], observation[None]])
-        stack = np.zeros((self._size, *observation.shape), observation.dtype)
-        stack[slice(None) if self._repeat_first else -1] = observation
-        return stack
+        return np.stack([observation] * self._size)

@@ -11,7 +11,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from echelon_env.wrappers.base import check_kind
 from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
@@ -37,7 +36,6 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
         RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
         ObservationStatistics.__init__(self, epsilon, clip)
         VectorWrapper.__init__(self, env)
@@ -94,7 +92,6 @@ class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
         epsilon: float = 1e-8,
         clip: float | None = 10.0,
     ) -> None:
-        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
         ReturnStatistics.__init__(self, gamma, epsilon, clip)
         VectorWrapper.__init__(self, env)
