@@ -145,22 +145,3 @@ def test_each_level_beats_the_one_below(weaker, stronger):
 def test_the_order_of_the_levels_is_transitive(weaker, stronger):
     wins = int((score("duel", stronger, weaker) > 0).sum())
     assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_an_interrupted_act_loses_nothing(num_threads, monkeypatch):
-    observations = BattleEngine("skirmish").reset([1])[0].copy()
-    expected = opponents.make("expert", 0, "skirmish").act(observations)
-    policy = opponents.make("expert", 0, "skirmish", num_threads=num_threads)
-    shared = policy._rows._act_rows
-    kernels = shared._kernels
-
-    def interrupt(*arrays):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(shared, "_kernels", [interrupt] * num_threads)
-    with pytest.raises(KeyboardInterrupt):
-        policy.act(observations)
-    assert shared._kernels == [interrupt] * num_threads
-    monkeypatch.setattr(shared, "_kernels", kernels)
-    assert np.array_equal(policy.act(observations), expected)
