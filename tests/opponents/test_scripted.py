@@ -10,7 +10,7 @@ from scipy import stats
 from echelon_env import BattleEngine, ConfigError, make_config, opponents, scenarios
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import DEFAULT_CATALOG
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Objective, Self
+from echelon_env.layout.observations import Self
 from echelon_env.opponents import LEVELS, Scripted
 from opponents.contests import Chance, Idle, fight
 from support.playing import scripted_actions
@@ -95,30 +95,6 @@ def test_a_configuration_can_be_a_name_a_dict_or_an_object():
     for nothing in (3, None, BattleConfig):
         with pytest.raises(ConfigError, match="expected a scenario's name or file, a BattleConfig or its dict, got"):
             opponents.make("expert", 1, nothing)
-
-
-def seconds_to_the_zone(level, repeat):
-    """Time when each mech of unopposed blue teams (rows,) first stood in the zone; the battle's end if never."""
-    engine = BattleEngine("skirmish", 8, decision_repeat=repeat, max_steps=60 * 20 // repeat)
-    player = opponents.make(level, 0, engine.config)
-    engine.reset(range(8))
-    actions = np.zeros((8, engine.num_mechs, engine.action_dim), np.float32)
-    arrived = np.full((8, 5), 60.0)
-    for decision in range(60 * 20 // repeat):
-        seen = engine.observations[:, :5]
-        inside = seen[..., STREAMS["objective"].start + Objective.IN_ZONE] > 0
-        arrived[inside] = np.minimum(arrived[inside], decision * engine.config.decision_seconds)
-        actions[:, :5] = player.act(seen.reshape(-1, OBSERVATION_DIM)).reshape(8, 5, -1)
-        engine.step(actions)
-    return arrived.ravel()
-
-
-@pytest.mark.parametrize("level", ["trivial", "expert"])
-def test_marching_times_do_not_depend_on_the_decision_interval(level):
-    often, seldom = seconds_to_the_zone(level, 1), seconds_to_the_zone(level, 5)
-    assert np.median(often) < 40
-    assert abs(np.median(often) / np.median(seldom) - 1) < 0.1
-    assert abs(often.mean() / seldom.mean() - 1) < 0.1
 
 
 def score(scenario, first, second, battles=40, seed=10_000, **overrides):
