@@ -11,18 +11,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
-from benchmarks.recording import config_for, record  # noqa: E402
+from benchmarks.recording import record  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import read_results  # noqa: E402
 from benchmarks.scaling import scaling  # noqa: E402
 from benchmarks.startup import startup  # noqa: E402
 from benchmarks.tables import WIDTH, Table, as_markdown, as_text, number  # noqa: E402
-from benchmarks.timing import Effort, interleaved  # noqa: E402
+from benchmarks.timing import Effort  # noqa: E402
 from benchmarks.training import training  # noqa: E402
 
 from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import apis, regression  # noqa: E402
-from benchmarks import training as trainers  # noqa: E402
 from echelon_env import MapPool, make_config  # noqa: E402
 
 TINY = Effort(quick=True, rounds=1, decisions=7)
@@ -38,10 +37,6 @@ def check_tables(tables):
 
 
 class TestTables:
-    def test_a_row_of_another_length_is_refused(self):
-        with pytest.raises(ValueError, match="row 'a': expected 2 cells, got 1"):
-            Table("t", "T", "s", ("x", "y"), {"a": (1.0,)})
-
     @pytest.mark.parametrize(
         ("value", "text"),
         [(None, "-"), ("yes", "yes"), (0.123, "0.12"), (12.34, "12.3"), (123.4, "123"), (315_432.0, "315,000")],
@@ -52,14 +47,6 @@ class TestTables:
     def test_markdown_has_a_line_for_every_row_and_note(self):
         lines = as_markdown(Table("t", "T", "s", ("x",), {"a": (1.0,), "b": (None,)}, ("Note.",))).splitlines()
         assert lines == ["**T**", "", "| s | x |", "|---|---|", "| a | 1.00 |", "| b | - |", "", "Note."]
-
-
-class TestTiming:
-    def test_rounds_are_interleaved_and_the_first_is_left_out(self):
-        calls = []
-        plays = {key: (lambda key=key: calls.append(key) or len(calls)) for key in "ab"}
-        assert interleaved(plays, 2) == {"a": [3, 5], "b": [4, 6]}
-        assert calls == ["a", "b"] * 3
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +84,6 @@ class TestRecordings:
         replay = make(deadly, resets)
         assert [replay() > 0 for _ in range(2)] == [True, True]
 
-    def test_random_play_restarts(self):
-        config = config_for("random", make_config("duel"), 12)
-        recording = record(config, "random", 12, MapPool.generate(config, 2), battles=3)
-        assert recording.begins.sum(axis=0).tolist() == [3, 3, 3]
-
     @pytest.mark.parametrize("make", [apis.engine_replay, apis.batch_replay, apis.vector_replay, *SINGLE])
     def test_other_actions_are_noticed(self, recording, make):
         one = recording.resized(1) if make in SINGLE else recording
@@ -117,27 +99,6 @@ class TestSections:
         check_tables(section(TINY))
 
 
-@pytest.fixture(scope="module")
-def rollout():
-    """16 decisions in which every battle ends once."""
-    config = trainers._config(quick=True)
-    return trainers.record(dataclasses.replace(config, battle=dataclasses.replace(config.battle, max_steps=14)), 6)
-
-
-class TestTraining:
-    def test_a_rollout_can_be_played_again(self, rollout):
-        replay = trainers.Replay(rollout)
-        played = []
-        for _ in range(2):
-            seen = [replay.rewind()]
-            for noise in range(len(rollout.actions)):
-                observations, _, dones, _ = replay.step(np.full((replay.num_envs, 30), noise, np.float32))
-                seen += [observations, dones]
-            played.append(seen)
-        assert rollout.ends == sum(dones.sum() for dones in played[0][2::2]) / 5 == 4
-        assert all(np.array_equal(first, second) for first, second in zip(*played, strict=True))
-
-
 BASELINE = {"one": 2.0, "two": 4.0}
 
 
@@ -150,10 +111,6 @@ class TestRegression:
         table, good = regression.compare({"one": [1.9, 2.0, 2.1], "two": two}, BASELINE)
         assert [table.cell(name, regression.VERDICT) for name in ("one", "two")] == ["same", verdict]
         assert good == (verdict != "SLOWER")
-
-    def test_a_baseline_of_other_measurements_is_refused(self):
-        with pytest.raises(ValueError, match=r"expected ratios of \['one'\], got \['one', 'two'\]"):
-            regression.compare({"one": [1.0]}, BASELINE)
 
     @pytest.mark.parametrize(
         ("baselines", "message"),
@@ -212,7 +169,7 @@ class TestCommand:
         assert capsys.readouterr().err.splitlines()[-1] == said
 
     @pytest.mark.parametrize("mode", ["--check", "--update-baseline"])
-    @pytest.mark.parametrize("flag", [["--quick"], ["--sections", "apis"], ["--out", "x"]])
+    @pytest.mark.parametrize("flag", [["--quick"], ["--out", "x"]])
     def test_flags_that_would_be_ignored_are_refused(self, capsys, mode, flag):
         with pytest.raises(SystemExit):
             command.main([mode, *flag])

@@ -59,14 +59,6 @@ class TestParts:
         assert runs.environment(1)[runs.VISIBLE] == seen
         assert runs.environment(None) == dict(os.environ)
 
-    def test_the_first_iteration_does_not_count(self):
-        """Its update took 10 s, all others and all rollouts half a second each. Lines are written before updates."""
-        times = [0.5, 11.0, 12.0, 13.0]
-        lines = [{"time/total_timesteps": 1000 * n, "time/fps": 1000 * n / time} for n, time in enumerate(times, 1)]
-        lines.append({"time/total_timesteps": 4000})  # of an evaluation
-        assert runs.rate(lines) == pytest.approx({"decisions/s": 1000.0, "iterations": 2})
-        assert runs.curve([]) == runs.rate([]) == {}
-
 
 def raising(error):
     def case():

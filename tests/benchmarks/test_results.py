@@ -149,12 +149,3 @@ class TestPublishing:
         text = files["PAGE"].read_text()
         assert "measured again" in text
         assert "In a run of its own, resets: Z80, " in text and ", tomorrow; load" in text
-
-    def test_results_that_cannot_be_drawn_leave_all_as_it_was(self, tmp_path, capsys, files, published):
-        table = published.sections["scaling"]["batch"]
-        words = tuple(f"number {column}" for column in table.columns)
-        published.sections["scaling"]["batch"] = dataclasses.replace(table, columns=words)
-        published.write(tmp_path / "new.json")
-        assert page.main([str(tmp_path / "new.json")]) == 2
-        assert "number 1" in capsys.readouterr().err
-        assert all("old" in files[name].read_text() for name in ("PAGE", "PICTURE"))

@@ -15,7 +15,7 @@ from benchmarks.baselines.plan import SUITE, TABLE
 from scipy import stats
 
 from echelon_env.config.opponent import CHAMPION
-from echelon_env.evaluate import baseline, load_suite, named_player, play_match
+from echelon_env.evaluate import baseline, load_suite, play_match
 
 VALUES = {letter: value for value, letter in LETTERS.items()}
 LEAST_P = 0.02
@@ -26,16 +26,16 @@ ROWS = {
 }
 
 
-def outcomes(scenario: str, opponent: str, maps: int, champion: str = CHAMPION) -> str:
+def outcomes(scenario: str, opponent: str, maps: int) -> str:
     suite = load_suite(SUITE)
-    players = named_player(champion), baseline(opponent)
+    players = baseline(CHAMPION), baseline(opponent)
     match = play_match(*players, suite.config(scenario), suite.scenario(scenario).seeds[:maps], scenario=scenario)
     return "".join(LETTERS[battle.outcome] for battle in match.battles)
 
 
-def check(scenario: str, opponent: str, maps: int, champion: str = CHAMPION, row: dict | None = None) -> None:
-    row = row or ROWS[scenario]
-    before, now = row["outcomes"][scenario][opponent][: 2 * maps], outcomes(scenario, opponent, maps, champion)
+def check(scenario: str, opponent: str, maps: int) -> None:
+    row = ROWS[scenario]
+    before, now = row["outcomes"][scenario][opponent][: 2 * maps], outcomes(scenario, opponent, maps)
     print(f"{scenario} v {opponent}: {now.count('W')} of {2 * maps} battles won, {before.count('W')} in the row")
     if all(row[name] == value for name, value in conditions(SUITE).items()):
         assert now == before
@@ -56,7 +56,7 @@ def test_the_strength_in_a_few_battles(scenario, maps):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("scenario", "maps"), [("duel", 30), ("skirmish", 20), ("battle", 12)])
+@pytest.mark.parametrize(("scenario", "maps"), [("duel", 20), ("skirmish", 12), ("battle", 6)])
 def test_the_strength_against_the_veteran(scenario, maps):
     check(scenario, "veteran", maps)
 
@@ -66,19 +66,3 @@ def test_the_strength_against_the_veteran(scenario, maps):
 @pytest.mark.parametrize("scenario", TABLE)
 def test_the_strength_in_all_battles(scenario, opponent):
     check(scenario, opponent, 100)
-
-
-OTHER_RULES = {"engine_hash": "0" * 64}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("champion", "moved"), [("champion@reaction_delay=1", True), ("champion@aim_error=0.001", False)]
-)
-def test_by_other_rules_a_weaker_champion_fails_and_an_equal_one_passes(champion, moved):
-    row = ROWS["duel"] | OTHER_RULES
-    if moved:
-        with pytest.raises(AssertionError, match="mean outcome -"):
-            check("duel", "veteran", 12, champion, row)
-    else:
-        check("duel", "veteran", 12, champion, row)

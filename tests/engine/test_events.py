@@ -34,7 +34,7 @@ FRENZY = {
 }
 
 
-@pytest.mark.parametrize("decision_repeat", [1, 5, 20])
+@pytest.mark.parametrize("decision_repeat", [1, 5])
 def test_the_event_array_holds_the_most_events_of_a_decision(decision_repeat):
     """All weapons fire every tick, every burst splashes all mechs, all stand in lava, fall, shut down and die."""
     arena = melee(decision_repeat, catalog=changed(**FRENZY), physics={"fall_duration": 0.05})

@@ -1,101 +1,89 @@
-import dis
-import itertools
+"""Kernels that Numba compiles: the cache of their machine code, and what identifies it."""
+
+import errno
 import os
-import shutil
 import stat
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numba
-import numpy as np
+import numba.core.caching
+import numba.core.options
 import pytest
 
-import echelon_env
-from echelon_env.engine import _jit
-from echelon_env.engine.kernels import EntryPoint
-
-TESTS = str(Path(__file__).parent.parent)
+from echelon_env.engine import _jit, geometry
 
 
-def run(code: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env=os.environ | environment | {"PYTHONPATH": TESTS}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-LOAD = """
-from echelon_env.engine import _jit
-from echelon_env.engine.kernels import entry_point
-@entry_point
 def double(x):
     return 2 * x
-assert double(21) == 42
-print(_jit.cache_directory(double.function))
-"""
 
 
-def compiles(result: subprocess.CompletedProcess) -> bool:
-    assert result.returncode == 0, result.stderr
-    return "compiling kernels (first run only)" in result.stderr
-
-
-@pytest.fixture
-def script(tmp_path):
-    """A file with an entry point, because Numba caches only functions from files."""
-    path = tmp_path / "load.py"
-    path.write_text(LOAD)
-
-    def call(**environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, str(path)], env=os.environ | environment, capture_output=True, text=True, check=False
-        )
-
-    return call
+def is_kept(monkeypatch, cache) -> bool:
+    """Whether the machine code of `double` is in a cache. If not, it is compiled and written there."""
+    monkeypatch.setenv("ECHELON_CACHE_DIR", str(cache))
+    dispatcher = _jit.compiled(double)
+    assert dispatcher(21) == 42
+    return bool(dispatcher.stats.cache_hits)
 
 
 def flip_a_bit(data):
     return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "damage"), [("*.nbi", flip_a_bit), ("*.nbc", flip_a_bit), ("*.nbi", lambda data: b"")]
-)
-def test_compiled_code_is_kept_and_compiled_again_if_it_is_damaged(script, tmp_path, kind, damage):
-    cache = tmp_path / "cache"
-    assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
-    assert not compiles(script(ECHELON_CACHE_DIR=str(cache)))
-    (file,) = cache.rglob(kind)
-    file.write_bytes(damage(file.read_bytes()))
-    assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
-    assert not compiles(script(ECHELON_CACHE_DIR=str(cache)))
+def test_compiled_code_is_kept_and_compiled_again_if_it_is_damaged(monkeypatch, tmp_path, capsys):
+    _jit._announce_compilation.cache_clear()
+    assert not is_kept(monkeypatch, tmp_path)
+    assert capsys.readouterr().err == "echelon_env: compiling kernels (first run only)\n"
+    for kind, damage in (("*.nbi", flip_a_bit), ("*.nbc", flip_a_bit), ("*.nbi", lambda data: b"")):
+        assert is_kept(monkeypatch, tmp_path)
+        (file,) = tmp_path.rglob(kind)
+        file.write_bytes(damage(file.read_bytes()))
+        assert not is_kept(monkeypatch, tmp_path)
 
 
-@pytest.mark.long
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("change", [("FunctionCache", None), ("IndexDataCacheFile.save", full)])
+def test_a_full_disk_or_a_numba_without_its_private_parts_costs_only_the_cache(monkeypatch, tmp_path, capsys, change):
+    name, value = change
+    monkeypatch.setattr(f"numba.core.caching.{name}", value)
+    assert [is_kept(monkeypatch, tmp_path) for _ in range(2)] == [False, False]
+    assert ("could not be saved" in capsys.readouterr().err) == (value is full)
+    monkeypatch.delattr("numba.core.options.DefaultOptions")
+    assert _jit._private_options() == {}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no modes")
-def test_a_directory_that_others_can_write_or_own_is_not_used(script, tmp_path):
+def test_a_directory_that_others_can_write_or_own_is_not_used(monkeypatch, tmp_path, capsys):
     """They could leave machine code there, which would be run."""
     cache, home = tmp_path / "cache", tmp_path / "home"
-    (directory,) = (Path(line) for line in script(ECHELON_CACHE_DIR=str(cache)).stdout.splitlines())
-    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    monkeypatch.setenv("ECHELON_CACHE_DIR", str(cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    directory = _jit.cache_directory(double)
+    assert directory.parent == cache and stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+    def is_used():
+        return _jit.cache_directory(double) == directory
+
     directory.chmod(0o770)
-    assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    assert not is_used()
     directory.chmod(0o700)
     cache.chmod(0o777)  # another user could put a directory of the same name there, after the check
-    assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    assert not is_used()
     cache.chmod(0o1777)
-    assert str(cache) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    assert is_used()
     cache.chmod(0o755)
     moved = directory.rename(tmp_path / "moved")
     directory.symlink_to(moved)
-    assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
-    result = script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME="/dev/null")
-    assert compiles(result)
-    assert "no folder that you alone can write" in result.stderr
+    assert _jit.cache_directory(double).is_relative_to(home)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    _jit._announce_no_directory.cache_clear()
+    assert not is_kept(monkeypatch, cache)
+    assert "no folder that you alone can write" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no groups")
@@ -107,140 +95,73 @@ def test_a_group_of_others_is_told_from_ones_own(monkeypatch):
     monkeypatch.setattr(pwd, "getpwall", lambda: [own])
     for members, others in (([], False), ([own.pw_name], False), ([own.pw_name, "eve"], True)):
         monkeypatch.setattr(grp, "getgrgid", lambda group, members=members: SimpleNamespace(gr_mem=members))
-        assert _jit._has_others(own.pw_gid) is others
         folder = SimpleNamespace(st_uid=os.getuid(), st_gid=54321, st_mode=0o40775)
         assert _jit._others_can_rename_in(folder) is others
     monkeypatch.setattr(grp, "getgrgid", lambda group: {}[group])
-    assert _jit._has_others(own.pw_gid) is True
+    assert _jit._others_can_rename_in(folder) is True
 
 
-@pytest.mark.long
-def test_a_full_disk_costs_only_the_cache(script, tmp_path):
-    code = f"""
-import errno, runpy
-from numba.core.caching import IndexDataCacheFile
-def full(self, *args):
-    raise OSError(errno.ENOSPC, "No space left on device")
-IndexDataCacheFile.save = full
-runpy.run_path({str(tmp_path / "load.py")!r})
+KERNELS = """
+import enum
+import numpy as np
+from echelon_env.engine import geometry
+from echelon_env.engine.kernels import entry_point, kernel
+
+LIMIT, SHARE, SIZES, TABLE = 3, 0.5, (1, (2, 3)), np.arange(3)
+
+class Field(enum.IntEnum):
+    FIRST = 0
+
+@kernel
+def callee(x, more=1):
+    "A text."
+    return x * LIMIT + more
+
+@entry_point
+def entry(x):
+    return callee(x) + SHARE * SIZES[0] + TABLE[0] + Field.FIRST + geometry.TINY
 """
-    result = run(code, ECHELON_CACHE_DIR=str(tmp_path / "cache"))
-    assert result.returncode == 0, result.stderr
-    assert "could not be saved" in result.stderr
 
 
-def entry_points():
-    modules = [module for name, module in sys.modules.items() if name.startswith("echelon_env.")]
-    functions = {
-        entry.__qualname__: entry.function
-        for module in modules
-        for entry in vars(module).values()
-        if isinstance(entry, EntryPoint)
-    }
-    assert {"step_range", "begin_battle", "act_rows"} <= functions.keys()
-    return functions
-
-
-def constants_of(function, seen):
-    """(namespace, name) of every constant that an entry point's kernels read, from their bytecode."""
-    plain = getattr(function, "function", function)
-    if plain in seen:
-        return
-    seen.add(plain)
-    instructions = list(dis.get_instructions(plain.__code__))
-    for load, following in itertools.pairwise([*instructions, None]):
-        if load.opname != "LOAD_GLOBAL" or load.argval not in plain.__globals__:
-            continue
-        space, name = plain.__globals__, load.argval
-        if isinstance(space[name], ModuleType) and space[name].__name__.startswith("echelon_env"):
-            space, name = vars(space[name]), following.argval
-        value = space[name]
-        if isinstance(value, FunctionType):
-            yield from constants_of(value, seen)
-        elif isinstance(value, int | float | tuple | np.ndarray) and not isinstance(value, bool):
-            yield space, name
-
-
-@pytest.mark.parametrize("name", sorted(entry_points()))
-def test_every_constant_that_a_kernel_reads_changes_the_digest(monkeypatch, name):
-    """Numba freezes globals and would continue with the old value."""
-    function = entry_points()[name]
-    before = _jit.kernel_digest(function)
-    constants = {(id(space), name): space for space, name in constants_of(function, set())}
-    for (_, read), space in constants.items():
-        value = space[read]
-        with monkeypatch.context() as patch:
-            patch.setitem(space, read, (value, 1) if isinstance(value, tuple) else value + 1)
-            assert _jit.kernel_digest(function) != before, f"{space['__name__']}.{read}"
-    assert constants
-    assert _jit.kernel_digest(function) == before
-
-
-def digest_after(folder, *edits):
-    """The digest of `step_range` in a copy of the package with edits (file, old text, new text)."""
-    package = shutil.copytree(Path(echelon_env.__file__).parent, folder / "echelon_env")
-    for path, old, new in edits:
-        text = (package / path).read_text()
-        assert old in text
-        (package / path).write_text(text.replace(old, new, 1))
-    code = "from echelon_env.engine import _jit, tick; print(_jit.kernel_digest(tick.step_range.function))"
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return found.stdout.strip()
+def digest_after(old: str = "", new: str = "") -> str:
+    """The digest of `entry` after an edit of its module."""
+    assert old in KERNELS
+    module = {"__name__": "edited"}
+    exec(KERNELS.replace(old, new, 1), module)
+    return _jit.kernel_digest(module["entry"].function)
 
 
 @pytest.mark.parametrize(
-    ("edits", "recompiles"),
+    ("old", "new", "recompiles"),
     [
-        (
-            [
-                ("layout/observations.py", "EGO_SIDE = ", "# a comment\nEGO_SIDE = "),
-                ("engine/zone.py", '"""', '"""A docstring. '),
-                ("spaces/describe.py", "def describe_action(", "ONE = 1\n\n\ndef describe_action("),
-            ],
-            False,
-        ),
-        (
-            [("layout/observations.py", "class Objective(Feature):\n", "class Objective(Feature):\n    ONE = '1'\n")],
-            True,
-        ),
-        ([("engine/zone.py", "<= battle.zone_radius", "< battle.zone_radius")], True),
+        ("LIMIT, SHARE", "# a comment\n\nLIMIT, SHARE", False),
+        ("A text.", "Another text.", False),
+        ("class Field", "def further():\n    return 1\n\nclass Field", False),
+        ("= 3, 0.5", "= 4, 0.5", True),
+        ("= 3, 0.5", "= 3, 0.25", True),
+        ("(2, 3)", "(2, 4)", True),
+        ("np.arange(3)", "np.arange(4)", True),
+        ("np.arange(3)", "np.arange(3.0)", True),
+        ("FIRST = 0", "FIRST = 1", True),
+        ("FIRST = 0", "FIRST = 0\n    SECOND = 1", True),
+        ("x * LIMIT", "x + LIMIT", True),
+        ("more=1", "more=2", True),
     ],
-    ids=["no kernel", "an enum", "a callee"],
 )
-def test_only_edits_of_kernels_recompile(tmp_path, edits, recompiles):
-    unedited = _jit.kernel_digest(entry_points()["step_range"])
-    assert (digest_after(tmp_path, *edits) != unedited) == recompiles
+def test_only_edits_of_kernels_and_of_what_they_read_recompile(old, new, recompiles):
+    """Numba freezes globals and would continue with the old value."""
+    assert (digest_after(old, new) != digest_after()) == recompiles
 
 
-def test_another_compiler_version_or_setting_recompiles(monkeypatch):
-    function = entry_points()["step_range"]
-    before = _jit.kernel_digest(function)
+def test_a_constant_of_another_module_and_another_compiler_or_setting_recompile(monkeypatch):
+    digests = [digest_after()]
+    monkeypatch.setattr(geometry, "TINY", 0.5)
+    digests.append(digest_after())
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    checked = _jit.kernel_digest(function)
+    digests.append(digest_after())
     monkeypatch.setattr(_jit.numba, "__version__", "0.0")
-    assert len({before, checked, _jit.kernel_digest(function)}) == 3
-
-
-@pytest.mark.long
-def test_a_numba_without_its_private_parts_still_compiles(tmp_path):
-    """Without private parts the machine code is slower or not cached; everything else works."""
-    code = """
-import numba.core.caching, numba.core.options
-del numba.core.options.DefaultOptions
-numba.core.caching.FunctionCache = None
-from echelon_env.engine import _jit
-from echelon_env.engine.kernels import entry_point
-assert "_nrt" not in _jit._OPTIONS
-@entry_point
-def double(x):
-    return 2 * x
-assert double(21) == 42
-"""
-    cache = tmp_path / "cache"
-    result = run(code, ECHELON_CACHE_DIR=str(cache))
-    assert result.returncode == 0, result.stderr
-    assert not list(cache.rglob("*.nbi"))
+    digests.append(digest_after())
+    assert len(set(digests)) == len(digests)
 
 
 def test_pyproject_bounds_numba_by_the_version_that_is_tested():

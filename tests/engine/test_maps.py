@@ -11,7 +11,7 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleEngine, BattleEnv, BattleVectorEnv, ConfigError, MapPool, make_config
-from echelon_env.engine.maps import MAX_TABLES, map_seed
+from echelon_env.engine.maps import MAX_TABLES
 from echelon_env.engine.rng import episode_seed
 from echelon_env.layout.actions import Action
 from echelon_env.terrain import GENERATOR_VERSION, RecipeError, generate
@@ -79,11 +79,6 @@ def test_a_battle_on_a_map_of_a_pool_starts_like_any_other():
     for again in (engine, restored):
         again.reset(np.arange(12, 15))
         same_arrays(again, fresh)
-
-
-def test_regenerate_keeps_the_map_for_some_episodes():
-    assert [map_seed(9, k, 3) == map_seed(9, k - 1, 3) for k in range(1, 10)] == [k % 3 != 0 for k in range(1, 10)]
-    assert [map_seed(9, k, 1) for k in range(4)] == [episode_seed(9, k) for k in range(4)]
 
 
 def maps_of_episodes(make, episodes, **kwargs):

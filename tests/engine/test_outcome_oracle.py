@@ -19,8 +19,6 @@ OUTCOME = REWARD_COMPONENTS.index("outcome")
 WEIGHT = 10.0
 IDLE = np.zeros((1, 4, ACTION_DIM), np.float32)
 IDLE.flags.writeable = False
-SHOOT = IDLE.copy()
-SHOOT[:, :, Action.PRIMARY] = 1
 
 
 def make_engine(**overrides):
@@ -66,63 +64,45 @@ def paid(engine):
     return (engine.reward_components[0, :, OUTCOME] / WEIGHT).tolist()
 
 
-@pytest.mark.parametrize(
-    ("scores", "inside", "winner"),
-    [
-        ((44.9, 0.0), (1,), BLUE),
-        ((0.0, 44.9), (3,), RED),
-        ((44.95, 44.96), (1, 3), RED),
-        ((50.0, 45.0), (), BLUE),
-        ((46.0, 46.0), (1, 3), DRAW),
-    ],
-)
-def test_zone_control(scores, inside, winner):
+BOTH = (0, 2)  # the mechs that face each other
+ENDS = [  # scores, mechs inside the zone, dead ones, shooters at a weak mech, last decision: reason, winner
+    ((44.9, 0.0), (1,), (), (), False, ZONE_CONTROL, BLUE),
+    ((0.0, 44.9), (3,), (), (), False, ZONE_CONTROL, RED),
+    ((44.95, 44.96), (1, 3), (), (), False, ZONE_CONTROL, RED),
+    ((50.0, 45.0), (), (), (), False, ZONE_CONTROL, BLUE),
+    ((46.0, 46.0), (1, 3), (), (), False, ZONE_CONTROL, DRAW),
+    ((44.7, 0.0), (1,), (), (), False, RUNNING, DRAW),  # short of the goal
+    ((0.0, 0.0), (), (1, 3), (0,), False, ELIMINATION, BLUE),
+    ((0.0, 0.0), (), (1, 3), (2,), False, ELIMINATION, RED),
+    ((0.0, 0.0), (), (1, 3), BOTH, False, ELIMINATION, DRAW),
+    ((10.0, 45.0), (), (1, 3), (0,), False, ZONE_CONTROL, RED),  # comes before elimination
+    ((0.0, 0.0), (), (3,), (0,), True, ELIMINATION, BLUE),  # comes before time
+]
+
+
+@pytest.mark.parametrize(("scores", "inside", "dead", "shooters", "last", "reason", "winner"), ENDS)
+def test_ends(scores, inside, dead, shooters, last, reason, winner):
     engine = make_engine()
+    for mech in dead:
+        kill(engine, mech)
     put_in_zone(engine, *inside)
     engine.state.teams["score"][0] = scores
-    assert end(engine) == (ZONE_CONTROL, winner)
-    assert engine.out.terminated.all()
-    signs = {BLUE: (1, 1, -1, -1), RED: (-1, -1, 1, 1), DRAW: (0, 0, 0, 0)}[winner]
-    assert tuple(paid(engine)) == signs
-
-
-def test_a_score_short_of_the_goal_does_not_end_the_battle():
-    engine = make_engine()
-    put_in_zone(engine, 1)
-    engine.state.teams["score"][0] = 44.7, 0.0
-    assert end(engine)[0] == RUNNING
-    assert end(engine) == (ZONE_CONTROL, BLUE)
-
-
-@pytest.mark.parametrize(("shooters", "winner"), [((0,), BLUE), ((2,), RED), ((0, 2), DRAW)])
-def test_elimination(shooters, winner):
-    engine = make_engine()
-    kill(engine, 1)
-    kill(engine, 3)
-    engine.state.mechs["armour"][0, [0, 2]] = 5
+    if shooters:
+        engine.state.mechs["armour"][0, BOTH] = 5
+    if last:
+        engine.state.battles["step_count"] = engine.config.max_steps - 1
     actions = IDLE.copy()
     actions[0, shooters, Action.PRIMARY] = 1
-    assert end(engine, actions) == (ELIMINATION, winner)
-    assert engine.out.terminated[0].tolist() == [True, False, True, False]
+    ended = end(engine, actions)
+    if reason == RUNNING:
+        assert ended[0] == RUNNING and not engine.out.terminated.any()
+        return
+    assert ended == (reason, winner)
+    takes_part = [mech not in dead for mech in range(4)]
+    assert engine.out.terminated[0].tolist() == takes_part
     assert not engine.out.truncated.any()
-    assert paid(engine) == {BLUE: [1, 0, -1, 0], RED: [-1, 0, 1, 0], DRAW: [0, 0, 0, 0]}[winner]
-
-
-def test_zone_control_comes_before_elimination():
-    engine = make_engine()
-    kill(engine, 1)
-    kill(engine, 3)
-    engine.state.mechs["armour"][0, 2] = 5
-    engine.state.teams["score"][0] = 10.0, 45.0
-    assert end(engine, SHOOT) == (ZONE_CONTROL, RED)
-
-
-def test_elimination_comes_before_time():
-    engine = make_engine()
-    kill(engine, 3)
-    engine.state.mechs["armour"][0, 2] = 5
-    engine.state.battles["step_count"] = engine.config.max_steps - 1
-    assert end(engine, SHOOT) == (ELIMINATION, BLUE)
+    won = [winner != DRAW and (1 if team == winner else -1) for team in (BLUE, BLUE, RED, RED)]
+    assert paid(engine) == [sign * part for sign, part in zip(won, takes_part, strict=True)]
 
 
 @pytest.mark.parametrize("time_limit", ["truncate", "terminate"])
@@ -163,7 +143,9 @@ def test_death_of_one(dead_agents, last_decision):
     engine.state.mechs["armour"][0, 2] = 5
     if last_decision:
         engine.state.battles["step_count"] = engine.config.max_steps - 1
-    end(engine, SHOOT)
+    shoot = IDLE.copy()
+    shoot[:, :, Action.PRIMARY] = 1
+    end(engine, shoot)
     dies = dead_agents == "terminate"
     assert engine.out.terminated[0].tolist() == [False, False, dies, False]
     assert engine.out.truncated[0].tolist() == [last_decision, last_decision, last_decision and not dies, last_decision]

@@ -66,7 +66,7 @@ def test_golden_draws(arguments):
     assert int(draw_bits(*arguments)[0]) == GOLDEN[arguments]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(SEEDS, st.integers(0, 2**31 - 1), st.integers(0, 65535), st.integers(0, 255), st.integers(1, 1000))
 def test_draws_agree_with_big_integers(seed, tick, place, purpose, limit):
     bits = oracle.random_bits(seed, tick, place, purpose)

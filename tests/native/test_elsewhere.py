@@ -125,13 +125,14 @@ def play(engine, levels):
 CONFIGS = {
     **{name: make_config(name) for name in ("duel", "skirmish", "battle", "company")},
     "disabled": make_config("skirmish", abilities=ALL_OFF),
-    **{f"random {seed}": valid_config(np.random.default_rng(seed)) for seed in range(6)},
+    **{f"random {seed}": valid_config(np.random.default_rng(seed)) for seed in range(3)},
 }
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
-@pytest.mark.parametrize("network", [False, True])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    ("name", "network"), [*((name, False) for name in CONFIGS), ("duel", True), ("company", True), ("random 0", True)]
+)
 def test_a_battle_in_webassembly_has_the_same_bytes(module, tmp_path, name, network):
     engine = BattleEngine(CONFIGS[name])
     levels = None if network else np.arange(engine.num_mechs) % len(LEVELS)

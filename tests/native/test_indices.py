@@ -20,11 +20,10 @@ from lower import index_without_wrap
 from echelon_env import BattleEngine, opponents
 
 index_without_wrap()  # with NUMBA_BOUNDSCHECK an index below 0 then raises IndexError
-handicap = {"reaction_delay": 0.4, "aim_error": 0.2, "fire_rate": 0.5}
-games = ("duel", "expert", {}), ("skirmish", "expert", handicap), ("battle", "expert", {}), ("skirmish", "champion", {})
-for scenario, name, numbers in games:
+slow = "expert@reaction_delay=0.4,aim_error=0.2,fire_rate=0.5"
+for scenario, name in (("duel", "expert"), ("skirmish", slow), ("battle", "expert"), ("skirmish", "champion")):
     engine = BattleEngine(scenario, num_battles=2)
-    player = opponents.make(name, 0, engine.config, **numbers)
+    player = opponents.make(name, 0, engine.config)
     seen = engine.reset([1, 2])
     player.reset(np.ones(2 * engine.num_mechs, bool))
     for decision in range(120):

@@ -15,8 +15,12 @@ from opponents.contests import recorded, think
 CONFIG = make_config("skirmish")
 
 
+def handicapped(name, seed, **numbers):
+    return Handicap(opponents.make(name, seed, CONFIG), CONFIG, seed, **numbers)
+
+
 def test_a_name_with_a_handicap_is_the_level_with_that_handicap():
-    named, made = opponents.make("expert@fire_rate=0.5", 3, CONFIG), opponents.make("expert", 3, CONFIG, fire_rate=0.5)
+    named, made = opponents.make("expert@fire_rate=0.5", 3, CONFIG), handicapped("expert", 3, fire_rate=0.5)
     assert isinstance(named, Handicap) and repr(named) == repr(made)
     np.testing.assert_array_equal(think(named, recorded()), think(made, recorded()))
 

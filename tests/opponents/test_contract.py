@@ -15,7 +15,7 @@ from opponents.contests import recorded, think
 SKIRMISH = make_config("skirmish")
 PLAYERS = {level: {"opponent": level} for level in LEVELS} | {
     "mixture": {"opponent": {"novice": 1, "veteran": 2, "expert": 1}},
-    "handicapped": {"opponent": "expert", "reaction_delay": 0.75, "aim_error": 0.4, "fire_rate": 0.4},
+    "handicapped": {"opponent": "expert@reaction_delay=0.75,aim_error=0.4,fire_rate=0.4"},
 }
 
 

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.opponents import Resumable
+from echelon_env.opponents import Handicap, Resumable
 
 CONFIG = make_config("duel")
 MAKERS = {
     "scripted": lambda: opponents.make("expert", 2, CONFIG),
     "mixture": lambda: opponents.make({"novice": 1, "expert": 1}, 2, CONFIG),
-    "handicap": lambda: opponents.make("expert", 2, CONFIG, reaction_delay=1.0, aim_error=0.3, fire_rate=0.4),
+    "handicap": lambda: opponents.make("expert@reaction_delay=1,aim_error=0.3,fire_rate=0.4", 2, CONFIG),
 }
 
 
@@ -41,12 +41,11 @@ def test_a_player_continues_where_another_stopped(name, seen):
 
 
 def test_mutable_settings_are_part_of_the_state(seen):
-    player = opponents.make({"novice": 1, "expert": 1}, 2, CONFIG, reaction_delay=0.0)
+    player, other = (Handicap(MAKERS["mixture"](), CONFIG, 2) for _ in range(2))
     play(player, seen[:3])
     player.policy.weights = {"veteran": 2.0, "trivial": 0.0}
     player.reaction_delay, player.aim_error, player.fire_rate = 0.75, 0.1, 0.2
     play(player, seen[3:9])
-    other = opponents.make({"novice": 1, "expert": 1}, 2, CONFIG, reaction_delay=0.0)
     other.restore_arrays(player.state_arrays(), 2)
     assert (other.reaction_delay, other.aim_error, other.fire_rate) == (0.75, 0.1, 0.2)
     assert dict(other.policy.weights) == {"veteran": 2.0}

@@ -268,7 +268,7 @@ def test_any_two_biomes_differ_in_at_least_two_statistics(seeds):
 
 def test_the_same_seed_gives_the_same_map_on_one_and_on_many_threads():
     configs = [scenario.config for scenario in scenarios().values()]
-    tasks = [(config, seed) for seed in range(3) for config in configs]
+    tasks = [(config, 3) for config in configs]
     alone = [generate(*task).content_hash for task in tasks]
     with ThreadPoolExecutor(8) as threads:
         together = [terrain.content_hash for terrain in threads.map(lambda task: generate(*task), tasks)]
@@ -311,7 +311,7 @@ def map_configs(draw: st.DrawFn) -> MapConfig:
 
 
 @pytest.mark.long
-@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(map_configs(), st.integers(0, 2**64 - 1))
 def test_every_valid_configuration_gives_connected_maps_without_traps(rules, seed):
     found = examine(rules, seed)

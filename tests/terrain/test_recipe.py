@@ -61,7 +61,7 @@ def recipes(draw):
 
 
 @given(recipe=recipes())
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_json_keeps_every_recipe(recipe):
     """To the last bit of its numbers, in files that other programs can read."""
     text = recipe.to_json()
@@ -90,40 +90,41 @@ def test_the_content_hash_covers_everything_that_a_battle_uses_of_the_map():
     [
         ("", "not JSON"),
         ("\0", "not JSON"),
-        ("[]", "expected the keys .* got list"),
-        ('{"seed": 1}', "expected the keys .* got \\['seed'\\]"),
+        ("[]", "expected a mapping, got list"),
+        ('{"seed": 1}', "keys are missing: generator, content_hash, config"),
         ("null", "got NoneType"),
-        ('{"seed": Infinity}', "expected finite numbers"),
+        ('{"seed": Infinity}', "not JSON: expected finite numbers"),
         pytest.param("[" * 200_000, "not JSON", id="nested too deep"),
     ],
 )
 def test_other_texts_are_no_recipes(text, reason):
-    with pytest.raises(RecipeError, match=reason):
+    with pytest.raises(RecipeError, match=f"recipe: .*{reason}"):
         Recipe.from_json(text)
 
 
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        ("seed", 2**64, "seed: expected an integer from 0"),
-        ("seed", 1.0, "seed: expected an integer"),
-        ("seed", True, "seed: expected an integer"),
-        ("generator", "1", "generator: expected an integer"),
+        ("seed", 2**64, "'seed': expected a number from 0 to"),
+        ("seed", 1.0, "'seed': expected int, got 1.0"),
+        ("seed", True, "'seed': expected int, got True"),
+        ("generator", "1", "'generator': expected int, got '1'"),
+        ("content_hash", 3, "'content_hash': expected str, got 3"),
         ("content_hash", SHA.upper(), "content_hash: expected 64 hexadecimal digits"),
         ("content_hash", SHA + "\n", "content_hash: expected 64 hexadecimal digits"),
-        ("config", 3, "config: .*expected a mapping"),
-        ("extra", 1, "expected the keys"),
-        ("config.terrain.size", 3, "config: .*terrain.size"),
-        ("config.terrain.biomes", ["swamp"], "config: .*unknown biome 'swamp'"),
-        ("config.terrain.colour", 1, "config: .*unknown config key 'terrain.colour'"),
-        ("config.walker_widths", ["wide"], "config: .*walker_widths"),
+        ("config", 3, "'config': expected a mapping"),
+        ("extra", 1, "unknown config key 'extra'"),
+        ("config.terrain.size", 3, "terrain.size"),
+        ("config.terrain.biomes", ["swamp"], "unknown biome 'swamp'"),
+        ("config.terrain.colour", 1, "unknown config key 'config.terrain.colour'"),
+        ("config.walker_widths", ["wide"], "walker_widths"),
     ],
 )
 def test_wrong_values_are_refused(path, value, reason):
     content = json.loads(generate(make_config("duel"), 0).recipe.to_json())
     *parts, key = path.split(".")
     functools.reduce(operator.getitem, parts, content)[key] = value
-    with pytest.raises(RecipeError, match=f"recipe: {reason}"):
+    with pytest.raises(RecipeError, match=f"recipe: .*{reason}"):
         Recipe.from_json(json.dumps(content))
 
 

@@ -23,7 +23,9 @@ OPPONENTS = {
     "expert": lambda config: "expert",
     "self-play": lambda config: "expert",
     "mixture": lambda config: MIXTURE,
-    "handicap": lambda config: opponents.make(MIXTURE, 3, config, reaction_delay=0.5, aim_error=0.2, fire_rate=0.5),
+    "handicap": lambda config: opponents.Handicap(
+        opponents.make(MIXTURE, 3, config), config, 3, reaction_delay=0.5, aim_error=0.2, fire_rate=0.5
+    ),
 }
 
 

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     steps: dict[str, Callable[[], object]] = {
         "battles": lambda: engine.reset([0]),
         "scripted players": lambda: opponents.make("expert", 0, engine.config).act(rows),
-        "handicaps": lambda: opponents.make("expert", 0, engine.config, aim_error=0.1).act(rows),
+        "handicaps": lambda: opponents.make("expert@aim_error=0.1", 0, engine.config).act(rows),
         "environments": lambda: BattleEnv("duel").reset(seed=0),
         "global states": engine.global_state,
         "trained policies": lambda: opponents.make("champion", 0, engine.config).act(rows),

@@ -90,11 +90,11 @@ class MechClass:
     top_speed: float = measure("m/s")  # in the plane, in all directions, also in the air
     turn_rate: float = measure("rad/s")  # at full turn
     jet_acceleration: float = measure("m/s2")  # 0: no jump jets
-    armour: float = measure("hit points")  # of the body; at 0 the mech is destroyed
-    legs: float = measure("hit points")  # of the legs; at 0 the mech is legged
-    heat_capacity: float = measure("heat points")  # the mech shuts down above this heat
-    heat_dissipation: float = measure("heat/s")  # heat that the mech loses
-    tonnage: float = measure("t")  # weight of the mech in a contested zone
+    armour: float = measure("hit points", 0.001)  # of the body; at 0 the mech is destroyed
+    legs: float = measure("hit points", 0.001)  # of the legs; at 0 the mech is legged
+    heat_capacity: float = measure("heat points", 0.001)  # the mech shuts down above this heat
+    heat_dissipation: float = measure("heat/s", 0.001)  # heat that the mech loses
+    tonnage: float = measure("t", 0.001)  # weight of the mech in a contested zone
     noise: float = measure("per m/s")  # loudness that enemies hear, multiplied by the speed
     wreck_probability: float = measure("0 to 1", 0, 1)  # of leaving a hard wreck instead of debris
     primary: str | None = None  # name of the weapon on the mount
@@ -103,7 +103,7 @@ class MechClass:
     special: str | None = None  # on its mount
     electronics: bool  # carries ECM and ECCM
     anti_missile: bool  # carries an anti-missile system
-    contact_slots: int = measure("")  # rows of the contact table that the sensor suite can fill
+    contact_slots: int = measure("", 1, CONTACT_ROWS)  # rows of the contact table that the sensor suite can fill
     sensor_range_factor: float = measure("")  # multiplies the radar range
 
 
@@ -198,16 +198,6 @@ def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
     if mech_class.top_speed * dt >= 1.0:
         raise ConfigError(
             f"{mech_class.name!r} moves {mech_class.top_speed * dt} m per tick, expected less than 1 m", "catalog"
-        )
-    for name in ("armour", "legs", "heat_capacity", "heat_dissipation", "tonnage"):
-        if getattr(mech_class, name) <= 0:
-            raise ConfigError(
-                f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}", "catalog"
-            )
-    if not 1 <= mech_class.contact_slots <= CONTACT_ROWS:
-        raise ConfigError(
-            f"contact_slots of {mech_class.name!r}: expected 1 to {CONTACT_ROWS}, got {mech_class.contact_slots}",
-            "catalog",
         )
 
 

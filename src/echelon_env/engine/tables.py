@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, fields
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,9 @@ from echelon_env.config.battle import (
     BattleConfig,
     CombatConfig,
     PhysicsConfig,
+    RewardConfig,
     SensorConfig,
+    ZoneConfig,
 )
 from echelon_env.config.catalog import MOUNTS, Material
 from echelon_env.config.flights import FLIGHTS
@@ -24,48 +27,71 @@ from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
 
-_DERIVED = [
-    ("dt", "f8"),  # s
-    ("decision_seconds", "f8"),  # s
-    ("decision_repeat", "i8"),  # ticks
-    ("max_steps", "i8"),  # decisions
-    ("clock_terminates", "i8"),  # 1: the time limit terminates, 0: it truncates
-    ("full_observability", "i8"),
-    ("dead_persist", "i8"),
-    ("num_blue", "i8"),  # mechs of team blue
-    ("map_size", "i8"),  # m
-    ("map_height", "i8"),  # m
-    ("map_diagonal", "f8"),  # m
-    ("vertical_keep", "f8"),  # share of the vertical velocity kept each tick
-    ("fall_ticks", "i8"),
-    ("rear_cos", "f8"),  # cosine of half the rear arc
-    ("cruise_height", "f8"),  # m
-    ("anti_missile_cooldown", "i8"),  # ticks
-    ("wreck_ticks", "i8"),
-    ("intel_ticks", "i8"),  # memory of sightings
-    ("zone_max_feet", "f8"),  # m
-    ("contested_share", "f8"),
-    ("contested_kill", "f8"),  # factor
-    ("contested_death", "f8"),  # factor
-    ("team_spirit", "f8"),
-    ("score_to_win", "f8"),  # s
-    ("gamma", "f8"),
-    ("approach_kept", "f8"),  # share
-    *[(f"weight_{name}", "f8") for name in REWARD_COMPONENTS],
-    ("speed_scale", "f8"),  # m/s, top speed of the fastest class
-    ("height_scale", "f8"),  # m, height of the tallest class
-    ("least_radar", "f8"),  # least radar factor of the catalogue
-    ("radar_span", "f8"),  # greatest minus least
-    ("range_scale", "f8"),  # m, longest weapon range
-    ("zone_scale", "f8"),  # m, largest zone radius
-    ("sound_scale", "f8"),  # logarithm of the noise that the noisier roster can make
-]
-_AS_THEY_ARE = {
-    each.name: "i8" if isinstance(each.default, int) else "f8"
-    for section in (PhysicsConfig, CombatConfig, SensorConfig, AbilityConfig)
-    for each in fields(section)
+CEILING_CLEARANCE = 0.5
+"""m; homing projectiles cruise this far below the map's height."""
+
+
+def _of_classes(config: BattleConfig, name: str) -> list[float]:
+    return [getattr(mech_class, name) for mech_class in config.catalog.mech_classes]
+
+
+def _sound_scale(config: BattleConfig) -> float:
+    """Logarithm of 1 plus the noise of the noisier roster at full speed."""
+    catalog = config.catalog
+    loudest = 0.0
+    for roster in config.rosters:
+        classes = [catalog.mech_classes[catalog.class_index(name)] for name in roster]
+        loudest = max(loudest, sum(mech_class.top_speed * mech_class.noise for mech_class in classes))
+    return log1p(loudest) or 1.0
+
+
+def _half_arc_cos(arc_degrees: float) -> float:
+    """Cosine of half an arc. For the full circle -2, below every cosine, so that rounding excludes nothing."""
+    if arc_degrees >= 360.0:
+        return -2.0
+    return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])
+
+
+_DERIVED: dict[str, tuple[str, Callable[[BattleConfig], float]]] = {
+    "dt": ("f8", lambda config: config.dt),  # s
+    "decision_seconds": ("f8", lambda config: config.decision_seconds),  # s
+    "decision_repeat": ("i8", lambda config: config.decision_repeat),  # ticks
+    "max_steps": ("i8", lambda config: config.max_steps),  # decisions
+    "clock_terminates": ("i8", lambda config: config.time_limit == "terminate"),  # 0: the time limit truncates
+    "full_observability": ("i8", lambda config: config.observability == "full"),
+    "dead_persist": ("i8", lambda config: config.dead_agents == "persist"),
+    "num_blue": ("i8", lambda config: len(config.blue)),  # mechs of team blue
+    "map_size": ("i8", lambda config: config.terrain.size),  # m
+    "map_height": ("i8", lambda config: config.terrain.height),  # m
+    "map_diagonal": ("f8", lambda config: config.terrain.size * math.sqrt(2.0)),  # m
+    "vertical_keep": ("f8", lambda config: 1.0 - config.physics.vertical_damping),  # share of the vertical velocity
+    "fall_ticks": ("i8", lambda config: config.ticks(config.physics.fall_duration)),
+    "rear_cos": ("f8", lambda config: _half_arc_cos(config.combat.rear_arc)),
+    "cruise_height": ("f8", lambda config: config.terrain.height - CEILING_CLEARANCE),  # m
+    "anti_missile_cooldown": ("i8", lambda config: config.ticks(config.combat.anti_missile_cooldown)),
+    "wreck_ticks": ("i8", lambda config: config.ticks(config.combat.wreck_duration)),
+    "intel_ticks": ("i8", lambda config: config.ticks(config.sensors.intel_memory)),
+    "speed_scale": ("f8", lambda config: max(_of_classes(config, "top_speed")) or 1.0),  # m/s
+    "height_scale": ("f8", lambda config: max(_of_classes(config, "height"))),  # m
+    "least_radar": ("f8", lambda config: min(_of_classes(config, "sensor_range_factor"))),
+    "radar_span": ("f8", lambda config: float(np.ptp(_of_classes(config, "sensor_range_factor")))),
+    "range_scale": ("f8", lambda config: max((weapon.range for weapon in config.catalog.weapons), default=1.0)),  # m
+    "zone_scale": ("f8", lambda config: config.map_config.max_zone_radius),  # m
+    "sound_scale": ("f8", _sound_scale),
 }
-RULES = np.dtype([*(_AS_THEY_ARE | dict(_DERIVED)).items()], align=True)
+"""What else kernels read: a type, and the number. It replaces one of a section that has its name."""
+
+
+def _numbers(*sections: Any) -> dict[str, float]:
+    """The numbers of sections of the configuration by name; a weight of the rewards is ``weight_NAME``."""
+    numbers = {each.name: getattr(section, each.name) for section in sections for each in fields(section)}
+    assert len(numbers) == sum(len(fields(section)) for section in sections), "two numbers have the same name"
+    return {f"weight_{name}" if name in REWARD_COMPONENTS else name: number for name, number in numbers.items()}
+
+
+_DEFAULTS = _numbers(PhysicsConfig(), CombatConfig(), SensorConfig(), AbilityConfig(), ZoneConfig(), RewardConfig())
+_KINDS = {name: "i8" if isinstance(default, int) else "f8" for name, default in _DEFAULTS.items()}
+RULES = np.dtype([*(_KINDS | {name: kind for name, (kind, _) in _DERIVED.items()}).items()], align=True)
 """The numbers of these sections of the configuration, with their units, and what is derived from all of it."""
 
 MECH_CLASS = np.dtype(
@@ -137,9 +163,6 @@ MATERIAL = np.dtype(
     align=True,
 )
 
-CEILING_CLEARANCE = 0.5
-"""m; homing projectiles cruise this far below the map's height."""
-
 
 class Tables(NamedTuple):
     """Constants that kernels read."""
@@ -165,52 +188,10 @@ def build_tables(config: BattleConfig) -> Tables:
 
 
 def _rules(config: BattleConfig) -> NDArray[Any]:
-    terrain, physics, combat, sensors, zone = config.terrain, config.physics, config.combat, config.sensors, config.zone
-    classes, weapons = config.catalog.mech_classes, config.catalog.weapons
-    radar_factors = [mech_class.sensor_range_factor for mech_class in classes]
-    values: dict[str, float] = {
-        **asdict(physics),
-        **asdict(combat),
-        **asdict(sensors),
-        **asdict(config.abilities),
-        "dt": config.dt,
-        "decision_seconds": config.decision_seconds,
-        "decision_repeat": config.decision_repeat,
-        "max_steps": config.max_steps,
-        "clock_terminates": config.time_limit == "terminate",
-        "full_observability": config.observability == "full",
-        "dead_persist": config.dead_agents == "persist",
-        "num_blue": len(config.blue),
-        "map_size": terrain.size,
-        "map_height": terrain.height,
-        "map_diagonal": terrain.size * math.sqrt(2.0),
-        "vertical_keep": 1.0 - physics.vertical_damping,
-        "fall_ticks": config.ticks(physics.fall_duration),
-        "rear_cos": _half_arc_cos(combat.rear_arc),
-        "cruise_height": terrain.height - CEILING_CLEARANCE,
-        "anti_missile_cooldown": config.ticks(combat.anti_missile_cooldown),
-        "wreck_ticks": config.ticks(combat.wreck_duration),
-        "intel_ticks": config.ticks(sensors.intel_memory),
-        "zone_max_feet": zone.max_feet_height,
-        "contested_share": zone.contested_share,
-        "contested_kill": config.rewards.contested_kill,
-        "contested_death": config.rewards.contested_death,
-        "team_spirit": config.rewards.team_spirit,
-        "score_to_win": zone.score_to_win,
-        "gamma": config.rewards.gamma,
-        "approach_kept": config.rewards.approach_kept,
-        "speed_scale": max(mech_class.top_speed for mech_class in classes) or 1.0,
-        "height_scale": max(mech_class.height for mech_class in classes),
-        "least_radar": min(radar_factors),
-        "radar_span": max(radar_factors) - min(radar_factors),
-        "range_scale": max((weapon.range for weapon in weapons), default=1.0),
-        "zone_scale": config.map_config.max_zone_radius,
-        "sound_scale": _sound_scale(config),
-    }
-    values |= {f"weight_{name}": getattr(config.rewards, name) for name in REWARD_COMPONENTS}
     rules = np.zeros(1, RULES)
-    for name in rules.dtype.names or ():
-        rules[name] = values[name]
+    numbers = _numbers(config.physics, config.combat, config.sensors, config.abilities, config.zone, config.rewards)
+    for name, number in (numbers | {name: derive(config) for name, (_, derive) in _DERIVED.items()}).items():
+        rules[name] = number
     return rules
 
 
@@ -278,20 +259,3 @@ def _mates(config: BattleConfig) -> NDArray[np.int16]:
             listed = [o for o in pack if o != place] + others
             mates[first + place, : len(listed)] = [first + o for o in listed]
     return mates
-
-
-def _sound_scale(config: BattleConfig) -> float:
-    """Logarithm of 1 plus the noise of the noisier roster at full speed."""
-    catalog = config.catalog
-    loudest = 0.0
-    for roster in config.rosters:
-        classes = [catalog.mech_classes[catalog.class_index(name)] for name in roster]
-        loudest = max(loudest, sum(mech_class.top_speed * mech_class.noise for mech_class in classes))
-    return log1p(loudest) or 1.0
-
-
-def _half_arc_cos(arc_degrees: float) -> float:
-    """Cosine of half an arc. For the full circle -2, below every cosine, so that rounding excludes nothing."""
-    if arc_degrees >= 360.0:
-        return -2.0
-    return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])

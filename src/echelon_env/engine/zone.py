@@ -18,7 +18,8 @@ def distance_to_centre(battle: Row, mech: Row) -> float:
 @kernel
 def is_inside(rules: Row, battle: Row, mech: Row) -> bool:
     """Whether a mech counts as inside the zone."""
-    return bool(mech.alive and mech.z < rules.zone_max_feet and distance_to_centre(battle, mech) <= battle.zone_radius)
+    low = mech.z < rules.max_feet_height
+    return bool(mech.alive and low and distance_to_centre(battle, mech) <= battle.zone_radius)
 
 
 @kernel

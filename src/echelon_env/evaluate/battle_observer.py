@@ -147,7 +147,7 @@ class BattleObserver:
         self._measured = engine.was_reset & (engine.state.battles["step_count"] == 0)
         self._read_conditions()
         self._read_zones()
-        self._max_feet = float(engine.tables.rules[0]["zone_max_feet"])
+        self._max_feet = float(engine.tables.rules[0]["max_feet_height"])
         engine.observers.append(self)
 
     def close(self) -> None:

@@ -17,9 +17,6 @@ def make(
     seed: int,
     config: ScenarioLike,
     *,
-    reaction_delay: float | None = None,
-    aim_error: float | None = None,
-    fire_rate: float | None = None,
     num_threads: int = 1,
 ) -> Policy:
     """The policy of a named opponent, for any number of mechs.
@@ -35,12 +32,6 @@ def make(
         The battle's configuration, from which the policy knows the rules (the length of a decision, the scales of
         observations), but not a battle's state. A scenario's name or file, a `BattleConfig` or its dict. A player that
         takes the battle for another one plays badly.
-    reaction_delay
-        Delay of its actions in seconds, from 0 to 10.
-    aim_error
-        Standard deviation of the error in the observed directions of enemies, radians from 0 to pi.
-    fire_rate
-        Rate of fire as a share of its weapons' maximum, from 0 to 1.
     num_threads
         Threads that share the mechs. Actions do not depend on it.
 
@@ -48,8 +39,7 @@ def make(
     -------
     Policy
         A `Scripted` or a trained policy; for a mapping a `Mixture`, whose weights can change at any time. With a
-        handicap, or if any of the last three is given, even without an effect at first, it is the `policy` of a
-        `Handicap`, which has them as attributes that can change, too.
+        handicap it is the `policy` of a `Handicap`, whose numbers can change, too.
 
     Raises
     ------
@@ -71,15 +61,13 @@ def make(
     rules = make_config(config)
     named = Opponents.parse(opponent).check_playable()
     if named.single and not isinstance(opponent, Mapping):
-        policy = policy_of(named.single, seed, rules, num_threads)
-    else:
-        all_named = map(Opponent.parse, opponent if isinstance(opponent, Mapping) else named.names)  # also weight 0
-        further = [each.check_playable() for each in all_named if str(each) not in LEVELS]
-        others = {str(each): policy_of(each, seed, rules, num_threads) for each in further}
-        policy = Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others, num_threads)
-    handicaps = {"reaction_delay": reaction_delay, "aim_error": aim_error, "fire_rate": fire_rate}
-    given = {name: number for name, number in handicaps.items() if number is not None}
-    return Handicap(policy, rules, seed, **given) if given else policy
+        return policy_of(named.single, seed, rules, num_threads)
+    all_named = map(
+        Opponent.parse, opponent if isinstance(opponent, Mapping) else named.names
+    )  # also those of weight 0
+    further = [each.check_playable() for each in all_named if str(each) not in LEVELS]
+    others = {str(each): policy_of(each, seed, rules, num_threads) for each in further}
+    return Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others, num_threads)
 
 
 __all__ = [
