@@ -49,9 +49,9 @@ def test_inactive_rows_are_not_counted():
     inactive = buffer.observations[..., 1] <= -0.5
     assert torch.equal(buffer.actor_mask, ~inactive)
     assert model.num_timesteps == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
-    before = model.update.normalized_advantages(buffer, buffer.loss_mask(), True)
+    before = model.update.normalized_advantages(buffer, True)
     buffer.advantages[inactive] += 1000.0
-    after = model.update.normalized_advantages(buffer, buffer.loss_mask(), True)
+    after = model.update.normalized_advantages(buffer, True)
     assert torch.equal(before[buffer.actor_mask], after[buffer.actor_mask])
     assert float(before[buffer.actor_mask].mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
@@ -59,10 +59,7 @@ def test_inactive_rows_are_not_counted():
 
 def test_normalizing_advantages_can_be_turned_off():
     model = model_with_rollout(normalize_advantage=False)
-    assert (
-        model.update.normalized_advantages(model.rollout_buffer, model.rollout_buffer.loss_mask(), False)
-        is model.rollout_buffer.advantages
-    )
+    assert model.update.normalized_advantages(model.rollout_buffer, False) is model.rollout_buffer.advantages
 
 
 # Schedules, learning rates and gradients

@@ -88,7 +88,7 @@ def test_advantages_are_normalised_within_classes():
         [895 / scouts, 0.0, 0.0],
         [2 / heavies, 2 / scouts, -901 / heavies],
     ]
-    found = model.update.normalized_advantages(buffer, buffer.loss_mask(), "by_class")
+    found = model.update.normalized_advantages(buffer, "by_class")
     torch.testing.assert_close(found, torch.tensor(expected))
 
 

@@ -56,7 +56,7 @@ def course(text):
 CASES = {
     "all maps new, rewards that change": lambda: resumable_run(
         {"critic": "separate"},
-        {"burn_in": 2},
+        {},
         maps=0,
         regenerate=2,
         reward_schedules=RewardSchedules(death=course("linear:-1:-9"), team_spirit=course("linear:0:1")),
