@@ -127,8 +127,6 @@ LEARNING = (
              "ppo/test_normalize"),
     _trainer("PPO: advantages are normalised by all samples", "ppo/normalize", "torch.where(mask, advantages",
              "torch.where(torch.isfinite(advantages), advantages", "ppo/test_normalize"),
-    _trainer("normalizer: moments merge wrongly", "policy/observation_normalizer",
-             "delta.square() * count", "delta.square()", "policy/test_observation_normalizer"),
     _trainer("resume: a state is read without a check", "runs/state", '            check_fields(state, "")\n', "",
              "runs/test_state"),
     _trainer("resume: it is done again at once", "runs/callbacks/every", "steps + self.every", "steps",
@@ -176,11 +174,11 @@ LEAGUE = (
 )  # fmt: skip
 
 RUNS = (
-    _trainer("runs: an evaluation trains the policy's normalisation", "runs/run",
+    _trainer("runs: an evaluation trains the critic's normalisation", "runs/run",
              "        trained_maps = self._trained_maps()\n",
              "        trained_maps = self._trained_maps()\n"
-             "        if self.model.policy.observation_normalizer is not None:\n"
-             "            self.model.policy.observation_normalizer.running.add_(1.0)\n", "runs/test_training"),
+             "        if self.model.policy.return_normalizer is not None:\n"
+             "            self.model.policy.return_normalizer.mean.add_(1.0)\n", "runs/test_training"),
     _trainer("runs: a resume forgets the battle seeds", "vec_env", "self._run_seed = run_seed", "pass",
              "test_vec_env_state"),
     _trainer("runs: a resume forgets the schedule's progress", "runs/callbacks/clock",

@@ -301,7 +301,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
             if stopped:
                 break
         policy.optimizer.zero_grad()
-        update.observe(buffer, warming_up)
         self._record(log, coefficients, explained)
 
     def save(

@@ -113,9 +113,9 @@ class ChunkBuffer:
             for kept, state in zip(self.states, states, strict=True):
                 kept[step // self.chunk].copy_(state)
 
-    def of_rows(self, steps: slice = slice(None)) -> Observations:
-        """The observations (t * N, ...) of some steps, without states that rows share."""
-        found = observations.flat(observations.index(self.observations, steps))
+    def of_rows(self) -> Observations:
+        """The observations (T * N, ...), without states that rows share."""
+        found = observations.flat(self.observations)
         if self.teams is None:
             return found
         assert isinstance(found, dict)

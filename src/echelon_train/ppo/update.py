@@ -1,4 +1,4 @@
-"""What an update of a policy computes: gradients of minibatches, and running statistics."""
+"""What an update of a policy computes: gradients of minibatches, and normalised returns and advantages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from echelon_train.config.ppo import COMPILE_MODES, CompileMode
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import Batch, ChunkBuffer
@@ -20,7 +19,7 @@ from echelon_train.ppo.normalize import normalize_advantages
 
 
 class Update:
-    """Gradients and statistics of a rollout for a policy, over all processes.
+    """Gradients and moments of a rollout for a policy, over all processes.
 
     Parameters
     ----------
@@ -108,19 +107,6 @@ class Update:
         groups = self._policy.groups(buffer.of_rows()) if mode == "by_class" else None
         groups = None if groups is None else groups.view_as(buffer.actor_mask)
         return normalize_advantages(buffer.advantages, buffer.actor_mask, groups, self._policy.num_groups)
-
-    def observe(self, buffer: ChunkBuffer, warming_up: bool) -> None:
-        """Update the policy's running statistics with the active rows of all processes.
-
-        While the critic warms up those that there are do not change, because the policy does not.
-        """
-        normalizers = [module for module in self._policy.modules() if isinstance(module, ObservationNormalizer)]
-        if warming_up and all(bool(module.running.any()) for module in normalizers):
-            return
-        with distributed.sync_running_stats(normalizers):
-            for step in range(0, buffer.num_steps, buffer.chunk):
-                part = slice(step, step + buffer.chunk)
-                self._policy.observe(buffer.of_rows(part), buffer.actor_mask[part].flatten())
 
 
 def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Tensor]:

@@ -25,14 +25,12 @@ from train.ppo.test_cuda_graphs import OnDevice
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}
 ROWS = 6
 VARIANTS = [
-    NetworkConfig(encoder=encoder, critic=critic, normalize_observations=normalize, **SMALL)
-    for encoder, critic, normalize in itertools.product(
-        ("sets", "flat"), ("shared", "separate", "central"), (False, True)
-    )
+    NetworkConfig(encoder=encoder, critic=critic, **SMALL)
+    for encoder, critic in itertools.product(("sets", "flat"), ("shared", "separate", "central"))
 ]
 VARIANTS += [NetworkConfig(memory=False, critic=critic, **SMALL) for critic in ("shared", "separate")]
 
-IDS = [f"{each.encoder}-{each.critic}-{each.normalize_observations}-{each.memory}" for each in VARIANTS]
+IDS = [f"{each.encoder}-{each.critic}-{each.memory}" for each in VARIANTS]
 
 
 def moments(seed):
@@ -46,10 +44,8 @@ def moments(seed):
 
 def actors_of(network):
     made = [Actor(build_policy(network, seed)) for seed in range(2)]
-    for policy in (actor.policy for actor in made):
-        policy.set_training_mode(False)
-        seen = moments(5)[0].flatten(0, 1)
-        policy.observe({"observation": seen} if network.critic == "central" else seen, policy.actor_mask(seen))
+    for actor in made:
+        actor.policy.set_training_mode(False)
     return made
 
 

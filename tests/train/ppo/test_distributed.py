@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from train.ppo import two_ranks
@@ -18,7 +17,6 @@ TASKS = [
     two_ranks.stopped_by_kl,
     two_ranks.nan_return,
     two_ranks.stopped_by_callback,
-    two_ranks.normalized_observations,
     two_ranks.communication,
 ]
 
@@ -98,16 +96,6 @@ def test_a_callback_in_one_process_stops_all(results):
     first, second = results["stopped_by_callback"]
     assert first == second
     assert first["updates"] == 3
-
-
-def test_normalisers_merge_the_observations_of_all_processes(results):
-    first, second = results["normalized_observations"]
-    assert torch.equal(first["moments"], second["moments"])
-    assert not torch.equal(first["own"], second["own"])
-    union = ObservationNormalizer()
-    for part in (first["own"], second["own"]):
-        union.merge(part)
-    torch.testing.assert_close(first["moments"], union.moments(), rtol=1e-9, atol=1e-9)
 
 
 def test_communication(results):

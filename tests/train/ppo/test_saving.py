@@ -22,7 +22,7 @@ from support.remember import Remember
 from train.ppo.random_env import RandomVecEnv
 
 SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
-BATTLE_KWARGS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)}
+BATTLE_KWARGS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2)}
 
 
 def battles():
