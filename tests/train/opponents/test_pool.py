@@ -187,14 +187,6 @@ def test_a_refresh_reaches_battles_in_progress_and_leaves_their_memory():
     assert not np.array_equal(*[act_once(pool) for pool in pools])
 
 
-def test_policies_act_on_the_device_that_they_were_given():
-    pool = OpponentPool(CONFIG, among("ann"), load, device="meta")
-    for each in (pool, copy.deepcopy(pool)):
-        each.reset(np.ones(10, np.bool_))
-        (batch,) = each._batches.values()
-        assert {tensor.device.type for tensor in (batch.state, *batch._stacked.buffers())} == {"meta"}
-
-
 class Counting:
     """A policy without a network: its first action counts the decisions since its battle began."""
 

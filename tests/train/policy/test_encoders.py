@@ -149,27 +149,3 @@ def test_wrong_spaces_and_shapes_are_rejected():
     for wrong in (width, width + 1, 136, 5):
         with pytest.raises(ValueError, match="even number of mechs, got"):
             battle_encoder()(torch.zeros(2, wrong))
-
-
-def test_dense_encoding_equals_sparse_encoding():
-    encoder = SetEncoder(6, 4)
-    generator = torch.Generator().manual_seed(1)
-    table = torch.randn(30, 5, 6, generator=generator)
-    filled = torch.rand(30, 5, generator=generator) < 0.4
-    assert not filled.any(1).all()
-    sparse = encoder.forward_rows(table, filled)
-    encoder.dense = True
-    for a, b in zip(sparse, encoder.forward_rows(table, filled), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(encoder(table, filled), sparse[0], rtol=1e-6, atol=1e-6)
-
-
-def test_forward_active_equals_forward_rows():
-    observations, living, _ = battle_data()
-    assert 0 < living.sum() < len(living)
-    encoder = stream_encoder()
-    for part in (observations, observations[~living], observations[living]):
-        features, contacts = encoder.forward_rows(part)
-        for chosen in (torch.arange(len(part)), torch.arange(0, len(part), 3)):
-            found = encoder.forward_active(part, chosen)
-            torch.testing.assert_close(found, (features, contacts[chosen]), rtol=1e-5, atol=1e-6)
