@@ -131,19 +131,6 @@ def test_a_checkpoint_too_large_to_load_is_not_saved(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_save_that_is_killed_leaves_no_checkpoint(tmp_path, monkeypatch):
-    """Its files are complete before the folder has its name."""
-    stock, seen = checkpoint_module.write_json, []
-
-    def watched(path, document):
-        seen.append((tmp_path / "checkpoint").exists())
-        stock(path, document)
-
-    monkeypatch.setattr(checkpoint_module, "write_json", watched)
-    save_checkpoint(tmp_path / "checkpoint", example())
-    assert seen == [False]
-
-
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     bad = example()
     weights_of(bad.policy)["value_net.bias"].fill_(float("nan"))

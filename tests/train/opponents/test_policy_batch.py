@@ -155,23 +155,6 @@ def test_decisions_are_made_in_inference_mode():
     assert noted == [True]
 
 
-def test_weights_are_copied_only_for_policies_that_come(monkeypatch):
-    """Though the battles of the policies before them take another number of slots."""
-    network, loaded = VARIANTS[0], []
-    load = StackedPolicies.load
-    monkeypatch.setattr(
-        StackedPolicies,
-        "load",
-        lambda stacked, slots, policy: (loaded.append((policy, len(slots))), load(stacked, slots, policy)),
-    )
-    first, second = actors_of(network)
-    batch = PolicyBatch(first, 16, 1, torch.device("cpu"), recorded=True)
-    batch.arrange([first] * 8 + [second] * 8)
-    assert loaded == [(first, 8), (second, 8)]
-    batch.arrange([first] * 5 + [second] * 11)
-    assert loaded[2:] == [(second, 3)]
-
-
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
 def test_a_recorded_decision_does_not_wait_for_the_gpu(network):
     """On the device "meta" nothing can be read, and no operation gets a tensor of the CPU."""

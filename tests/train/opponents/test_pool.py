@@ -117,21 +117,6 @@ def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
     env.close()
 
 
-def test_an_opponent_stays_until_its_battle_ends():
-    pool = OpponentPool(CONFIG, among("ann", "bob", "novice"), load, seed=1)
-    env = env_with(pool, 3)
-    env.reset()
-    rng, seen = np.random.default_rng(0), Counter(pool.names)
-    for _ in range(30):
-        before = pool.names
-        _, _, dones, _ = env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
-        seen.update(pool.names)
-        for battle, over in enumerate(dones[::5]):
-            assert over or pool.names[battle] == before[battle]
-    assert set(seen) == {"ann", "bob", "novice"}
-    env.close()
-
-
 def act_once(pool, rows=40):
     """The actions for the same observations, with the same noise."""
     torch.manual_seed(0)

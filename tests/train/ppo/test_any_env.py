@@ -98,8 +98,6 @@ def test_image_observations(shape):
 @pytest.mark.parametrize(
     "kwargs",
     [
-        {"enable_critic_lstm": False},
-        {"enable_critic_lstm": False, "shared_lstm": True},
         {"n_lstm_layers": 2},
         {"optimizer_class": torch.optim.SGD},
         {"share_features_extractor": False},
