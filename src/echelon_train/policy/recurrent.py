@@ -120,9 +120,7 @@ class BattlePolicy(SequencePolicy):
             else None
         )
         self.shares_states = self.battle_encoder is not None
-        for layer in self.mlp_extractor.modules():
-            if isinstance(layer, nn.Linear):
-                orthogonal(layer, math.sqrt(2.0))
+        orthogonal(self.mlp_extractor)
         orthogonal(self.action_net, 0.01)
         with torch.no_grad():
             self.action_net.bias.copy_(bias)

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS, Action
 from echelon_env.networks.possible import MASKS
-from echelon_env.networks.weights import PARAMETERS
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from train.policy.hybrid import (
     FIRST_LOGIT,
@@ -278,15 +277,6 @@ def test_mixed_actions_have_the_means_and_sample_the_rest():
     is_number = torch.zeros(RAW_DIM, dtype=torch.bool).index_fill(0, torch.tensor(NUMBER_COLUMNS), True)
     assert mixed.equal(torch.where(is_number, mode, sampled))
     assert (mode != sampled).any(0).all()
-
-
-def test_wrong_shapes_are_rejected():
-    parameters, masks = torch.zeros(3, PARAMETERS), torch.ones(3, MASKS, dtype=torch.bool)
-    message = rf"expected parameters \(R, {PARAMETERS}\) and masks \(R, {MASKS}\), got"
-    with pytest.raises(ValueError, match=message):
-        distribution_of(parameters[:, 1:], masks)
-    with pytest.raises(ValueError, match=message):
-        distribution_of(parameters, masks[:2])
 
 
 @pytest.mark.cuda
