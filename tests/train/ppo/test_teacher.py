@@ -1,5 +1,7 @@
 """The teacher: labels, battles that it plays, and its state."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.ppo import collector
 from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import BY_TEACHER, Teacher
 from echelon_train.runs.building import build_model, make_env, make_teacher
@@ -144,6 +147,28 @@ def test_battles_that_end_are_marked_with_their_player():
         if "outcome" in info
     ]
     assert set(ended) == {(True, True), (False, False)}
+
+
+def test_a_rollout_converts_each_observation_action_label_and_value_once(monkeypatch):
+    """And those after its last step, whose values are bootstrapped; here no battle is truncated."""
+    _, model = imitation(Schedule.constant(1.0), time_limit="terminate")
+    counts = Counter()
+
+    def counted(owner, name):
+        stock = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: counts.update([name]) or stock(*given))
+
+    for owner, name in (
+        (collector, "tensors_of"),
+        (collector, "raw_actions"),
+        (type(model.policy), "environment_actions"),
+        (type(model.policy.return_normalizer), "denormalize"),
+    ):
+        counted(owner, name)
+    collect(model)
+    steps = model.n_steps
+    once = {"raw_actions": steps, "environment_actions": steps}
+    assert counts == once | {"tensors_of": steps + 1, "denormalize": steps + 1}
 
 
 def test_a_rollout_without_the_kickstart_loss_is_not_labelled():
