@@ -45,7 +45,7 @@ for i, mech in enumerate(mechs):  # two ranks, face to face, on a plain
     mech["stability"] = 30
     mech["legs"] = 20
 expert = opponents.make("expert@aim_error=0.3", 3, engine.config)
-network = random_player(NetworkConfig(width=6, head=5, set_width=4, map_channels=2, normalize_observations=True))
+network = random_player(NetworkConfig(width=6, head=5, set_width=4, map_channels=2))
 network = network.make(engine.config, BattleNoise([5], [0], engine.num_mechs))
 noise = np.random.default_rng(8)
 digest = hashlib.sha256()

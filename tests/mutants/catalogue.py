@@ -110,9 +110,6 @@ LEARNING = (
     _trainer("PPO: the better of the two surrogates", "ppo/losses", "torch.minimum(", "torch.maximum(",
              "ppo/test_losses"),
     _trainer("PPO: ratios are clipped below only", "ppo/losses", "clamp(low, high)", "clamp(low)", "ppo/test_losses"),
-    _trainer("PPO: the critic learns from all samples", "ppo/losses",
-             "torch.where(batch.loss_mask, (returns - values) ** 2, 0.0)", "((returns - values) ** 2)",
-             "ppo/test_losses"),
     _trainer("imitation: the learner plays the teacher's share", "ppo/teacher", "random() < share",
              "random() >= share", "ppo/test_teacher"),
     _trainer("imitation: the teacher's state is lost", "ppo/training_state", "if model.teacher is not None:",
@@ -130,8 +127,6 @@ LEARNING = (
              "ppo/test_normalize"),
     _trainer("PPO: advantages are normalised by all samples", "ppo/normalize", "torch.where(mask, advantages",
              "torch.where(torch.isfinite(advantages), advantages", "ppo/test_normalize"),
-    _trainer("normalizer: moments merge wrongly", "policy/observation_normalizer",
-             "delta.square() * count", "delta.square()", "policy/test_observation_normalizer"),
     _trainer("resume: a state is read without a check", "runs/state", '            check_fields(state, "")\n', "",
              "runs/test_state"),
     _trainer("resume: it is done again at once", "runs/callbacks/every", "steps + self.every", "steps",
@@ -179,11 +174,11 @@ LEAGUE = (
 )  # fmt: skip
 
 RUNS = (
-    _trainer("runs: an evaluation trains the policy's normalisation", "runs/run",
+    _trainer("runs: an evaluation trains the critic's normalisation", "runs/run",
              "        trained_maps = self._trained_maps()\n",
              "        trained_maps = self._trained_maps()\n"
-             "        if self.model.policy.observation_normalizer is not None:\n"
-             "            self.model.policy.observation_normalizer.running.add_(1.0)\n", "runs/test_training"),
+             "        if self.model.policy.return_normalizer is not None:\n"
+             "            self.model.policy.return_normalizer.mean.add_(1.0)\n", "runs/test_training"),
     _trainer("runs: a resume forgets the battle seeds", "vec_env", "self._run_seed = run_seed", "pass",
              "test_vec_env_state"),
     _trainer("runs: a resume forgets the schedule's progress", "runs/callbacks/clock",
@@ -442,10 +437,6 @@ PPO = (
              "(lambda following: following)(", "ppo/test_gae"),
     _trainer("ppo: bootstraps of an earlier rollout stay", "ppo/collector", "self.buffer.bootstraps.zero_()", "pass",
              "ppo/test_truncations"),
-    _trainer("ppo: statistics are updated by decisions", "policy/recurrent",
-             "        rows, mask = len(episode_starts), self.actor_mask(obs)\n",
-             "        rows, mask = len(episode_starts), self.actor_mask(obs)\n        self.observe(obs, mask)\n",
-             "policy/test_recurrent"),
     _trainer("ppo: an episode starts with the LSTM's state of the one before", "policy/sequences",
              "begins = (starts > 0.5)", "begins = (starts > 1.5)", "policy/test_sequences"),
     _trainer("ppo: dense: an episode starts with the state of the one before", "policy/lstm",
@@ -468,8 +459,6 @@ PPO = (
              "                    stopped = True\n", "ppo/test_algorithm"),
     _trainer("ppo: a gradient that is not finite is applied", "ppo/algorithm",
              "if not bool(torch.isfinite(norm) & torch.isfinite(losses.total)):", "if False:", "ppo/test_algorithm"),
-    _trainer("ppo: burn-in enters the loss", "ppo/buffer", "started[:, self.burn_in :] = True", "started[:] = True",
-             "ppo/test_buffer"),
     _trainer("ppo: gradients of processes are not added", "ppo/distributed",
              "    torch.distributed.all_reduce(flat)\n", "", "ppo/test_distributed"),
     _trainer("vec_env: a loss is a success", "vec_env", '"is_success": outcome > 0', '"is_success": outcome >= 0',

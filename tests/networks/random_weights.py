@@ -5,7 +5,7 @@ import numpy as np
 from echelon_env.evaluate import Player
 from echelon_env.evaluate.networks import network_player
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.weights import MOMENTS, tensor_shapes
+from echelon_env.networks.weights import tensor_shapes
 
 
 def random_player(config: NetworkConfig, seed: int = 0) -> Player:
@@ -15,6 +15,4 @@ def random_player(config: NetworkConfig, seed: int = 0) -> Player:
         name: rng.normal(0.0, 2.0 / np.sqrt(shape[-1]), shape).astype(np.float32)
         for name, shape in tensor_shapes(config).items()
     }
-    if config.normalize_observations:
-        tensors[MOMENTS] = np.abs(tensors[MOMENTS]).astype(np.float64) + 0.1
     return network_player("random weights", config, tensors)

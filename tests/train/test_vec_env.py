@@ -85,10 +85,6 @@ def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
     assert all_sides == {0, 1}
 
 
-def test_the_name_of_a_scenario_is_its_battle_with_the_settings_of_training():
-    assert BattleVecEnv("duel", 2).engine.config == battle_config("duel")
-
-
 def test_seed_restarts_the_battles():
     env = BattleVecEnv(small_battle(), 2, opponent="trivial", seed=3)
     first = env.reset()

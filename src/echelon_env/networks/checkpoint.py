@@ -2,7 +2,7 @@
 
 A checkpoint is a folder::
 
-    policy.safetensors     the policy's weights and normalisers
+    policy.safetensors     the policy's weights, and the critic's normaliser of returns
     training.safetensors   the rest of the run's state: optimizer, environment, random number generators; its values are
                            JSON in the header, as in the files of `EchelonRecurrentPPO.save`
     checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps

@@ -13,7 +13,7 @@ from echelon_env.config.schema import ConfigError, check_fields, quantity
 class NetworkConfig:
     """The network of the recurrent policy; it does not depend on the scenario."""
 
-    REMOVED: ClassVar[frozenset[str]] = frozenset({"auxiliary"})
+    REMOVED: ClassVar[frozenset[str]] = frozenset({"auxiliary", "normalize_observations"})
     """Settings of earlier versions, for error messages."""
 
     encoder: Literal["sets", "flat"] = field(
@@ -29,9 +29,6 @@ class NetworkConfig:
         metadata={
             "help": "shared: the actor's trunk; separate: its own trunk; central: the actor's, with the global state"
         },
-    )
-    normalize_observations: bool = field(
-        default=False, metadata={"help": "normalise observations by running moments over living mechs"}
     )
     memory: bool = field(
         default=True, metadata={"help": "recurrence; without it the LSTM starts every decision from zeros"}

@@ -66,21 +66,8 @@ _VECTORS = sum(STREAMS[name].row_width for name in VECTORS)  # the first columns
 
 
 @kernel
-def _normalise(network: Network, observation: Any, seen: Any) -> None:
-    """Write the normalised observation; without a normaliser it is the observation. Empty rows are 0."""
-    for i in range(observation.shape[0]):
-        value = np.float64(observation[i]) * np.float64(network.scale[i]) + np.float64(network.shift[i])
-        seen[i] = min(max(value, -network.clip), network.clip)
-    for table, mask, rows, width in _SET_COLUMNS:
-        for r in range(rows):
-            if observation[mask + r] <= 0.5:
-                for i in range(width):
-                    seen[table + r * width + i] = ZERO
-
-
-@kernel
 def _encode(network: Network, work: Workspace) -> None:
-    """The features of the normalised observation."""
+    """The features of the observation."""
     if network.contacts.first.shape[0] == 0:
         fuse(network, work.seen, work)
         return
@@ -214,7 +201,7 @@ def act_by_network(
             for i in range(network.needs.shape[0]):
                 possible[r, i] = work.conditions[network.needs[i]]
             if observations[r, Self.ALIVE] > 0.5:
-                _normalise(network, observations[r], work.seen)
+                copy(observations[r], work.seen)
                 _encode(network, work)
                 recur(network, memories[r], work)
                 _decide(network, work, parameters[r])

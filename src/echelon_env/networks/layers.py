@@ -21,7 +21,7 @@ NORM_EPSILON = 1e-5  # PyTorch's
 class Workspace(NamedTuple):
     """Arrays that the forward pass of one row uses."""
 
-    seen: NDArray[np.float64]  # (D,) the normalised observation
+    seen: NDArray[np.float64]  # (D,) the observation
     context: NDArray[np.float64]  # (H,) the part of a hidden layer that all rows of a set share
     hidden: NDArray[np.float64]  # (H,)
     rows: NDArray[np.float64]  # (most rows of a table * S,) the embedded rows of a set

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,16 +24,6 @@ VECTORS = ("self", "objective")
 TABLES = ("contacts", "squad", "intel", "comm")
 """Streams whose rows are an unordered set; the stream ``<name>_mask`` has 1 for each filled row."""
 MAPS = ("ego_map", "battle_map")
-
-VARIANCE_EPSILON = 1e-4
-"""Added to the variances of observations. Entries are of order 1, so a constant feature is scaled by at most 100."""
-
-CLIP = 10.0
-"""Normalised entries are clipped to +-CLIP."""
-
-
-MOMENTS = "observation_normalizer.running"
-"""Name of the tensor of the observations' moments."""
 
 _SETS = {name: name if name == "contacts" else f"others.{name}" for name in TABLES}  # names of their encoders
 
@@ -63,11 +52,8 @@ class MapWeights(NamedTuple):
 
 
 class Network(NamedTuple):
-    """All that acting needs. Everything but `shift`, `scale` and `clip` belongs to a layer."""
+    """All that acting needs."""
 
-    shift: Floats  # (D,) added to the scaled observation
-    scale: Floats  # (D,)
-    clip: float  # bound of the normalised observation; infinite without normalisation
     contacts: SetWeights
     squad: SetWeights
     intel: SetWeights
@@ -94,10 +80,7 @@ class Network(NamedTuple):
 
 
 def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
-    """The shapes of the tensors that acting needs, by the names of PyTorch's modules.
-
-    They are float32, but the moments of the observation normaliser, `MOMENTS`, which are float64.
-    """
+    """The shapes of the tensors that acting needs, float32, by the names of PyTorch's modules."""
     encoder, width, embedding = "features_extractor", config.width, config.set_width
     linear: dict[str, tuple[int, int]] = {}  # outputs and inputs
     joined = OBSERVATION_DIM
@@ -126,8 +109,6 @@ def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
     shapes |= dict.fromkeys([f"{encoder}.fusion.1.weight", f"{encoder}.fusion.1.bias"], (width,))
     shapes |= dict.fromkeys(["lstm_actor.weight_ih_l0", "lstm_actor.weight_hh_l0"], (4 * width, width))
     shapes |= dict.fromkeys(["lstm_actor.bias_ih_l0", "lstm_actor.bias_hh_l0"], (4 * width,))
-    if config.normalize_observations:
-        shapes[MOMENTS] = (3, len(observation_features()[1]))
     return shapes
 
 
@@ -138,11 +119,10 @@ def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> 
     Raises CheckpointError if one is missing, has another shape or dtype, or leads to numbers that are not finite.
     """
     for name, shape in tensor_shapes(config).items():
-        found, dtype = tensors.get(name), np.dtype(np.float64 if name == MOMENTS else np.float32)
-        if found is None:
+        if (found := tensors.get(name)) is None:
             raise CheckpointError(f"weights: {name!r} is missing")
-        if found.shape != shape or found.dtype != dtype:
-            raise CheckpointError(f"weights: {name!r}: expected {shape} {dtype}, got {found.shape} {found.dtype}")
+        if found.shape != shape or found.dtype != np.float32:
+            raise CheckpointError(f"weights: {name!r}: expected {shape} float32, got {found.shape} {found.dtype}")
     sets = config.encoder == "sets"
     query = np.zeros((config.head, 0), np.float32), np.zeros(0, np.float32)
     layers: dict[str, Any] = {
@@ -156,24 +136,19 @@ def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> 
         **_linear("action", tensors, "action_net"),
         **(_linear("query", tensors, "target_query") if sets else {"query": query[0], "query_bias": query[1]}),
     }
-    shift, scale = _normalisation(tensors[MOMENTS]) if config.normalize_observations else (0.0, 1.0)
     streams: dict[str, Any] = {
         **{name: _set_weights(tensors, name) if sets else _NO_SET for name in TABLES},
         **{name: _map_weights(tensors, name) if sets else _NO_MAP for name in MAPS},
     }
     network = Network(
-        shift=np.full(OBSERVATION_DIM, shift, np.float32),
-        scale=np.full(OBSERVATION_DIM, scale, np.float32),
-        clip=CLIP if config.normalize_observations else math.inf,
         **streams | {name: np.array(layer, order="C") for name, layer in layers.items()},
         memory=int(config.memory),
         needs=mask_needs(config.blocks_off),
         log_min_std=log1p(config.min_std - 1.0),  # not the C library's logarithm: the same bits everywhere
         log_std_range=log1p(config.max_std / config.min_std - 1.0),
     )
-    for name in ("shift", "scale", "lstm_bias"):
-        if not np.isfinite(getattr(network, name)).all():
-            raise CheckpointError(f"weights: {name!r} is not finite in float32")
+    if not np.isfinite(network.lstm_bias).all():
+        raise CheckpointError("weights: 'lstm_bias' is not finite in float32")
     return network
 
 
@@ -213,28 +188,3 @@ def _convolution(name: str) -> tuple[int, int, int]:
 
 _NO_SET = SetWeights(*(np.zeros((0,) * axes, np.float32) for axes in (2, 1, 2, 2, 1)))
 _NO_MAP = MapWeights(*(np.zeros((0,) * axes, np.float32) for axes in (3, 1, 2, 1)))
-
-
-def observation_features() -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The index of each entry's feature (D,), and which features are normalised: those with a unit.
-
-    All rows of a table and all cells of a map share a feature.
-    """
-    feature: list[int] = []
-    scaled: list[bool] = []
-    for stream in STREAMS.values():
-        feature += [*range(len(scaled), len(scaled) + stream.row_width)] * stream.rows
-        scaled += [bool(each.unit) for each in stream.features]
-    return np.array(feature), np.array(scaled)
-
-
-def _normalisation(moments: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shift and scale (D,) from the running moments: count, mean and sum of squares of each feature."""
-    feature, scaled = observation_features()
-    count, mean, squares = moments
-    if count.min() < 0 or squares.min() < 0:
-        raise CheckpointError(f"weights: {MOMENTS!r}: expected counts and sums of squares of at least 0")
-    known = scaled & (count > 0)
-    deviation = np.sqrt(squares / np.maximum(count, 1.0) + VARIANCE_EPSILON)
-    shift, scale = np.where(known, -mean / deviation, 0.0), np.where(known, 1.0 / deviation, 1.0)
-    return shift[feature], scale[feature]

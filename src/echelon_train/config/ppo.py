@@ -32,8 +32,8 @@ class PPOConfig:
     """Settings of PPO. Raises `ConfigError` for values out of range and invalid combinations."""
 
     REMOVED: ClassVar[frozenset[str]] = frozenset({
-        "auxiliary_coef", "clip_range_vf", "critic_lr_scale", "inactive_vf_scale", "kickstart_motion_scale", "ratio",
-        "recompute_advantages",
+        "auxiliary_coef", "burn_in", "clip_range_vf", "critic_lr_scale", "inactive_vf_scale", "kickstart_motion_scale",
+        "ratio", "recompute_advantages",
     })  # fmt: skip
     """Settings of earlier versions, for error messages."""
 
@@ -41,7 +41,6 @@ class PPOConfig:
     chunk: int = quantity(
         16, "decisions", 1, 10**6, help="length of the sequences that the LSTM is trained on, a divisor of n_steps"
     )
-    burn_in: int = quantity(0, "decisions", 0, 10**6, help="first steps of a chunk that only warm up the LSTM")
     batch_size: int = quantity(
         1024, "samples", 1, 10**7, help="samples of a minibatch, a multiple of chunk; at most a rollout"
     )
@@ -91,7 +90,6 @@ class PPOConfig:
         for name, valid, expected in (
             ("chunk", self.n_steps % self.chunk == 0, f"a divisor of ppo.n_steps {self.n_steps}"),
             ("batch_size", self.batch_size % self.chunk == 0, f"a multiple of ppo.chunk {self.chunk}"),
-            ("burn_in", self.burn_in < self.chunk, f"less than ppo.chunk {self.chunk}"),
             (
                 "learner_share",
                 self.policy_coef == 0 or self.learner_share.start == self.learner_share.end == 1,

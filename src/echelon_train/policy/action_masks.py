@@ -36,7 +36,7 @@ def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] =
     Parameters
     ----------
     observations
-        (R, OBSERVATION_DIM), as the environment gives them: not normalised.
+        (R, OBSERVATION_DIM), as the environment gives them.
     limits
         See `action_limits`.
     off

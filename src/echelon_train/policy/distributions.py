@@ -10,8 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from echelon_env.layout.actions import BLOCKS, TARGET_CHOICES, Action
-from echelon_env.networks.possible import BY_KIND, MASKS, NUMBERS, OPTION_STARTS, OPTIONS, SIZES, SWITCHES
-from echelon_env.networks.weights import PARAMETERS
+from echelon_env.networks.possible import BY_KIND, NUMBERS, OPTION_STARTS, OPTIONS, SIZES, SWITCHES
 from echelon_train.policy.raw_actions import RAW_COLUMNS, raw_tables
 from echelon_train.policy.tables import device_table
 
@@ -75,17 +74,7 @@ def parameter_bias(initial_std: float, min_std: float, max_std: float) -> Tensor
     -------
     torch.Tensor
         (PARAMETERS,) float32.
-
-    Raises
-    ------
-    ValueError
-        Unless 0 < min_std < initial_std < max_std.
     """
-    if not 0 < min_std < initial_std < max_std:
-        raise ValueError(
-            f"expected 0 < min_std < initial_std < max_std, got min_std {min_std}, initial_std {initial_std}, "
-            f"max_std {max_std}"
-        )
     share = math.log(initial_std / min_std) / math.log(max_std / min_std)
     logits: list[float] = []
     for block in (*BY_KIND["switches"], *_CHOICES):
@@ -116,20 +105,9 @@ class HybridDistribution:
         (R, MASKS) bool, as `action_masks` makes them; the first option of every choice is possible.
     min_std, max_std
         Bounds of the standard deviation before tanh.
-
-    Raises
-    ------
-    ValueError
-        For parameters or masks of another shape.
     """
 
     def __init__(self, parameters: Tensor, masks: Tensor, min_std: float, max_std: float) -> None:
-        rows = len(parameters)
-        if parameters.shape != (rows, PARAMETERS) or masks.shape != (rows, MASKS):
-            raise ValueError(
-                f"expected parameters (R, {PARAMETERS}) and masks (R, {MASKS}), got {tuple(parameters.shape)} and "
-                f"{tuple(masks.shape)}"
-            )
         mean, offsets, logits = torch.split(parameters, [NUMBERS, NUMBERS, SWITCHES + OPTIONS], 1)
         self._possible, self._free = torch.split(masks, [SWITCHES + OPTIONS, NUMBERS], 1)
         self._mean = torch.where(self._free, mean, 0.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 import torch
@@ -11,8 +10,9 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from echelon_env.layout.actions import TARGET_CHOICES
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Clock, Self, Stream, Unit, state_streams
+from echelon_env.layout.observations import STREAMS, Clock, Self, Stream, Unit, state_streams
 from echelon_env.networks.weights import MAPS, TABLES, VECTORS
+from echelon_train.policy.initial_weights import orthogonal
 from echelon_train.policy.pooling import max_and_mean
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
@@ -131,27 +131,12 @@ class MapEncoder(nn.Module):
 
 
 class FlatEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
-    """One linear layer with LayerNorm and ReLU on a flat observation of any width.
+    """One linear layer with LayerNorm and ReLU on a flat observation of any width."""
 
-    Parameters
-    ----------
-    observation_space
-        A one-dimensional Box.
-    features_dim
-        Width of the features.
-
-    Raises
-    ------
-    ValueError
-        For another space.
-    """
-
-    def __init__(self, observation_space: spaces.Space[Any], features_dim: int) -> None:
-        if not isinstance(observation_space, spaces.Box) or len(observation_space.shape) != 1:
-            raise ValueError(f"FlatEncoder: expected a one-dimensional Box, got {observation_space}")
+    def __init__(self, observation_space: spaces.Box, features_dim: int) -> None:
         super().__init__(observation_space, features_dim)
         self.fusion = fusion(observation_space.shape[0], features_dim)
-        initialize(self)
+        orthogonal(self)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Encode observations (R, D) as features (R, features_dim)."""
@@ -176,21 +161,9 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         Width of a row's embedding.
     map_channels
         Channels of the convolutions over the maps.
-
-    Raises
-    ------
-    ValueError
-        For another space.
     """
 
-    def __init__(
-        self, observation_space: spaces.Space[Any], features_dim: int, set_width: int, map_channels: int
-    ) -> None:
-        if observation_space.shape != (OBSERVATION_DIM,):
-            raise ValueError(
-                f"StreamEncoder: expected the space of a mech's flat observation, of shape ({OBSERVATION_DIM},), "
-                f"got {observation_space}"
-            )
+    def __init__(self, observation_space: spaces.Box, features_dim: int, set_width: int, map_channels: int) -> None:
         super().__init__(observation_space, features_dim)
         sets = {name: SetEncoder(STREAMS[name].row_width, set_width) for name in TABLES if name != "contacts"}
         maps = {name: MapEncoder(STREAMS[name], map_channels) for name in MAPS}
@@ -202,7 +175,7 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         self.others = nn.ModuleDict(sets)
         self.maps = nn.ModuleDict(maps)
         self.fusion = fusion(width, features_dim)
-        initialize(self)
+        orthogonal(self)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Encode observations (R, OBSERVATION_DIM) as features (R, features_dim)."""
@@ -281,7 +254,7 @@ class BattleEncoder(nn.Module):
         self.mechs = SetEncoder(len(Unit), set_width)
         self.map = MapEncoder(STREAMS["battle_map"], map_channels)
         self.fusion = fusion(len(Clock) + 2 * self.mechs.features_dim + self.map.features_dim, features_dim)
-        initialize(self)
+        orthogonal(self)
 
     def forward(self, states: Tensor) -> Tensor:
         """Encode states (R, S) in the layout of `state_streams` as features (R, features_dim).
@@ -324,12 +297,3 @@ def table_and_mask(observations: Tensor, name: str) -> tuple[Tensor, Tensor]:
 def fusion(width: int, features_dim: int) -> nn.Sequential:
     """Linear layer, LayerNorm and ReLU that combine the encoded streams into features."""
     return nn.Sequential(nn.Linear(width, features_dim), nn.LayerNorm(features_dim), nn.ReLU())
-
-
-def initialize(module: nn.Module) -> None:
-    """Initialize all layers of a module with orthogonal weights (gain sqrt(2), for ReLU) and zero biases."""
-    for layer in module.modules():
-        if isinstance(layer, (nn.Linear, nn.Conv2d)):
-            nn.init.orthogonal_(layer.weight, math.sqrt(2))
-            if layer.bias is not None:
-                nn.init.zeros_(layer.bias)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 
 
-def orthogonal(layer: nn.Linear, gain: float) -> None:
-    """Set a layer's weight to an orthogonal matrix times `gain`, and its bias to zero."""
-    nn.init.orthogonal_(layer.weight, gain)
-    nn.init.zeros_(layer.bias)
+def orthogonal(module: nn.Module, gain: float = math.sqrt(2.0)) -> None:
+    """Set the weights of all layers to orthogonal matrices times `gain`, by default that for ReLU; biases to zero."""
+    for layer in module.modules():
+        if isinstance(layer, (nn.Linear, nn.Conv2d)):
+            nn.init.orthogonal_(layer.weight, gain)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
 
 def orthogonal_lstm(lstm: nn.LSTM) -> None:

@@ -23,7 +23,6 @@ from echelon_train.policy.distributions import TARGET_LOGITS, HybridDistribution
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, select_rows
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.lstm import run_dense
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import (
     STATE,
@@ -113,7 +112,6 @@ class BattlePolicy(SequencePolicy):
         self.action_net = nn.Linear(network.head, len(bias))
         self.value_net = nn.Linear(network.head, 1)
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
-        self.observation_normalizer = ObservationNormalizer() if network.normalize_observations else None
         self.register_buffer("action_limits", torch.tensor(action_limits(BattleConfig())))
         self.critic_encoder = self.make_features_extractor() if network.critic == "separate" else None
         self.battle_encoder = (
@@ -122,9 +120,7 @@ class BattlePolicy(SequencePolicy):
             else None
         )
         self.shares_states = self.battle_encoder is not None
-        for layer in self.mlp_extractor.modules():
-            if isinstance(layer, nn.Linear):
-                orthogonal(layer, math.sqrt(2.0))
+        orthogonal(self.mlp_extractor)
         orthogonal(self.action_net, 0.01)
         with torch.no_grad():
             self.action_net.bias.copy_(bias)
@@ -246,11 +242,6 @@ class BattlePolicy(SequencePolicy):
         self._blocks_off = self.network.blocks_off | config.abilities.blocks_off
         self.action_limits.copy_(torch.from_numpy(action_limits(config)))
 
-    def observe(self, observations: Observations, actor_mask: Tensor) -> None:
-        """Update the observation normaliser, if there is one, with the active rows, `actor_mask` (rows,) bool."""
-        if self.observation_normalizer is not None:
-            self.observation_normalizer.update(_flat_part(observations), actor_mask)
-
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
         """``entropy_<block>``: mean entropy of each action block over living mechs, in nats."""
         living = _living(observations).nonzero().flatten()
@@ -280,10 +271,6 @@ class BattlePolicy(SequencePolicy):
         own = [each for each in (self.critic_encoder, self.battle_encoder) if each is not None]
         return [*super().critic_parameters(), *(parameter for module in own for parameter in module.parameters())]
 
-    def _flat(self, observations: Observations) -> Tensor:
-        flat = _flat_part(observations)
-        return flat if self.observation_normalizer is None else self.observation_normalizer(flat)
-
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.encoding_dtype is None:
             return contextlib.nullcontext()
@@ -296,7 +283,7 @@ class BattlePolicy(SequencePolicy):
 
         The contacts are those of the rows `active`, (n,) int64, or of all; None with a flat encoder.
         """
-        flat, contacts = self._flat(observations), None
+        flat, contacts = _flat_part(observations), None
         with self._autocast():
             if self.target_query is None:
                 features = self.features_extractor(flat)
@@ -361,7 +348,7 @@ class BattlePolicy(SequencePolicy):
         if self.lstm_critic is not None:
             assert self.critic_encoder is not None
             with self._autocast():
-                features = self.critic_encoder(self._flat(observations))
+                features = self.critic_encoder(_flat_part(observations))
             features = _to_float32(features)
             output, next_states = self._run_lstm(features, states, starts, self.lstm_critic, _living(observations))
             latent = output + features

@@ -72,7 +72,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     """Names of the blocks of an action, which have separate log-probabilities and entropies."""
 
     shares_states = False
-    """Whether rows may share global states, see `TEAM`. `groups` and `observe` get observations without them."""
+    """Whether rows may share global states, see `TEAM`. `groups` gets observations without them."""
 
     can_be_dense = False
     """Whether `dense` may be True."""
@@ -198,9 +198,6 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     def groups(self, observations: Observations) -> Tensor | None:
         """(rows,) int64: the group within which a row's advantage is normalised. None: one group."""
         return None
-
-    def observe(self, observations: Observations, actor_mask: Tensor) -> None:
-        """Update running statistics with observations (rows, ...), of which `actor_mask` (rows,) bool are active."""
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
         """Metrics to log after an update, computed on some samples; the arguments are those of `evaluate`."""

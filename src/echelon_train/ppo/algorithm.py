@@ -68,9 +68,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         None or 0: no early stopping of updates.
     chunk
         Steps of a chunk. The LSTM is trained on a chunk from the recurrent state stored in the rollout.
-    burn_in
-        First steps of a chunk that only warm up the LSTM, unless an episode starts there. They enter no loss, but
-        gradients of later losses flow back through them.
     normalize_returns, return_std
         Whether the critic predicts returns normalised by running moments (`ReturnNormalizer`), and the initial estimate
         of their standard deviation.
@@ -281,19 +278,18 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         warming_up = self._n_updates < self.critic_warmup * self.n_epochs
         if warming_up:
             coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0, kickstart_coef=0.0)
-        loss_mask = buffer.loss_mask()
-        update.normalize_returns(buffer.returns[loss_mask])
-        explained = explained_variance(buffer.values[loss_mask], buffer.returns[loss_mask])
+        update.normalize_returns(buffer.returns)
+        explained = explained_variance(buffer.values, buffer.returns)
         log, stopped = UpdateLog(policy.blocks), False
-        advantages = update.normalized_advantages(buffer, loss_mask, self.normalize_advantage)
+        advantages = update.normalized_advantages(buffer, self.normalize_advantage)
         for _ in range(self.n_epochs):
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
-                losses = update.gradient(buffer, chunks, advantages, loss_mask, coefficients)
+                losses = update.gradient(buffer, chunks, advantages, coefficients)
                 if warming_up:
                     update.keep_policy()
                 norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), self.max_grad_norm)
                 if not bool(torch.isfinite(norm) & torch.isfinite(losses.total)):
-                    self._skip(chunks, advantages, loss_mask)
+                    self._skip(chunks, advantages)
                     continue
                 self.skipped_in_a_row = 0
                 log.add(losses, norm)
@@ -305,7 +301,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
             if stopped:
                 break
         policy.optimizer.zero_grad()
-        update.observe(buffer, warming_up)
         self._record(log, coefficients, explained)
 
     def save(
@@ -372,14 +367,14 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         super()._update_current_progress_remaining(num_timesteps, total_timesteps)
         self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
 
-    def _skip(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> None:
+    def _skip(self, chunks: Tensor, advantages: Tensor) -> None:
         """Skip a minibatch whose gradient is not finite; stop after too many in a row."""
         self.skipped_minibatches += 1
         self.skipped_in_a_row += 1
         self.policy.optimizer.zero_grad()
         if self.skipped_in_a_row < MAX_SKIPPED:
             return
-        file = write_batch(self.rollout_buffer.batch(chunks, advantages, loss_mask), self.logger.dir)
+        file = write_batch(self.rollout_buffer.batch(chunks, advantages), self.logger.dir)
         raise NonFiniteError(
             f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; the last one is in {file}"
         )
@@ -399,7 +394,5 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         check_env(self.policy, self.env)
         pin_memory(self.env, self.device)
         state_rows = shared_rows(self.policy, self.env)
-        self.collector = Collector(
-            self.policy, self.n_envs, state_rows, self.n_steps, self.chunk, self.burn_in, self.teacher
-        )
+        self.collector = Collector(self.policy, self.n_envs, state_rows, self.n_steps, self.chunk, self.teacher)
         self.rollout_buffer = self.collector.buffer

@@ -29,8 +29,7 @@ class Batch(NamedTuple):
     old_log_probs: Tensor  # (S, blocks)
     advantages: Tensor  # (S,) normalised
     returns: Tensor  # (S,)
-    actor_mask: Tensor  # (S,) bool: samples of the policy's loss
-    loss_mask: Tensor  # (S,) bool: samples of the critic's loss
+    actor_mask: Tensor  # (S,) bool: samples of the policy's loss; all are of the critic's
     states: tuple[Tensor, ...]  # (layers, n, units) each
     sequences: Sequences
     labels: Tensor | None  # (S, ...) a teacher's raw actions, if it labelled the rollout
@@ -49,8 +48,6 @@ class ChunkBuffer:
         N.
     chunk
         Steps L of a chunk, a divisor of T.
-    burn_in
-        First steps of a chunk that enter no loss, unless an episode starts there.
     observation_space
         Observation space of a row; a Dict must not be nested.
     action_shape, action_dtype
@@ -75,7 +72,6 @@ class ChunkBuffer:
         num_steps: int,
         num_rows: int,
         chunk: int,
-        burn_in: int,
         observation_space: spaces.Space,  # type: ignore[type-arg]
         action_shape: tuple[int, ...],
         action_dtype: torch.dtype,
@@ -91,7 +87,7 @@ class ChunkBuffer:
         self.dense, self.state_rows = dense, state_rows
         self.teams = None if state_rows == 1 else torch.arange(num_rows, device=device) // state_rows
         """(N,) int64: the number of each row's state; None if no rows share one."""
-        self.num_steps, self.num_rows, self.chunk, self.burn_in = num_steps, num_rows, chunk, burn_in
+        self.num_steps, self.num_rows, self.chunk = num_steps, num_rows, chunk
         self.device = device
         shape = (num_steps, num_rows)
 
@@ -117,9 +113,9 @@ class ChunkBuffer:
             for kept, state in zip(self.states, states, strict=True):
                 kept[step // self.chunk].copy_(state)
 
-    def of_rows(self, steps: slice = slice(None)) -> Observations:
-        """The observations (t * N, ...) of some steps, without states that rows share."""
-        found = observations.flat(observations.index(self.observations, steps))
+    def of_rows(self) -> Observations:
+        """The observations (T * N, ...), without states that rows share."""
+        found = observations.flat(self.observations)
         if self.teams is None:
             return found
         assert isinstance(found, dict)
@@ -130,26 +126,16 @@ class ChunkBuffer:
         """Number of chunks of all rows; chunk `c * N + row` starts at step `c * L`."""
         return self.num_steps // self.chunk * self.num_rows
 
-    def loss_mask(self) -> Tensor:
-        """(T, N) bool: samples that enter a loss; the others are burn-in."""
-        mask = torch.ones_like(self.dones)
-        if self.burn_in:
-            by_chunk = self.episode_starts.view(-1, self.chunk, self.num_rows)
-            started = by_chunk.cumsum(1) > 0
-            started[:, self.burn_in :] = True
-            mask = started.view(self.num_steps, self.num_rows)
-        return mask
-
-    def sample_counts(self, chunks: Tensor, loss_mask: Tensor) -> Tensor:
-        """(2,) float32: numbers of samples of the chunks that enter the policy's and the critic's loss."""
-        masks = torch.stack([self.actor_mask & loss_mask, loss_mask]).view(2, -1, self.chunk, self.num_rows)
-        return masks.sum(2).flatten(1)[:, chunks.to(self.device)].sum(1).float()
+    def sample_counts(self, chunks: Tensor) -> Tensor:
+        """(2,) float32: numbers of active samples and of all samples of the chunks."""
+        active = self.actor_mask.view(-1, self.chunk, self.num_rows).sum(1).flatten()[chunks.to(self.device)].sum()
+        return torch.stack([active, torch.full_like(active, len(chunks) * self.chunk)]).float()
 
     def minibatches(self, chunks_per_batch: int) -> Iterator[Tensor]:
         """Indices of all chunks in random order, (n,) int64 for each minibatch; the last minibatch may be smaller."""
         yield from torch.split(torch.randperm(self.num_chunks), chunks_per_batch)
 
-    def batch(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> Batch:
+    def batch(self, chunks: Tensor, advantages: Tensor) -> Batch:
         """The samples of a minibatch.
 
         Parameters
@@ -158,8 +144,6 @@ class ChunkBuffer:
             (n,) int64: indices of its chunks.
         advantages
             (T, N), normalised.
-        loss_mask
-            (T, N) bool, see `loss_mask`.
         """
         chunks = chunks.to(self.device)
         chunk_index, row_index = chunks // self.num_rows, chunks % self.num_rows
@@ -179,15 +163,13 @@ class ChunkBuffer:
             order = take(self.actor_mask).argsort(descending=True, stable=True)
             sequences = sequences._replace(place=order if sequences.place is None else sequences.place[order])
             index = index[order]
-        in_loss = take(loss_mask)
         return Batch(
             self._take_observations(index),
             take(self.actions),
             take(self.log_probs),
             take(advantages),
             take(self.returns),
-            take(self.actor_mask) & in_loss,
-            in_loss,
+            take(self.actor_mask),
             tuple(state.contiguous() for state in states),
             sequences,
             take(self.labels) if self.labels is not None and self.has_labels else None,

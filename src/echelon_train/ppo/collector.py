@@ -52,7 +52,7 @@ class Collector:
         Rows of the environment.
     state_rows
         Rows in succession that have one global state, see `shared_rows`.
-    num_steps, chunk, burn_in
+    num_steps, chunk
         As for `ChunkBuffer`.
     teacher
         Labels the observations with its actions; None: no labels.
@@ -65,7 +65,6 @@ class Collector:
         state_rows: int,
         num_steps: int,
         chunk: int,
-        burn_in: int,
         teacher: Teacher | None = None,
     ) -> None:
         self.teacher = teacher
@@ -87,7 +86,6 @@ class Collector:
             num_steps,
             rows,
             chunk,
-            burn_in,
             self._space,
             shape,
             dtype,

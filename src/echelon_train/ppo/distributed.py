@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,18 +20,6 @@ from torch import Tensor
 Value = TypeVar("Value")
 
 _TIMEOUT = timedelta(hours=2)
-
-
-class RunningStats(Protocol):
-    """Running moments that processes can merge, such as those of `ObservationNormalizer`."""
-
-    running: Tensor
-
-    def moments(self) -> Tensor:
-        """A copy of the current moments."""
-
-    def merge(self, moments: Tensor) -> None:
-        """Merge the moments of another process."""
 
 
 @contextlib.contextmanager
@@ -181,25 +169,6 @@ def rank_seed(seed: int) -> int:
     if rank() == 0:
         return seed
     return int(np.random.SeedSequence((seed, rank())).generate_state(1)[0])
-
-
-@contextlib.contextmanager
-def sync_running_stats(stats: Sequence[RunningStats]) -> Iterator[None]:
-    """Synchronise running statistics: merge the updates that all processes make within the block."""
-    if not _is_distributed():
-        yield
-        return
-    before = [each.moments() for each in stats]
-    for each in stats:
-        each.running.zero_()
-    yield
-    for each, kept in zip(stats, before, strict=True):
-        own = each.moments().cpu()  # Gloo gathers no CUDA tensors
-        parts = [torch.empty_like(own) for _ in range(world_size())]
-        torch.distributed.all_gather(parts, own)
-        each.running.copy_(kept)
-        for part in parts:
-            each.merge(part)
 
 
 def _is_distributed() -> bool:

@@ -61,7 +61,7 @@ def losses(
     normalizer: ReturnNormalizer | None,
     coefficients: Coefficients,
     num_actor: Tensor,
-    num_loss: Tensor,
+    num_all: Tensor,
 ) -> Losses:
     """The losses of a minibatch, or of a part of it in gradient accumulation and distributed training.
 
@@ -78,8 +78,8 @@ def losses(
         The critic predicts returns normalised by it; None: unnormalised returns.
     coefficients
         Settings of the losses. `vf_coef` is in the normaliser's units, if there is one.
-    num_actor, num_loss
-        () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch.
+    num_actor, num_all
+        () float: numbers of active samples and of all, in all parts of the minibatch.
     """
     # all samples of a dense policy, with those of inactive rows set to 0
     active = None if policy.dense else batch.actor_mask.nonzero().flatten()
@@ -96,7 +96,8 @@ def losses(
     advantages = own(select_rows(batch.advantages, active).unsqueeze(1))
     low, high = 1.0 - coefficients.clip_range, 1.0 + coefficients.clip_range
     policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / num_actor
-    value_loss = _value_loss(evaluation.values.flatten(), batch, normalizer) / num_loss
+    returns = batch.returns if normalizer is None else normalizer.normalize(batch.returns)
+    value_loss = ((returns - evaluation.values.flatten()) ** 2).sum() / num_all
     # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
     entropies = own(-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy)
     entropy = entropies.sum() / num_actor
@@ -128,12 +129,6 @@ def _bonus(entropies: Tensor, policy: SequencePolicy, motion_scale: Scalar) -> T
     scales = entropies.new_ones(len(policy.blocks))
     scales[policy.blocks.index("motion")] = motion_scale
     return (entropies * scales).sum()
-
-
-def _value_loss(values: Tensor, batch: Batch, normalizer: ReturnNormalizer | None) -> Tensor:
-    """Sum of the squared errors of values (S,)."""
-    returns = batch.returns if normalizer is None else normalizer.normalize(batch.returns)
-    return torch.where(batch.loss_mask, (returns - values) ** 2, 0.0).sum()
 
 
 def recurrent_states(states: tuple[Any, ...]) -> RNNStates:

@@ -61,11 +61,6 @@ def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -
     return function(observations)
 
 
-def index(observations: Observations, key: Any) -> Observations:
-    """Index the first dimensions of observations."""
-    return tree_map(lambda part: part[key], observations)
-
-
 def flat(observations: Observations) -> Observations:
     """Reshape observations (T, N, ...) to (T * N, ...), every entry with its own N."""
     return tree_map(lambda part: part.flatten(0, 1), observations)

@@ -45,8 +45,8 @@ def check_env(policy: Any, env: Any) -> None:
         return
     if "observation" in (wrapper.norm_obs_keys or ["observation"]):
         raise ConfigError(
-            "env: expected the observations of the battles, which the policy normalises itself "
-            "(NetworkConfig.normalize_observations), got those of VecNormalize: pass norm_obs=False"
+            "env: expected the observations of the battles, which have fixed scales, got those of VecNormalize: "
+            "pass norm_obs=False"
         )
 
 

@@ -1,4 +1,4 @@
-"""What an update of a policy computes: gradients of minibatches, and running statistics."""
+"""What an update of a policy computes: gradients of minibatches, and normalised returns and advantages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from echelon_train.config.ppo import COMPILE_MODES, CompileMode
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import Batch, ChunkBuffer
@@ -20,7 +19,7 @@ from echelon_train.ppo.normalize import normalize_advantages
 
 
 class Update:
-    """Gradients and statistics of a rollout for a policy, over all processes.
+    """Gradients and moments of a rollout for a policy, over all processes.
 
     Parameters
     ----------
@@ -43,21 +42,19 @@ class Update:
         self.parts = parts
         """It is doubled when they do not fit the device's memory."""
 
-    def gradient(
-        self, buffer: ChunkBuffer, chunks: Tensor, advantages: Tensor, loss_mask: Tensor, coefficients: Coefficients
-    ) -> Losses:
+    def gradient(self, buffer: ChunkBuffer, chunks: Tensor, advantages: Tensor, coefficients: Coefficients) -> Losses:
         """Compute a minibatch's gradient, summed over all processes. Returns the losses over all processes.
 
-        `chunks`, `advantages` and `loss_mask` are those of `ChunkBuffer.batch`.
+        `chunks` and `advantages` are those of `ChunkBuffer.batch`.
         """
-        counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
+        counts = distributed.all_reduce_sum(buffer.sample_counts(chunks))
         totals = counts.clamp_min(1.0).unbind()
         numbers = None
         while numbers is None:
             parts = min(self.parts, len(chunks))
             try:
                 numbers = self._backward(
-                    (buffer.batch(part, advantages, loss_mask) for part in chunks.tensor_split(parts)),
+                    (buffer.batch(part, advantages) for part in chunks.tensor_split(parts)),
                     # a CUDA graph would write over the gradients of the part before
                     self.add_gradients if parts == 1 else add_gradients,
                     coefficients,
@@ -94,35 +91,22 @@ class Update:
                 parameter.grad = None
 
     def normalize_returns(self, returns: Tensor) -> None:
-        """Update the policy's normaliser of returns, if there is one, with those (n,) of all processes."""
+        """Update the policy's normaliser of returns, if there is one, with those of all processes."""
         normalizer = self._policy.return_normalizer
         if normalizer is None:
             return
         exact = returns.double()
-        sums = torch.stack([exact.new_tensor(float(len(exact))), exact.sum(), (exact**2).sum()])
+        sums = torch.stack([exact.new_tensor(float(exact.numel())), exact.sum(), (exact**2).sum()])
         count, total, squares = distributed.all_reduce_sum(sums).unbind()
         normalizer.update(total / count, squares / count, self._policy.value_net)
 
-    def normalized_advantages(self, buffer: ChunkBuffer, loss_mask: Tensor, mode: bool | str) -> Tensor:
+    def normalized_advantages(self, buffer: ChunkBuffer, mode: bool | str) -> Tensor:
         """The advantages (T, N) for the policy's loss, normalised according to `PPOConfig.normalize_advantage`."""
         if not mode:
             return buffer.advantages
         groups = self._policy.groups(buffer.of_rows()) if mode == "by_class" else None
         groups = None if groups is None else groups.view_as(buffer.actor_mask)
-        return normalize_advantages(buffer.advantages, buffer.actor_mask & loss_mask, groups, self._policy.num_groups)
-
-    def observe(self, buffer: ChunkBuffer, warming_up: bool) -> None:
-        """Update the policy's running statistics with the active rows of all processes.
-
-        While the critic warms up those that there are do not change, because the policy does not.
-        """
-        normalizers = [module for module in self._policy.modules() if isinstance(module, ObservationNormalizer)]
-        if warming_up and all(bool(module.running.any()) for module in normalizers):
-            return
-        with distributed.sync_running_stats(normalizers):
-            for step in range(0, buffer.num_steps, buffer.chunk):
-                part = slice(step, step + buffer.chunk)
-                self._policy.observe(buffer.of_rows(part), buffer.actor_mask[part].flatten())
+        return normalize_advantages(buffer.advantages, buffer.actor_mask, groups, self._policy.num_groups)
 
 
 def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Tensor]:

@@ -72,5 +72,5 @@ def diagnostics(buffer: ChunkBuffer, policy: SequencePolicy) -> dict[str, float]
     """The policy's diagnostics on about `DIAGNOSTIC_SAMPLES` samples, evenly spaced in the rollout."""
     count = min(max(1, DIAGNOSTIC_SAMPLES // buffer.chunk), buffer.num_chunks)
     chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
-    batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
+    batch = buffer.batch(chunks, buffer.advantages)
     return policy.diagnostics(batch.observations, recurrent_states(batch.states), batch.sequences)

@@ -120,20 +120,6 @@ def test_a_player_is_a_copy_of_the_policy():
     np.testing.assert_array_equal(first_action(), before)
 
 
-def test_a_mixed_player_moves_by_its_means_and_samples_the_rest():
-    seen = awake(2)
-    numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
-    acted = {mode: [two_battle_player(mode).act(seen) for _ in range(2)] for mode in ACTION_MODES}
-    assert all(np.array_equal(*each) for each in acted.values()), "samples follow from the battles' seeds"
-    sampled, mode, mixed = (acted[each][0] for each in ACTION_MODES)
-    np.testing.assert_array_equal(mixed[:, numbers], mode[:, numbers])
-    others = np.setdiff1d(np.arange(mixed.shape[1]), numbers)
-    np.testing.assert_array_equal(mixed[:, others], sampled[:, others])
-    assert (sampled[:, numbers] != mode[:, numbers]).any() and (sampled[:, others] != mode[:, others]).any()
-    with pytest.raises(ConfigError, match="unknown action mode 'mixd'; did you mean 'mixed'"):
-        example_player("mixd")
-
-
 def test_a_checkpoint_player_is_named_after_its_folder(finished_run, tmp_path):
     player = checkpoint_player(str(finished_run), action_mode="deterministic")
     checkpoint = load_checkpoint(finished_run)

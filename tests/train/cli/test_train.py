@@ -82,7 +82,7 @@ def test_the_folder_is_named_after_the_request(runs, arguments, folder):
 def test_options_override_the_run_config(runs):
     arguments = "skirmish --opponent trivial --steps 4_000_000 --battles 64 --maps 20 --regenerate 2 --threads 2"
     arguments += " --device cpu --eval-every 0 --checkpoint-every 9 --seed 3 --ppo.learning-rate linear:1e-3:0"
-    arguments += " --network.normalize-observations true --set battle.rewards.death=-5 --set ppo.n_epochs=4"
+    arguments += " --network.communicate true --set battle.rewards.death=-5 --set ppo.n_epochs=4"
     arguments += " --max-minutes 2 --games 30 --wandb"
     assert main(["train", *arguments.split()]) == 0
     (run,) = runs
@@ -98,7 +98,7 @@ def test_options_override_the_run_config(runs):
         "checkpoint_every": "9",
         "seed": "3",
         "ppo.learning_rate": "linear:1e-3:0",
-        "network.normalize_observations": "true",
+        "network.communicate": "true",
         "battle.rewards.death": "-5",
         "ppo.n_epochs": "4",
         "max_minutes": "2",

@@ -117,21 +117,6 @@ def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
     env.close()
 
 
-def test_an_opponent_stays_until_its_battle_ends():
-    pool = OpponentPool(CONFIG, among("ann", "bob", "novice"), load, seed=1)
-    env = env_with(pool, 3)
-    env.reset()
-    rng, seen = np.random.default_rng(0), Counter(pool.names)
-    for _ in range(30):
-        before = pool.names
-        _, _, dones, _ = env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
-        seen.update(pool.names)
-        for battle, over in enumerate(dones[::5]):
-            assert over or pool.names[battle] == before[battle]
-    assert set(seen) == {"ann", "bob", "novice"}
-    env.close()
-
-
 def act_once(pool, rows=40):
     """The actions for the same observations, with the same noise."""
     torch.manual_seed(0)
@@ -185,14 +170,6 @@ def test_a_refresh_reaches_battles_in_progress_and_leaves_their_memory():
     pools[0].refresh("self")
     np.testing.assert_array_equal(*[pool.state_arrays()["state0"] for pool in pools])
     assert not np.array_equal(*[act_once(pool) for pool in pools])
-
-
-def test_policies_act_on_the_device_that_they_were_given():
-    pool = OpponentPool(CONFIG, among("ann"), load, device="meta")
-    for each in (pool, copy.deepcopy(pool)):
-        each.reset(np.ones(10, np.bool_))
-        (batch,) = each._batches.values()
-        assert {tensor.device.type for tensor in (batch.state, *batch._stacked.buffers())} == {"meta"}
 
 
 class Counting:

@@ -16,7 +16,7 @@ from echelon_env.layout.observations import (
     state_streams,
 )
 from echelon_env.networks.weights import TABLES
-from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, stream_view
+from echelon_train.policy.encoders import BattleEncoder, SetEncoder, StreamEncoder, stream_view
 from train.policy.battle_data import battle_data
 
 SPACE = spaces.Box(*observation_bounds(), dtype=np.float32)
@@ -140,36 +140,8 @@ def test_the_battle_encoder_takes_any_number_of_mechs():
     torch.testing.assert_close(encoder(padded), encoder(states), rtol=0, atol=1e-6)
 
 
-def test_wrong_spaces_and_shapes_are_rejected():
-    with pytest.raises(ValueError, match=r"expected the space .*\(1034,\), got Box.*\(7,\)"):
-        StreamEncoder(spaces.Box(-1, 1, (7,)), 16, 4, 4)
-    with pytest.raises(ValueError, match=r"expected a one-dimensional Box, got Discrete\(3\)"):
-        FlatEncoder(spaces.Discrete(3), 16)
+def test_states_of_another_width_are_rejected():
     width = max(stream.stop for stream in state_streams(3).values())
     for wrong in (width, width + 1, 136, 5):
         with pytest.raises(ValueError, match="even number of mechs, got"):
             battle_encoder()(torch.zeros(2, wrong))
-
-
-def test_dense_encoding_equals_sparse_encoding():
-    encoder = SetEncoder(6, 4)
-    generator = torch.Generator().manual_seed(1)
-    table = torch.randn(30, 5, 6, generator=generator)
-    filled = torch.rand(30, 5, generator=generator) < 0.4
-    assert not filled.any(1).all()
-    sparse = encoder.forward_rows(table, filled)
-    encoder.dense = True
-    for a, b in zip(sparse, encoder.forward_rows(table, filled), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(encoder(table, filled), sparse[0], rtol=1e-6, atol=1e-6)
-
-
-def test_forward_active_equals_forward_rows():
-    observations, living, _ = battle_data()
-    assert 0 < living.sum() < len(living)
-    encoder = stream_encoder()
-    for part in (observations, observations[~living], observations[living]):
-        features, contacts = encoder.forward_rows(part)
-        for chosen in (torch.arange(len(part)), torch.arange(0, len(part), 3)):
-            found = encoder.forward_active(part, chosen)
-            torch.testing.assert_close(found, (features, contacts[chosen]), rtol=1e-5, atol=1e-6)

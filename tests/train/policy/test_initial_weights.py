@@ -50,15 +50,10 @@ def check_lstm(lstm):
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate", "central"])
-def test_a_policys_lstms_are_orthogonal_and_seeded(critic):
-    network = NetworkConfig(width=8, head=8, critic=critic)
-    first, again, other = (build_policy(network, seed) for seed in (1, 1, 2))
-    lstms = [name for name in ("lstm_actor", "lstm_critic") if getattr(first, name) is not None]
+def test_a_policys_lstms_are_orthogonal(critic):
+    policy = build_policy(NetworkConfig(width=8, head=8, critic=critic), 1)
+    lstms = [lstm for lstm in (policy.lstm_actor, policy.lstm_critic) if lstm is not None]
     assert len(lstms) == (2 if critic == "separate" else 1)
-    for name in lstms:
-        check_lstm(getattr(first, name))
-        weights = [getattr(policy, name).weight_hh_l0 for policy in (first, again, other)]
-        assert torch.equal(weights[0], weights[1])
-        assert not torch.equal(weights[0], weights[2])
-    if len(lstms) == 2:
-        assert not torch.equal(first.lstm_actor.weight_hh_l0, first.lstm_critic.weight_hh_l0)
+    for lstm in lstms:
+        check_lstm(lstm)
+    assert len({lstm.weight_hh_l0.sum().item() for lstm in lstms}) == len(lstms)

@@ -1,20 +1,10 @@
-import numpy as np
 import pytest
 import torch
 
-from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.networks.config import NetworkConfig
-from echelon_train.policy import action_space, build_policy, observation_space
+from echelon_train.policy import build_policy
 
 NETWORK = NetworkConfig(width=16, head=8)
-
-
-def test_the_spaces_have_the_shapes_of_the_layouts():
-    assert observation_space().shape == (OBSERVATION_DIM,)
-    assert observation_space().dtype == np.float32
-    assert action_space().shape == (ACTION_DIM,)
-    assert action_space().contains(np.zeros(ACTION_DIM, np.float32))
 
 
 def test_a_seed_determines_the_weights_and_leaves_the_global_generator():

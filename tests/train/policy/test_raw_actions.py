@@ -59,13 +59,6 @@ def test_the_initial_distribution_is_as_documented():
             assert choices["electronics"] == [1.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("stds", [(0.0, 0.6, 2.0), (0.6, 0.6, 2.0), (0.05, 2.0, 2.0), (0.05, math.nan, 2.0)])
-def test_invalid_standard_deviations_are_rejected(stds):
-    least, initial, most = stds
-    with pytest.raises(ValueError, match=r"expected 0 < min_std < initial_std < max_std, got min_std"):
-        parameter_bias(initial, least, most)
-
-
 def test_actions_equal_those_of_the_dict_format():
     _, _, raw = random_batch(300, seed=7)
     raw = raw.float()

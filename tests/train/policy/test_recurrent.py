@@ -152,22 +152,6 @@ def test_values_are_evaluated_without_living_mechs(network):
     assert not any(part.any() for part in after.pi)
 
 
-def test_decisions_and_values_do_not_update_the_normaliser():
-    """Statistics change in updates only: an evaluation changes nothing."""
-    network = replace(NETWORKS[0], normalize_observations=True)
-    policy, living = policy_of(network), torch.tensor([True] * ROWS)
-    seen, states, starts = random_observations(network, living), random_states(network, 1), torch.zeros(ROWS)
-    policy.observe(seen, living)
-    before, other = policy.observation_normalizer.moments(), seen.clone()
-    other[:, STREAMS["self"].start + Self.HEAT] += 0.5
-    policy.forward(other, states, starts)
-    policy.predict_values(other, states.vf, starts)
-    policy.predict(other.numpy(), deterministic=True)
-    assert before.any() and torch.equal(policy.observation_normalizer.moments(), before)
-    policy.observe(other, living)
-    assert not torch.equal(policy.observation_normalizer.moments(), before)
-
-
 def test_groups_are_the_classes():
     seen = random_observations(NETWORKS[0], torch.tensor([True] * 4))
     classes = torch.arange(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)

@@ -60,16 +60,15 @@ def model_with_rollout(network, **settings):
 
 def losses_of(model, batch, weights=None):
     weights = weights or Coefficients(0.2, 0.01, 0.5)
-    num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
-    return losses(model.policy, batch, model.policy.return_normalizer, weights, num_actor, num_loss)
+    num_actor, num_all = batch.actor_mask.sum().float(), torch.tensor(float(len(batch.actions)))
+    return losses(model.policy, batch, model.policy.return_normalizer, weights, num_actor, num_all)
 
 
 def whole_batch(model):
     buffer = model.rollout_buffer
     return buffer.batch(
         torch.arange(buffer.num_chunks),
-        model.update.normalized_advantages(buffer, buffer.loss_mask(), model.normalize_advantage),
-        buffer.loss_mask(),
+        model.update.normalized_advantages(buffer, model.normalize_advantage),
     )
 
 

@@ -98,8 +98,6 @@ def test_image_observations(shape):
 @pytest.mark.parametrize(
     "kwargs",
     [
-        {"enable_critic_lstm": False},
-        {"enable_critic_lstm": False, "shared_lstm": True},
         {"n_lstm_layers": 2},
         {"optimizer_class": torch.optim.SGD},
         {"share_features_extractor": False},
@@ -169,17 +167,3 @@ def test_predict_takes_and_returns_states():
     np.testing.assert_allclose(again, one, rtol=1e-6)
     single, _ = model.predict(observations[0], deterministic=True)
     np.testing.assert_allclose(single, one[0], rtol=1e-5, atol=1e-6)
-
-
-def test_get_and_set_parameters():
-    model, other = (make_model(RandomVecEnv(4), batch_size=16, seed=seed) for seed in (1, 2))
-    model.learn(64)
-    observations = model.env.reset()
-    assert not np.allclose(
-        model.predict(observations, deterministic=True)[0], other.predict(observations, deterministic=True)[0]
-    )
-    other.set_parameters(model.get_parameters())
-    np.testing.assert_array_equal(
-        model.predict(observations, deterministic=True)[0], other.predict(observations, deterministic=True)[0]
-    )
-    assert float(other.policy.return_normalizer.std) == float(model.policy.return_normalizer.std) != 1.0

@@ -7,9 +7,7 @@ import torch
 
 from echelon_env.layout.observations import STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.possible import Limit
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from echelon_train.ppo.losses import recurrent_states
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import (
     ROWS,
@@ -59,18 +57,6 @@ def test_the_first_rollouts_leave_a_trunk_that_the_critic_shares(critic):
         assert torch.equal(parameter, before[name]) != (id(parameter) in own), name
 
 
-def test_normalised_observations_stay_while_the_critic_warms_up():
-    """They would change the policy; the first rollout gives the moments that it starts with."""
-    model = model_with_rollout(NetworkConfig(normalize_observations=True, **SMALL), critic_warmup=2, n_epochs=1)
-    moments = []
-    for _ in range(3):
-        model.train()
-        moments.append(model.policy.observation_normalizer.moments())
-    assert moments[0].any()
-    assert torch.equal(moments[1], moments[0])
-    assert not torch.equal(moments[2], moments[1])
-
-
 def test_advantages_are_normalised_within_classes():
     env = RandomVecEnv(3, 0, observation_space(), action_space())
     settings = {"normalize_advantage": "by_class", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
@@ -88,7 +74,7 @@ def test_advantages_are_normalised_within_classes():
         [895 / scouts, 0.0, 0.0],
         [2 / heavies, 2 / scouts, -901 / heavies],
     ]
-    found = model.update.normalized_advantages(buffer, buffer.loss_mask(), "by_class")
+    found = model.update.normalized_advantages(buffer, "by_class")
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
@@ -106,44 +92,6 @@ def test_a_rollout_without_living_mechs_trains_the_critic_only():
     assert all(id(parameter) in critic for name, parameter in model.policy.named_parameters() if name in moved)
     logged = model.logger.name_to_value
     assert logged["train/advantage_std"] == logged["train/active_share"] == logged["train/entropy"] == 0.0
-
-
-# Observation normalisation
-
-
-@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
-def test_all_outputs_use_normalised_observations(critic):
-    model = model_with_rollout(NetworkConfig(critic=critic, normalize_observations=True, **SMALL))
-    set_heads(model)
-    policy, batch = model.policy, whole_batch(model)
-    policy.action_limits.fill_(1e9)  # masks are those of raw observations; here they must not depend on scaled features
-    policy.action_limits[:, Limit.LEGS] = -1e9
-    policy.observe(batch.observations, batch.actor_mask)
-
-    def outputs_of(observations):
-        states = recurrent_states(batch.states)
-        result = policy.evaluate(observations, batch.actions, states, batch.sequences)
-        return result.values, result.log_probs, result.entropy
-
-    normalizer, raw = policy.observation_normalizer, batch.observations
-    normal = {**raw, "observation": normalizer(raw["observation"])} if critic == "central" else normalizer(raw)
-    found = outputs_of(raw)
-    policy.observation_normalizer = None
-    for ours, by_hand, without in zip(found, outputs_of(normal), outputs_of(raw), strict=True):
-        assert torch.equal(ours, by_hand)
-        assert not torch.allclose(ours, without, atol=1e-2)
-
-
-def test_moments_are_updated_at_the_end_of_an_update():
-    model = model_with_rollout(NetworkConfig(normalize_observations=True, **SMALL), n_epochs=1)
-    set_heads(model)
-    for _ in range(2):
-        collect(model)
-        before = model.policy.observation_normalizer.moments()
-        model.train()
-        # of the only minibatch, before its update
-        assert model.logger.name_to_value["train/approx_kl"] == pytest.approx(0.0, abs=1e-6)
-        assert not torch.equal(model.policy.observation_normalizer.moments(), before)
 
 
 # Memory

@@ -12,10 +12,10 @@ CPU = torch.device("cpu")
 VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 
-def numbered_buffer(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, action=((), torch.int64)):
+def numbered_buffer(steps=8, rows=3, chunk=4, *, starts=(), space=VECTOR, action=((), torch.int64)):
     """A buffer whose entries are step * 100 + row, and these numbers (T, N)."""
     states = (torch.zeros(2, rows, 1), torch.zeros(2, rows, 1))
-    buffer = ChunkBuffer(steps, rows, chunk, burn_in, space, *action, states, 2, True, CPU)
+    buffer = ChunkBuffer(steps, rows, chunk, space, *action, states, 2, True, CPU)
     number = torch.arange(steps)[:, None] * 100 + torch.arange(rows)
     parts = buffer.observations.values() if isinstance(buffer.observations, dict) else [buffer.observations]
     for tensor in (*parts, buffer.actions, buffer.labels, buffer.values, buffer.log_probs, buffer.returns):
@@ -52,7 +52,7 @@ def test_batches_equal_those_of_a_naive_implementation(data):
     buffer, number = numbered_buffer(steps, rows, length, starts=where)
     buffer.actor_mask[:] = torch.from_numpy(rng.random((steps, rows)) < data.draw(st.sampled_from([0.0, 0.5, 1.0])))
     chunks = torch.from_numpy(rng.permutation(buffer.num_chunks)[: rng.integers(1, buffer.num_chunks + 1)])
-    batch = buffer.batch(chunks, number.float() * 2, buffer.loss_mask())
+    batch = buffer.batch(chunks, number.float() * 2)
     sequences = batch.sequences
     places = torch.arange(len(batch.actions)) if sequences.place is None else sequences.place
     grid = torch.full((sequences.length, sequences.number), -1)
@@ -88,26 +88,11 @@ def test_batches_equal_those_of_a_naive_implementation(data):
     assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "samples of active rows come first"
 
 
-def test_burn_in_steps_are_masked_unless_an_episode_starts():
-    buffer, _ = numbered_buffer(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2), (5, 0)])
-    expected = torch.tensor(
-        # an episode starts at step 0 of row 1, and at step 1 of row 2
-        [[0, 1, 0], [0, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1]]
-    ).bool()
-    assert torch.equal(buffer.loss_mask(), expected)
-    buffer.actor_mask[2, 0] = buffer.has_labels = False
-    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask())
-    assert batch.actions.tolist() == [0, 100, 300, 200]
-    assert batch.loss_mask.tolist() == [False, False, True, True]
-    assert batch.actor_mask.tolist() == [False, False, True, False]
-    assert batch.labels is None
-
-
 @pytest.mark.parametrize("space", [VECTOR, spaces.Dict({"vector": VECTOR})])
 def test_a_written_batch_is_complete(space, tmp_path):
     buffer, _ = numbered_buffer(4, 2, 2, space=space, starts=[(1, 0)])
     buffer.advantages[0, 0] = float("nan")
-    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask())
+    batch = buffer.batch(torch.tensor([0]), buffer.advantages)
     file = write_batch(batch, str(tmp_path))
     tensors = safetensors.torch.load_file(file)
     assert file.parent == tmp_path

@@ -92,7 +92,7 @@ def test_deterministic_updates_are_reproducible():
 
 @pytest.mark.cuda
 def test_training_in_bfloat16_is_finite(monkeypatch):
-    model = model_on("cuda", batch_size=48, n_epochs=2, burn_in=1, accumulate=2)
+    model = model_on("cuda", batch_size=48, n_epochs=2, accumulate=2)
     encoder_dtypes, lstm_dtypes = [], []
     fused = model.policy.features_extractor.fusion[0]
     fused.register_forward_hook(lambda module, given, result: encoder_dtypes.append(result.dtype))

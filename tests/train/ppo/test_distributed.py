@@ -1,13 +1,11 @@
 import os
 
-import numpy as np
 import pytest
 import torch
 
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
-from echelon_train.ppo.distributed_state import gather_state, rank_state
+from echelon_train.ppo.distributed_state import rank_state
 from train.ppo import two_ranks
 from train.ppo.random_env import collect
 from train.ppo.two_ranks import ROWS, STEPS, in_two_processes
@@ -18,7 +16,6 @@ TASKS = [
     two_ranks.stopped_by_kl,
     two_ranks.nan_return,
     two_ranks.stopped_by_callback,
-    two_ranks.normalized_observations,
     two_ranks.communication,
 ]
 
@@ -100,16 +97,6 @@ def test_a_callback_in_one_process_stops_all(results):
     assert first["updates"] == 3
 
 
-def test_normalisers_merge_the_observations_of_all_processes(results):
-    first, second = results["normalized_observations"]
-    assert torch.equal(first["moments"], second["moments"])
-    assert not torch.equal(first["own"], second["own"])
-    union = ObservationNormalizer()
-    for part in (first["own"], second["own"]):
-        union.merge(part)
-    torch.testing.assert_close(first["moments"], union.moments(), rtol=1e-9, atol=1e-9)
-
-
 def test_communication(results):
     first, second = results["communication"]
     assert (first["ranks"], second["ranks"]) == ((0, 2), (1, 2))
@@ -131,19 +118,6 @@ def test_a_local_group_has_the_variables_of_torchrun_meanwhile(tmp_path):
         assert float(distributed.all_reduce_sum(torch.tensor(3.0))) == 3.0
     assert not any(name in os.environ for name in names)
     assert not torch.distributed.is_initialized()
-
-
-def test_values_that_are_equal_in_all_processes_are_kept_once(monkeypatch):
-    """Such as the configuration and the hashes of maps, of which there are thousands."""
-    mine, theirs = {"config": {"a": 1}, "clock": 3.0}, {"config": {"a": 1}, "clock": 4.0}
-    monkeypatch.setattr(distributed, "gather_objects", lambda value: [value, ({"x": np.ones(2)}, theirs)])
-    tensors, values = gather_state({"x": torch.zeros(2)}, mine)
-    assert values["ranks"] == [{"clock": 4.0}]
-    monkeypatch.setattr(distributed, "world_size", lambda: 2)
-    assert rank_state(tensors, values)[1] == mine
-    monkeypatch.setattr(distributed, "rank", lambda: 1)
-    found, restored = rank_state(tensors, values)
-    assert restored == theirs and found["x"].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,6 @@ def advantages_of_one_row(rewards, values, last_value, ends=(), bootstraps=None,
     return advantages.flatten().tolist()
 
 
-def test_truncation_bootstraps_from_the_final_value():
-    assert advantages_of_one_row([1, 2, 100], [1, 1, 1], 100, ends=[1], bootstraps={1: 6}) == [
-        (1 + 0.5 - 1) + 0.25 * (2 + 3 - 1),
-        2 + 3 - 1,
-        100 + 50 - 1,
-    ]
-
-
 def test_nan_stays_within_its_episode():
     advantages = advantages_of_one_row([1.0, 2.0, float("nan"), 4.0], [1.0, 1.0, float("nan"), 1.0], 1.0, ends=[1])
     assert np.isnan(advantages).tolist() == [False, False, True, False]

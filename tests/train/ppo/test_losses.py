@@ -42,19 +42,16 @@ def battle_model():
     return model
 
 
-def batch_of(model, *, dead=(), burn_in=()):
+def batch_of(model, *, dead=()):
     buffer = model.rollout_buffer
-    loss_mask = buffer.loss_mask()
     for step, row in dead:
         buffer.actor_mask[step, row] = False
-    for step, row in burn_in:
-        loss_mask[step, row] = False
-    return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages, loss_mask)
+    return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages)
 
 
 def losses_of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
-    num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
-    return losses(model.policy, batch, normalizer, coefficients, num_actor, num_loss)
+    num_actor, num_all = batch.actor_mask.sum().float(), torch.tensor(float(len(batch.actions)))
+    return losses(model.policy, batch, normalizer, coefficients, num_actor, num_all)
 
 
 @torch.no_grad()
@@ -64,8 +61,7 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
     motion = model.policy.blocks.index("motion") if "motion" in model.policy.blocks else None
     gains, errors, entropy, bonus, kls, clipped, missed = [], [], [], [], [], [], []
     for sample in range(len(batch.actions)):
-        if batch.loss_mask[sample]:
-            errors.append(((float(batch.returns[sample]) - mean) / std - float(values[sample])) ** 2)
+        errors.append(((float(batch.returns[sample]) - mean) / std - float(values[sample])) ** 2)
         if batch.actor_mask[sample]:
             difference = sum((log_probs[sample] - batch.old_log_probs[sample]).tolist())
             ratio = math.exp(difference)
@@ -99,7 +95,7 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
 
 @pytest.mark.parametrize("normalizer", [None, (2.0, 3.0)])
 def test_losses_equal_a_naive_implementation(model, normalizer):
-    batch = batch_of(model, dead=[(2, 1), (3, 1)], burn_in=[(0, 0), (1, 2)])
+    batch = batch_of(model, dead=[(2, 1), (3, 1)])
     moments, module = (0.0, 1.0), None
     if normalizer:
         moments, module = normalizer, ReturnNormalizer()
@@ -124,9 +120,8 @@ def test_losses_equal_a_naive_implementation(model, normalizer):
 )
 def test_losses_by_block_equal_a_naive_implementation(settings):
     model = changed(battle_model(), 0.05)
-    batch = batch_of(model, burn_in=[(0, 0), (1, 2)])
-    dead = int((batch.loss_mask & ~batch.actor_mask).sum())
-    assert 5 < dead < 50
+    batch = batch_of(model)
+    assert 5 < int((~batch.actor_mask).sum()) < 50
     coefficients = COEFFICIENTS._replace(**settings)
     if not coefficients.kickstart_coef:
         batch = batch._replace(labels=None)

@@ -1,6 +1,8 @@
 """stable-baselines3's `save` and `load` without pickles."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from support.remember import Remember
 from train.ppo.random_env import RandomVecEnv
 
 SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
-BATTLE_KWARGS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)}
+BATTLE_KWARGS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2)}
 
 
 def battles():
@@ -212,14 +214,19 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_files_are_rejected_with_the_reason(tmp_path, case):
-    model = make_model()
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The file of a trained model; only copy it."""
+    model, file = make_model(), tmp_path_factory.mktemp("saved") / "model.safetensors"
     model.learn(64)
-    model.save(tmp_path / "model")
+    model.save(file)
+    return file
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files_are_rejected_with_the_reason(tmp_path, case, saved):
     damage, message = BAD_FILES[case]
-    damage(tmp_path / "model.safetensors")
+    damage(Path(shutil.copy(saved, tmp_path)))
     with pytest.raises(CheckpointError, match=rf"model\.safetensors: .*{message}"):
         EchelonRecurrentPPO.load(tmp_path / "model", CASES["vectors"][0]())
 

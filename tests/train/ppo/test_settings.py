@@ -23,7 +23,6 @@ from train.small import small_run
         ("chunk", 5),
         ("batch_size", 6),
         ("batch_size", 68),
-        ("burn_in", 4),
         ("gae_lambda", float("nan")),
         ("target_kl", -1.0),
         ("clip_range_vf", 0.2),

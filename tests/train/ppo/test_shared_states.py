@@ -52,7 +52,7 @@ def test_rollouts_and_gradients_are_those_of_a_state_for_each_mech(dense, self_p
     for model in (shared, single):
         model.policy.set_training_mode(True)
         chunks = torch.randperm(buffer.num_chunks, generator=torch.Generator().manual_seed(4))[:21]
-        batch = model.rollout_buffer.batch(chunks, model.rollout_buffer.advantages, buffer.loss_mask())
+        batch = model.rollout_buffer.batch(chunks, model.rollout_buffer.advantages)
         losses_of(model, batch).total.backward()
         gradients.append([each.grad for each in model.policy.parameters()])
     for one, other in zip(*gradients, strict=True):

@@ -12,7 +12,6 @@ import torch.multiprocessing
 
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.losses import Losses
@@ -137,19 +136,6 @@ def stopped_by_callback(folder: Path) -> dict[str, Any]:
     model = make_model(RandomVecEnv(ROWS, distributed.rank()), n_epochs=1)
     model.learn(10_000, callback=lambda locals_, _: distributed.rank() == 0 or model._n_updates < 3)
     return {"updates": model._n_updates, "steps": model.num_timesteps}
-
-
-def normalized_observations(folder: Path) -> dict[str, Any]:
-    """Two updates with normalised observations, and the moments of this process's own observations."""
-    network = NetworkConfig(width=8, head=8, encoder="flat", normalize_observations=True)
-    env = RandomVecEnv(ROWS, distributed.rank(), observation_space(), action_space())
-    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1)
-    own = ObservationNormalizer()
-    for _ in range(2):
-        collect(model)
-        model.train()
-        own.update(model.rollout_buffer.of_rows(), model.rollout_buffer.actor_mask.flatten())
-    return {"moments": model.policy.observation_normalizer.moments(), "own": own.moments()}
 
 
 def communication(folder: Path) -> dict[str, Any]:

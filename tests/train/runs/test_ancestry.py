@@ -21,15 +21,14 @@ from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, at_step, differences, resumable_run
 from train.small import small_battle, small_run
 
-NORMALIZED = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)
-NORMALIZERS = {"network": {"normalize_observations": True}, "ppo": {"normalize_returns": True}}
+NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2)
 
 
 @pytest.fixture(scope="module")
 def ancestor(tmp_path_factory):
-    """A finished run with both normalizers; only read it."""
+    """A finished run; only read it."""
     out = tmp_path_factory.mktemp("runs") / "ancestor"
-    train(resumable_run(steps=64, **NORMALIZERS), out, console=QUIET)
+    train(resumable_run(steps=64), out, console=QUIET)
     return out
 
 
@@ -43,7 +42,7 @@ def fact(init, folder, steps):
 
 
 def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(ancestor, tmp_path):
-    network = dataclasses.replace(NORMALIZED, communicate=True, initial_std=0.4, min_std=0.1, max_std=1.0)
+    network = dataclasses.replace(NETWORK, communicate=True, initial_std=0.4, min_std=0.1, max_std=1.0)
     config = small_run(
         battle=small_battle("skirmish"), opponent="novice", seed=5, steps=128, network=network, init=str(ancestor),
         ppo=PPOConfig(n_steps=8, chunk=8, batch_size=24, n_epochs=2, gamma=Schedule.constant(0.9)),
@@ -53,7 +52,7 @@ def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(a
     before = weights_of(load_checkpoint(ancestor).policy)
     last = weights_of(load_checkpoint(tmp_path / "run").policy)
     assert first.keys() == before.keys() == last.keys()
-    assert {"return_normalizer", "observation_normalizer"} <= {name.partition(".")[0] for name in first}
+    assert "return_normalizer.mean" in first
     changed = [name for name in first if not torch.equal(first[name], before[name])]
     assert changed in ([], ["action_limits"]), "the limits are those of the battle"
     assert not torch.equal(first["action_net.weight"], last["action_net.weight"])
@@ -62,19 +61,19 @@ def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(a
 def test_a_run_records_all_checkpoints_that_it_descends_from(ancestor, tmp_path):
     assert [*read_record(ancestor).ancestry] == []
     second, third = tmp_path / "second", tmp_path / "third"
-    train(small_run(init=f"{ancestor}/last", network=NORMALIZED), second, console=QUIET)
+    train(small_run(init=f"{ancestor}/last", network=NETWORK), second, console=QUIET)
     expected = [fact(ancestor / "last", find_checkpoint(ancestor), 64)]
     assert [*read_record(second).ancestry] == expected
     league = League.create(tmp_path / "league")
     league.add_checkpoint(second, "past", "otter")
-    train(small_run(init=f"{league.path}/otter", network=NORMALIZED), third, console=QUIET)
+    train(small_run(init=f"{league.path}/otter", network=NETWORK), third, console=QUIET)
     member = fact(league.path / "otter", league.member_policy("otter"), 64)
     assert [*read_record(third).ancestry] == [member, *expected]
     (find_checkpoint(second) / WEIGHTS_FILE).write_bytes(b"of another policy")
-    start = load_start(small_run(init=f"{league.path}/otter", network=NORMALIZED))
+    start = load_start(small_run(init=f"{league.path}/otter", network=NETWORK))
     assert start.ancestry == (member,), "the run is not the one that the member comes from"
     shutil.rmtree(second)
-    assert load_start(small_run(init=f"{league.path}/otter", network=NORMALIZED)).ancestry == (member,)
+    assert load_start(small_run(init=f"{league.path}/otter", network=NETWORK)).ancestry == (member,)
     assert load_start(small_run()) == Start(None, ())
 
 
@@ -106,7 +105,7 @@ def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor
 
 def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
     start = shutil.copytree(ancestor, tmp_path / "start")
-    config = resumable_run(init=str(start), **NORMALIZERS)
+    config = resumable_run(init=str(start))
     train(config, tmp_path / "whole", console=QUIET)
     with monkeypatch.context() as patch:
         at_step(patch, 70, interrupt)
@@ -121,7 +120,7 @@ def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("critic", ["separate", "central"])
 def test_a_run_with_another_critic_takes_the_weights_that_both_have(critic, ancestor, tmp_path):
-    network = dataclasses.replace(NORMALIZED, critic=critic)
+    network = dataclasses.replace(NETWORK, critic=critic)
     config = small_run(steps=32, network=network, init=str(ancestor))
     train(config, tmp_path / "run", console=QUIET)
     first = weights_of(load_checkpoint(tmp_path / "run" / "checkpoints" / "0000000000").policy)
@@ -142,8 +141,8 @@ def test_a_checkpoint_that_cannot_be_used_is_one_line_and_leaves_nothing(ancesto
     assert refusal("nowhere") == "echelon: init: nowhere: no such file or folder\n"
     message = refusal(ancestor, "--network.width", "16", "--network.head", "8", "--network.set-width", "4")
     assert "has another network than this run: " in message
-    assert "network.map_channels 2 instead of 8, network.width 8 instead of 16, " in message
-    assert message.endswith("use --network.map-channels 2 --network.width 8 --network.normalize-observations true\n")
+    assert "network.map_channels 2 instead of 8, network.width 8 instead of 16; " in message
+    assert message.endswith("use --network.map-channels 2 --network.width 8\n")
     damaged = shutil.copytree(find_checkpoint(ancestor), tmp_path / "damaged")
     (damaged / WEIGHTS_FILE).write_bytes(b"")
     assert "init: " in (message := refusal("damaged")) and "truncated or replaced" in message

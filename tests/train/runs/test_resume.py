@@ -56,20 +56,18 @@ def course(text):
 CASES = {
     "all maps new, rewards that change": lambda: resumable_run(
         {"critic": "separate"},
-        {"burn_in": 2},
+        {},
         maps=0,
         regenerate=2,
         reward_schedules=RewardSchedules(death=course("linear:-1:-9"), team_spirit=course("linear:0:1")),
     ),
-    "a curriculum, and a critic that sees all": lambda: staged(
-        network={"critic": "central", "normalize_observations": True}, eval_every=100
-    ),
+    "a curriculum, and a critic that sees all": lambda: staged(network={"critic": "central"}, eval_every=100),
     "a teacher that plays less and less, through a curriculum": lambda: staged(
         teacher="novice",
         ppo={"policy_coef": 0.0, "kickstart_coef": course("linear:1:0.5"), "learner_share": course("linear:0:1")},
     ),
     "updates that stop early, evaluations": lambda: resumable_run(
-        {"normalize_observations": True}, {"target_kl": 1e-4, "n_epochs": 4, "normalize_returns": False}, eval_every=40
+        {"encoder": "flat"}, {"target_kl": 1e-4, "n_epochs": 4, "normalize_returns": False}, eval_every=40
     ),
 }
 
@@ -105,7 +103,7 @@ def test_a_continued_run_equals_one_that_never_stopped(case, tmp_path, monkeypat
 def finished(tmp_path_factory):
     """A run that was not stopped; only read it."""
     out = tmp_path_factory.mktemp("runs") / "finished"
-    train(resumable_run({"normalize_observations": True}), out, console=QUIET)
+    train(resumable_run(), out, console=QUIET)
     return out
 
 
@@ -115,7 +113,7 @@ def stopped(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "stopped"
     with pytest.MonkeyPatch.context() as patch:
         at_step(patch, 20, interrupt)
-        assert train(resumable_run({"normalize_observations": True}), out, console=QUIET).steps == 64
+        assert train(resumable_run(), out, console=QUIET).steps == 64
     return out
 
 
@@ -184,7 +182,7 @@ def forget_moments(patch):
 
     def load(path):
         checkpoint = stock(path)
-        checkpoint.policy.observation_normalizer.running.zero_()
+        checkpoint.policy.return_normalizer.mean.zero_()
         return checkpoint
 
     patch.setattr(training, "load_checkpoint", load)
@@ -198,7 +196,7 @@ CONTROLS = {
     "nothing": (lambda patch: None, None),
     "recurrent states": (other_numbers(lambda name, t: t * 0 if name.startswith("lstm.") else t), "action_net.weight"),
     "battles": (restart_battles, "env.battles.engine.mechs"),
-    "normaliser": (forget_moments, "observation_normalizer.running"),
+    "normaliser": (forget_moments, "return_normalizer.mean"),
     "metrics": (forget_what_was_logged, "line 2: train/loss"),
 }
 
