@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.battle_totals import Sums, add_sums
-from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix, cross_play
-from echelon_env.evaluate.matches import WIN, Battle, Match
+from echelon_env.evaluate.cross_play import cross_play
+from echelon_env.evaluate.matches import Battle, Match
 from echelon_env.evaluate.pictures import save_intervals, save_matrix
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.statistics import (
     CONFIDENCE,
-    Interval,
     interquartile_mean,
     map_scores,
     probability_of_improvement,
@@ -39,8 +38,6 @@ FORMAT = "echelon-evaluation"
 VERSION = 1
 
 REPORT_FILE, MATRIX_FILE, INTERVALS_FILE = "report.json", "matrix.png", "intervals.png"
-
-_COUNTS, _SCORES = ("wins", "draws", "losses"), ("score", "low", "high")  # integer and float fields of `PayoffMatrix`
 
 MIN_MAPS = 10
 """Minimum number of maps for the bootstrap of the interquartile mean, see `stratified_bootstrap`."""
@@ -108,9 +105,8 @@ def make_report(
         "bad_actions": {name: _bad_actions(matches, name) for name in sorted(all_names)},
         "aggregate": {name: aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
-        "cross_play": _cross_play(cross_play(matches)),
+        "cross_play": cross_play(matches),
         "classes": {name: _classes(matches, name) for name in names},
-        "marl_eval": {"echelon": _marl_eval(matches, players)},
     }
 
 
@@ -313,82 +309,17 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, Sums]:
     return classes
 
 
-def _marl_eval(matches: Sequence[Match], players: Sequence[Player]) -> dict[str, Any]:
-    """Task -> algorithm -> run -> metrics, in marl-eval's format. A metric has a value for each battle.
-
-    marl-eval needs every algorithm in every task. If all players played the same pairs of scenario and opponent, as in
-    a suite, each pair is a task. Otherwise a task is a scenario against all opponents.
-    """
-    tasks = [{(match.scenario, rival) for match, _, rival in _played(matches, player.name)} for player in players]
-    apart = all(each == tasks[0] for each in tasks)
-    texts = {task: "-v-".join(task) if apart else task[0] for task in set().union(*tasks)}
-    if apart and len(set(texts.values())) < len(texts):
-        texts = {(scenario, rival): f"{scenario!r}-v-{rival!r}" for scenario, rival in texts}
-    steps = {player.name: int(player.identity.get("steps", 0)) for player in players}
-    outcomes: dict[str, dict[str, list[int]]] = {}
-    for name in steps:
-        for match, place, rival in _played(matches, name):
-            values = outcomes.setdefault(texts[match.scenario, rival], {}).setdefault(name, [])
-            values += [(1 - 2 * place) * battle.outcome for battle in match.battles]
-    return {
-        task: {name: {"run_0": _marl_eval_run(values, steps[name])} for name, values in algorithms.items()}
-        for task, algorithms in outcomes.items()
-    }
-
-
-def _marl_eval_run(outcomes: Sequence[int], steps: int) -> dict[str, Any]:
-    metrics = {
-        "win_rate": [float(outcome == WIN) for outcome in outcomes],
-        "score": [(1 + outcome) / 2 for outcome in outcomes],
-    }
-    return {"step_0": {"step_count": steps, **metrics}, "absolute_metrics": metrics}
-
-
-def _cross_play(cross_play: CrossPlay) -> dict[str, Any]:
-    return {
-        "players": list(cross_play.players),
-        "scenarios": {name: _panel(matrix) for name, matrix in cross_play.scenarios.items()},
-        "pooled": _panel(cross_play.pooled),
-    }
-
-
-def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
-    """A payoff matrix as lists of rows, with None for pairs without battles."""
-    missing = np.isnan(matrix.score)
-    panel = {}
-    for name in (*_COUNTS, *_SCORES):
-        cells = getattr(matrix, name).astype(object)
-        cells[missing] = None
-        panel[name] = cells.tolist()
-    return panel
-
-
 def _draw(folder: Path, report: Mapping[str, Any]) -> None:
     """Draw the matrix and the known intervals: of the players, or of the pairings of a single evaluated player."""
     names = [player["name"] for player in report["players"]]
-    document = report["cross_play"]
-    scenarios = {name: _payoffs(panel) for name, panel in document["scenarios"].items()}
-    matrix = CrossPlay(tuple(document["players"]), scenarios, _payoffs(document["pooled"]))
-    save_matrix(folder / MATRIX_FILE, matrix, rows=names)
+    save_matrix(folder / MATRIX_FILE, report["cross_play"], rows=names)
     columns = {"mean score": "mean", "interquartile mean": "iqm"}
     rows = report["aggregate"]
     if len(names) == 1:
         columns = {"win rate": "win", "mean score": "score"}
         rows = {f"{match['scenario']}: {match['first']} v {match['second']}": match for match in report["matches"]}
     intervals = {
-        title: {
-            name: Interval(row[key]["estimate"], row[key]["low"], row[key]["high"])
-            for name, row in rows.items()
-            if row[key]["low"] is not None
-        }
+        title: {name: row[key] for name, row in rows.items() if row[key]["low"] is not None}
         for title, key in columns.items()
     }
     save_intervals(folder / INTERVALS_FILE, {title: of_rows for title, of_rows in intervals.items() if of_rows})
-
-
-def _payoffs(panel: Mapping[str, Any]) -> PayoffMatrix:
-    """The inverse of `_panel`."""
-    cells: dict[str, Any] = {
-        name: np.array(panel[name], np.float64) for name in (*_COUNTS, *_SCORES)
-    }  # NaN where there is None
-    return PayoffMatrix(**cells | {name: np.nan_to_num(cells[name]).astype(np.int64) for name in _COUNTS})
