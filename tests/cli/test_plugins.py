@@ -4,7 +4,6 @@ import importlib
 import importlib.metadata
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,10 +175,3 @@ def test_every_entry_point_of_this_package_loads():
         assert points
         for point in points:
             assert point.load() is not None
-
-
-def test_a_folder_with_the_name_of_a_kind_is_reached_by_its_path(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("untrained").mkdir()
-    assert "takes no argument" in fail(["evaluate", "untrained:1"], capsys)
-    assert "neither a checkpoint" in fail(["evaluate", "./untrained"], capsys)
