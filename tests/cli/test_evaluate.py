@@ -146,11 +146,12 @@ def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, mo
     """Also of players with names that files cannot have."""
     filmed = {}
 
-    def film(path, first, second, config, *, seed, side):
-        filmed[path.name] = (second.name, seed, side)
+    def film(replay, path):
+        filmed[path.name] = replay
         path.write_bytes(b"")
 
-    monkeypatch.setattr(films, "film_battle", film)
+    monkeypatch.setattr(films, "record_battle", lambda one, two, config, *, seed, side: (two.name, seed, side))
+    monkeypatch.setattr(films, "export_gif", film)
     outcomes = {"trivial": (1, -1, -1), "runs/a": (1, 0, 1), "runs:a": (1, 0, 0), "../..": (0, -1, 0), "x" * 99: (0,)}
     pairings = [(baseline("novice"), replace(baseline("idle"), name=name)) for name in outcomes]
     fields = [tournament.Field(name, make_config("duel"), (1, 2)) for name in ("duel", "very short.toml")]

@@ -91,16 +91,6 @@ def drawn(counts: NDArray[np.int64]) -> dict[int, Array]:
 wilson_of_battles = functools.cache(wilson)
 
 
-def test_score_probabilities_have_the_right_moments() -> None:
-    for coupling in COUPLINGS:
-        probabilities = chances(0.5, coupling)
-        assert probabilities @ SCORES == pytest.approx(0.5)
-        assert probabilities @ (SCORES - 0.5) ** 2 == pytest.approx((1 + coupling) / 8)
-    assert chances(0.7, 0.4, draw=0.2) @ SCORES == pytest.approx(0.7)
-    assert chances(0.7, 0, draw=0.2) == pytest.approx([0.04, 0.08, 0.28, 0.24, 0.36])
-    assert chances(0.7, -1) == pytest.approx([0, 0, 0.6, 0, 0.4])
-
-
 @pytest.mark.parametrize(
     ("coupling", "least", "most"), [(0, 0.93, 0.97), (0.4, 0.88, 0.93), (1, 0.80, 0.88), (-0.4, 0.975, 0.99)]
 )

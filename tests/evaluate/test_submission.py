@@ -192,17 +192,13 @@ def test_tampered_submissions_are_refused(edit, message, read):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "expected JSON"),
-        ("[1]".encode("utf-16"), "expected JSON"),
-        (b'{"format": 1, "format": 2}', "expected different keys in each object, got 'format' twice"),
         (b"[" * 100_000, "expected JSON"),
         (b"[]", "expected a submission"),
         (b'{"format": "echelon-submission", "version": NaN}', "expected finite numbers, got NaN"),
-        (b"[" + b"9" * 5000 + b"]", "expected JSON"),
         (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
         (b" " * (files.MAX_BYTES + 1), "larger than 134,217,728 bytes"),
     ],
-    ids=["empty", "utf-16", "twice", "deep", "list", "nan", "long", "many", "large"],
+    ids=["deep", "list", "nan", "many", "large"],
 )
 def test_other_files_are_refused(data, message, text, tmp_path):
     path = tmp_path / "file.json"

@@ -255,14 +255,3 @@ def test_a_served_game_goes_on_and_ends_with_its_page(browser, monkeypatch):
         page.page.context.close()
         thread.join(30)
         assert not thread.is_alive()
-
-
-@pytest.mark.parametrize("name", ["skirmish", "disabled"])
-def test_without_a_choice_of_targets_there_is_none_in_the_cockpit(opened, name):
-    page = opened(make_config(CONFIGS[name], observability="full"), opponent="idle", mech="medium", seed=4)
-    page.press("Enter")
-    page.wait("echelon.after.decision > 3")
-    page.press("Tab", "p")
-    page.wait("!echelon.playing")
-    assert (page("echelon.driver.pilot.target") >= 0) == (name == "skirmish")
-    assert ("target: the nearest" in page.text("cockpit")) == (name == "disabled")

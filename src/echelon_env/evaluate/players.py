@@ -44,16 +44,8 @@ BASELINES = (IDLE, RANDOM, *opponents.LEVELS, CHAMPION)
 class BattleNoise:
     """Random numbers for a player's rows, with a stream for each battle. Row `battle * team_size + mech` is a mech.
 
-    Parameters
-    ----------
-    seeds
-        The battles' seeds, integers of at least 0.
-    stream
-        Further integers of at least 0 that distinguish the player's streams from those of others in the same battles.
-    team_size
-        Number of rows per battle.
-    num_threads
-        Threads that may share the rows.
+    `seeds` are those of the battles; the integers of `stream` distinguish the player's streams from those of others in
+    the same battles. All are at least 0.
     """
 
     def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int, num_threads: int = 1) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.evaluate.battle_totals import Sums, add_sums
+from echelon_env.evaluate.battle_totals import Sums, add_sums, sum_of
 from echelon_env.evaluate.cross_play import cross_play
 from echelon_env.evaluate.matches import Battle, Match
 from echelon_env.evaluate.pictures import save_intervals, save_matrix
@@ -57,33 +57,14 @@ def make_report(
     players: Sequence[Player],
     configs: Mapping[str, BattleConfig] | None = None,
 ) -> dict[str, Any]:
-    """Make a document of plain values from matches and their statistics, for JSON.
+    """Make a document of plain values from matches and their statistics, for JSON; docs/evaluation.md lists its keys.
 
-    Parameters
-    ----------
-    matches
-        Matches of any pairings and scenarios, at most one per pairing and scenario.
-    suite
-        The suite that was played, if any.
-    stamp
-        Versions and hashes of the code, see `echelon_env.evaluate.stamp`.
-    players
-        The evaluated players. All others in the matches are opponents only.
-    configs
-        The scenarios' configurations, which the document includes.
+    Shares and scores are numbers from 0 to 1. The score of a map is the mean over its two battles of 1 for a win, 0.5
+    for a draw and 0 for a loss. The evaluated players are `players`; all others in the matches are opponents only. The
+    document includes the `stamp`, see `echelon_env.evaluate.stamp`, and the `configs` of the scenarios.
 
-    Returns
-    -------
-    The document; docs/evaluation.md lists its keys. Shares and scores are numbers from 0 to 1. The score of a map is
-    the mean over its two battles of 1 for a win, 0.5 for a draw and 0 for a loss.
-
-    Raises
-    ------
-    ValueError
-        For no matches or players, two matches of a pairing in a scenario, two players with the same name, or a player
-        without a match.
-    SuiteError
-        For a match that was not played on the suite's maps.
+    Raises ValueError for no matches or players, two matches of a pairing in a scenario, two players with the same name,
+    and a player without a match; SuiteError for a match that was not played on the maps of the `suite`, if given.
     """
     _check(matches, players)
     if suite is not None:
@@ -102,7 +83,9 @@ def make_report(
         "players": [_player(player, matches) for player in players],
         "opponents": sorted(all_names - set(names)),
         "matches": [_match(match) for match in matches],
-        "bad_actions": {name: _bad_actions(matches, name) for name in sorted(all_names)},
+        "bad_actions": {
+            name: round(sum_of(_classes(matches, name).values()).get("bad_actions", 0.0)) for name in sorted(all_names)
+        },
         "aggregate": {name: aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
         "cross_play": cross_play(matches),
@@ -131,12 +114,7 @@ def aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
 def mean_scores(runs: Sequence[Mapping[str, NDArray[np.float64]]], maps: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Means over runs of the mean score and of the interquartile mean, with intervals over the maps, which runs share.
 
-    Parameters
-    ----------
-    runs
-        For each run the scores (maps,) in each scenario.
-    maps
-        The seeds of each scenario's maps.
+    Each run has the scores (maps,) in each scenario; `maps` are the seeds of each scenario's maps.
     """
     mean = score_interval({name: np.mean([run[name] for run in runs], axis=0) for name in maps}, maps=maps)
     estimates = [float(interquartile_mean(np.concatenate([*run.values()]))) for run in runs]
@@ -153,25 +131,10 @@ def mean_scores(runs: Sequence[Mapping[str, NDArray[np.float64]]], maps: Mapping
 
 
 def write_report(folder: Path, report: Mapping[str, Any], *, pictures: bool = True) -> bool:
-    """Write a report into a new folder: all files or none.
+    """Write the document of `make_report`, the matrix and the intervals into a new or empty folder: all files or none.
 
-    Parameters
-    ----------
-    folder
-        A path that does not exist, or an empty folder.
-    report
-        The document of `make_report`.
-    pictures
-        Whether to draw the matrix and the intervals.
-
-    Returns
-    -------
-    Whether pictures were written. They need matplotlib; without it only the document is written.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written; FileExistsError if it is not empty.
+    Returns whether pictures were written. They need matplotlib; without it only the document is written. Raises
+    OSError if the folder cannot be written, FileExistsError if it is not empty.
     """
     pictures = pictures and importlib.util.find_spec("matplotlib") is not None
     with new_folder(folder) as temporary:
@@ -275,11 +238,6 @@ def _match(match: Match) -> dict[str, Any]:
 def _column(match: Match, name: str) -> list[Any]:
     values = [getattr(battle, name) for battle in match.battles]
     return [list(value) if isinstance(value, tuple) else value for value in values]
-
-
-def _bad_actions(matches: Iterable[Match], player: str) -> int:
-    """Number of non-finite entries in a player's actions."""
-    return round(sum(counts["bad_actions"] for counts in _classes(matches, player).values()))
 
 
 def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:

@@ -125,22 +125,11 @@ def write_submission(path: str | os.PathLike[str], submission: Submission) -> No
 
 
 def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None) -> Submission:
-    """Read a submission and check all of it but the proofs, see `verify_submission`.
+    """Read a submission, which may come from a stranger, and check all of it but the proofs, see `verify_submission`.
 
-    Parameters
-    ----------
-    path
-        The file, which may come from a stranger.
-    suite
-        The suite that it is expected to be of; by default the installed one of its name.
-
-    Raises
-    ------
-    SubmissionError
-        With the path and the reason, for a file that is too large or not valid, of another suite, or without a proof
-        of a battle that it has not lost.
-    OSError
-        If the file cannot be read.
+    It is expected to be of the `suite`, by default the installed one of its name. Raises SubmissionError, with the path
+    and the reason, for a file that is too large or not valid, of another suite, or without a proof of a battle that it
+    has not lost; OSError if the file cannot be read.
     """
     name = os.fspath(path)
     try:

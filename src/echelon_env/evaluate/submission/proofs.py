@@ -43,26 +43,12 @@ def make_submission(
 ) -> Submission:
     """Make a submission from a player's matches on a suite. Plays the battles again, and records those not lost.
 
-    Parameters
-    ----------
-    matches
-        Matches of the player, as the first, against all opponents of the suite in one or several of its scenarios. In
-        each scenario they are on all maps, or on the same number of its first maps.
-    player
-        The player.
-    suite
-        The suite.
-    method
-        What is said about the method; by default its name is the last part of the player's, which may be a path.
-    num_threads
-        Number of threads that share the battles and the players' mechs, at least 1.
+    The player is the first of the matches, against all opponents of the suite in one or several of its scenarios. In
+    each scenario they are on all maps, or on the same number of its first maps. By default the method's name is the
+    last part of the player's, which may be a path.
 
-    Raises
-    ------
-    SubmissionError
-        For other matches, and for a player whose battle ends differently when it is played again.
-    SuiteError
-        For a match that was not played on the suite's maps.
+    Raises SubmissionError for other matches, and for a player whose battle ends differently when it is played again;
+    SuiteError for a match that was not played on the suite's maps.
     """
     if method is None:
         method = default_method(player)
@@ -89,26 +75,11 @@ def make_submission(
 def verify_submission(submission: Submission, draw: Draw | None = None, *, num_threads: int = 1) -> tuple[str, ...]:
     """Replay battles: the recorded actions against the suite's opponents, on the suite's maps.
 
-    Parameters
-    ----------
-    submission
-        A submission of `make_submission` or `read_submission`.
-    draw
-        The choice of the battles; by default all that were not lost are replayed.
-    num_threads
-        Number of threads that share the battles and the opponents' mechs, at least 1.
+    `draw` chooses the battles; by default all that were not lost are replayed. Returns a sentence for each battle that
+    has not the stated outcome, reason, number of decisions, scores and survivors; none if the submission is verified.
 
-    Returns
-    -------
-    A sentence for each battle that has not the stated outcome, reason, number of decisions, scores and survivors; none
-    if the submission is verified.
-
-    Raises
-    ------
-    SubmissionError
-        If the submission was played with other rules or opponents than the installed ones, or a proof is none.
-    SuiteError
-        If the suite's scenarios differ from the installed ones.
+    Raises SubmissionError if the submission was played with other rules or opponents than the installed ones, or a
+    proof is none; SuiteError if the suite's scenarios differ from the installed ones.
     """
     _check_behaviour(submission)
     drawn, failures = frozenset(drawn_battles(submission, draw)), []
