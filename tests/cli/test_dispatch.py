@@ -105,6 +105,7 @@ def test_without_the_extra_the_other_commands_work_and_train_reports_what_to_ins
     assert 'pip install "echelon-env[train]"' in result.stderr
 
 
+@pytest.mark.long
 def test_bench_measures_the_given_scenarios(capsys):
     assert main(["bench", "--scenarios", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
