@@ -167,11 +167,3 @@ def test_a_broken_kind_of_player_is_reported_in_one_line_and_the_others_work(ins
     message = fail(["evaluate", "wrong:x"], capsys)
     assert message.startswith("echelon: 'wrong' of broken cannot be used: AttributeError: ")
     assert main(["evaluate", "idle", "--scenario", "duel-open", "--battles", "2"]) == 0
-
-
-def test_every_entry_point_of_this_package_loads():
-    for group in ("echelon.commands", "echelon.players"):
-        points = [point for point in importlib.metadata.entry_points(group=group) if point.dist.name == "echelon-env"]
-        assert points
-        for point in points:
-            assert point.load() is not None

@@ -1,7 +1,6 @@
 import json
 import re
 
-import numpy as np
 import pytest
 
 from echelon_env import ConfigError, make_config
@@ -34,32 +33,15 @@ def file():
     return StatisticsFile("my run", 300, periods, (EvaluationTotals(250, "duel", parts[2]),))
 
 
-def same(one, other, tolerance):
-    assert [*one.opponents] == [*other.opponents]
-    for name in one.opponents:
-        assert one.results(name) == pytest.approx(other.results(name), rel=tolerance)
-        for side in ("own", "enemy"):
-            assert one.sums(side, name) == pytest.approx(other.sums(side, name), rel=tolerance)
-            assert [*one.by_class(side, name)] == [*other.by_class(side, name)]
-    assert [*one.heatmaps] == [*other.heatmaps]
-    for size, maps in one.heatmaps.items():
-        np.testing.assert_allclose(maps, other.heatmaps[size], rtol=tolerance)
-
-
 def test_a_file_is_read_as_it_was_written(file, tmp_path):
+    """Its numbers are rounded; `test_battle_totals` compares those of exact documents."""
     path = tmp_path / "statistics.json"
     write_statistics(path, file)
     again = read_statistics(path)
-    assert (again.player, again.steps) == ("my run", 300)
-    assert [(each.first, each.last) for each in again.training] == [(0, 100), (100, 250)]
-    assert [(each.steps, each.scenario) for each in again.evaluations] == [(250, "duel")]
-    for one, other in zip([*file.training, *file.evaluations], [*again.training, *again.evaluations], strict=True):
-        same(one.totals, other.totals, 1e-8)
-    assert again.total().battles == file.total().battles == 4
-    write_statistics(path, again)
-    assert read_statistics(path).to_dict() == again.to_dict()
-    exact = json.loads(json.dumps(file.to_dict(exact=True)))
-    assert StatisticsFile.from_dict(exact).to_dict(exact=True) == file.to_dict(exact=True)
+    assert again.to_dict() == file.to_dict()
+    assert (again.player, again.steps, again.total().battles) == ("my run", 300, 4)
+    for one, other in zip(file.training, again.training, strict=True):
+        assert other.totals.sums("own") == pytest.approx(one.totals.sums("own"), rel=1e-8)
 
 
 def test_names_are_printable(tmp_path):

@@ -230,14 +230,9 @@ def _match(match: Match) -> dict[str, Any]:
         "action_modes": list(match.action_modes),
         **{name: {"count": n, **asdict(wilson(n, len(match.battles)))} for name, n in shares.items()},
         "score": asdict(score_interval({match.scenario: map_scores(match)})),
-        "battles": {field.name: _column(match, field.name) for field in fields(Battle)},
+        "battles": {field.name: [getattr(battle, field.name) for battle in match.battles] for field in fields(Battle)},
         "classes": [{name: dict(counts) for name, counts in classes.items()} for classes in match.classes],
     }
-
-
-def _column(match: Match, name: str) -> list[Any]:
-    values = [getattr(battle, name) for battle in match.battles]
-    return [list(value) if isinstance(value, tuple) else value for value in values]
 
 
 def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:

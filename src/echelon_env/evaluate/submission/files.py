@@ -114,8 +114,12 @@ def write_submission(path: str | os.PathLike[str], submission: Submission) -> No
     path = Path(path)
     if path.exists():
         raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
-    parts = [f"{json.dumps(key)}: {_dump(value)}" for key, value in _to_document(submission).items()]
-    data = ("{" + ",\n ".join(parts) + "}\n").encode()  # a line for each key, to be looked at
+    parts = {
+        key: json.dumps(value, allow_nan=False, separators=(",", ":"))
+        for key, value in _to_document(submission).items()
+    }
+    lines = [f"{json.dumps(key)}: {text}" for key, text in parts.items()]
+    data = ("{" + ",\n ".join(lines) + "}\n").encode()  # a line for each key, to be looked at
     if len(data) > MAX_BYTES:
         raise SubmissionError(
             f"the submission would have {len(data):,} bytes, expected at most {MAX_BYTES:,}; submit its scenarios one "
@@ -148,10 +152,6 @@ def _with_short_keys(plain: dict[str, Any]) -> dict[str, Any]:
     if any(len(key) > MAX_KEY for key in plain):
         raise ValueError(f"expected keys of at most {MAX_KEY} characters")
     return plain
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def _to_document(submission: Submission) -> dict[str, Any]:
