@@ -6,18 +6,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from cli.test_dispatch import fail, run_without_train
 from echelon_env import make_config
-from echelon_env.cli import evaluate as cli_evaluate
 from echelon_env.cli import films, ladder, main, tournament
-from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_seed, load_suite, play_match, report
+from echelon_env.evaluate import Battle, Match, baseline, evaluation_seed, load_suite, report
 from echelon_env.evaluate.report import REPORT_FILE
 from echelon_env.evaluate.statistics_file import read_statistics
-from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays import read_replay
 from support.tiny import TINY
 
@@ -28,6 +25,10 @@ def tiny(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
     return str(path)
+
+
+def battle(number: int, outcome: int) -> Battle:
+    return Battle(number, number // 2, "", number % 2, outcome, "elimination", 1.0, (0.0, 0.0), (1, 1))
 
 
 def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -65,7 +66,6 @@ SUITE = ["--suite", "echelon-eval-v1"]
         ([], "PLAYER"),
         (["nowhere"], "nowhere: no such file or folder"),
         (["me@corp"], "me@corp: no such file or folder"),
-        (["novic"], "did you mean 'novice'"),
         (["random", "--opponent", "novic"], "did you mean 'novice'"),
         (["random", "random"], "random is named twice"),
         (["random", "novice", "--opponent", "trivial"], "--opponent"),
@@ -79,7 +79,6 @@ SUITE = ["--suite", "echelon-eval-v1"]
         (["random", "--eval-seeds", "x", "--battles", "2"], "--eval-seeds: not allowed with --battles"),
         (["random", "--eval-seeds", "x", *SUITE], "not allowed with --suite"),
         (["random", "--suite", "echelon-eval"], "did you mean 'echelon-eval-v"),
-        (["random", *SUITE, "--scenario", "duel", "duel"], "got duel twice"),
         (["random", *SUITE, "--opponent", "trivial"], "--opponent"),
         (["random", *SUITE, "--seed", "1"], "--seed"),
         (["random", *SUITE, "--battles", "202"], "has 200 in"),
@@ -87,21 +86,17 @@ SUITE = ["--suite", "echelon-eval-v1"]
         (["random", "--set", "abilities.message=false"], "did you mean 'messages'"),
         (["random", "--set", "abilities.intel=no"], "--set: config key 'abilities.intel': expected bool"),
         (["random", "--set", "abilities=false"], "--set: config key 'abilities': expected a mapping"),
-        (["random", "--set", "intel"], "--set: expected KEY=VALUE, got 'intel'"),
         (["random", "--scenario", "duel", "battle", "--set", "max_steps=0"], "duel: --set: "),
         (["random", "--set", "dt=0.1", "--set", "dt.x=1"], "--set: dt.x: 'dt' is a value, not a table"),
-        (["random", "--set", "dt=0.1", "--set", "dt=0.2"], "--set: dt is given twice"),
         (["random", "--set", "dt=0.1", "--set", "battle.dt=0.2"], "battle.dt: another --set changes it, too"),
         (["random", "--set", "zone.radius=9", "--set", "zone={}"], "zone: another --set changes it, too"),
         (["random", "novice", "--statistics", "s.json"], "--statistics: takes one player"),
         (["random", "--statistics", "nowhere/s.json"], "nowhere: is not a folder"),
         (["random", "novice", "--film", "films"], "--film: takes one player"),
         (["random", "--film", "films", "--out", "films/report"], "--film: expected another place"),
-        (["random", "--replays", "1", "x", "--film", "x"], "--replays: expected another place"),
         (["random", "--replays", "1", "x", "--film", "x/y"], "--replays: expected another place"),
         (["random", "--replays", "1", "x", "--out", "x/y"], "--replays: expected another place"),
         (["random", "--replays", "0", "x"], "--replays: N: expected an integer of at least 1, got '0'"),
-        (["random", "--out", "full"], "is not an empty folder"),
         (["random", "--out", "full/precious"], "is not an empty folder"),
         (["random", "--out", "full/precious/report"], "is not a folder"),
         (["full"], "neither a checkpoint"),
@@ -117,15 +112,19 @@ def test_bad_command_lines_are_reported_in_one_line_before_play(options, message
     assert sorted(map(str, tmp_path.rglob("*"))) == [str(tmp_path / "full"), str(tmp_path / "full" / "precious")]
 
 
-def test_bad_command_lines_of_the_ladder(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scenario", "duel", "duel"], "got duel twice"),
+        (["--battles", "1000"], "has 200 in"),
+        (["--replays", "1.5", "x"], "--replays: N: expected an integer"),
+        (["--out", "report"], "is not writable, nothing can be written into it"),
+    ],
+)
+def test_bad_command_lines_of_the_ladder(options, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "got duel twice" in fail(["ladder", "--scenario", "duel", "duel"], capsys)
-    assert "has 200 in" in fail(["ladder", "--battles", "1000"], capsys)
-    assert "--replays: N: expected an integer" in fail(["ladder", "--replays", "1.5", "x"], capsys)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    for command, option, target in (("ladder", "--out", "report"), ("evaluate", "--statistics", "s.json")):
-        arguments = [command, *(["novice"] if command == "evaluate" else []), option, str(tmp_path / target)]
-        assert fail(arguments, capsys) == f"echelon: {tmp_path}: is not writable, nothing can be written into it\n"
+    assert message in fail(["ladder", *options], capsys)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,73 +142,34 @@ def test_results_go_into_empty_folders_that_exist(tiny, tmp_path, capsys, monkey
     assert {path.suffix for path in (tmp_path / "linked").iterdir()} == {".html", ".replay"}
 
 
-def test_a_policy_with_actions_that_are_not_finite_is_reported(tiny, monkeypatch, capsys):
-    class Broken:
-        def reset(self, mask: np.ndarray) -> None:
-            pass
-
-        def act(self, observations: np.ndarray) -> np.ndarray:
-            return np.full((len(observations), ACTION_DIM), np.nan, np.float32)
-
-    broken = Player("broken", "scripted", lambda config, noise: Broken())
-    monkeypatch.setattr(
-        cli_evaluate,
-        "make_player",
-        lambda name, seed, action_mode: baseline(name) if name == "idle" else broken,
-    )
-    assert main(["evaluate", "idle", "--opponent", "broken", "--scenario", tiny, "--battles", "2"]) == 0
-    printed = capsys.readouterr()
-    line = f"broken: {2 * 12 * ACTION_DIM:,} entries of its actions not finite, played as 0"
-    assert line in printed.out.splitlines()
-    assert f"echelon: {line}" in printed.err.splitlines()
-
-
-def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("very short.toml").write_text(TINY)
+def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, monkeypatch):
+    """Also of players with names that files cannot have."""
     filmed = {}
 
-    def film(path, first, second, config, *, seed, side):
-        filmed[path.name] = (first.name, second.name, seed, side)
+    def film(replay, path):
+        filmed[path.name] = replay
         path.write_bytes(b"")
 
-    monkeypatch.setattr(films, "film_battle", film)
-    outcomes = {"trivial": (1, -1, -1, 1), "idle": (1, 0, 1, 1), "random": (0, 0, 0, 0)}
-
-    def match(first, second, config, seeds, *, scenario, num_threads, on_battles, totals):
-        played = play_match(first, second, config, seeds, scenario=scenario)
-        battles = zip(played.battles, outcomes[second.name], strict=True)
-        return replace(played, battles=tuple(replace(battle, outcome=outcome) for battle, outcome in battles))
-
-    monkeypatch.setattr(tournament, "play_match", match)
-    arguments = ["evaluate", "novice", "--opponent", *outcomes, "--battles", "4", "--scenario"]
-    text = printed([*arguments, "duel-open", "very short.toml", "--film", "films"], capsys)
-    seeds = [evaluation_seed(0, index) for index in range(2)]
-    expected = {"won-trivial": (seeds[0], 0), "lost-trivial": (seeds[0], 1), "won-idle": (seeds[0], 0)}
+    monkeypatch.setattr(films, "record_battle", lambda one, two, config, *, seed, side: (two.name, seed, side))
+    monkeypatch.setattr(films, "export_gif", film)
+    outcomes = {"trivial": (1, -1, -1), "runs/a": (1, 0, 1), "runs:a": (1, 0, 0), "../..": (0, -1, 0), "x" * 99: (0,)}
+    pairings = [(baseline("novice"), replace(baseline("idle"), name=name)) for name in outcomes]
+    fields = [tournament.Field(name, make_config("duel"), (1, 2)) for name in ("duel", "very short.toml")]
+    matches = [
+        Match(field.name, "novice", name, ("", ""), tuple(map(battle, range(3), each)), ({}, {}))
+        for field in fields
+        for name, each in outcomes.items()
+    ]
+    lines = films.write_films(tmp_path / "films", matches, pairings, fields)
+    expected = {"won-trivial-{}": ("trivial", 0, 0), "lost-trivial-{}": ("trivial", 0, 1)}
+    expected |= {"won-runs-a-{}": ("runs/a", 0, 0), "won-runs-a-{}-2": ("runs:a", 0, 0)}
+    expected |= {"lost-player-{}": ("../..", 0, 1)}
     assert filmed == {
-        f"{name}-{scenario}.gif": ("novice", name.partition("-")[2], *battle)
-        for scenario in ("duel-open", "very-short") for name, battle in expected.items()
-    }  # fmt: skip
-    assert {path.name for path in Path("films").iterdir()} == {*filmed}
-    lines = text.splitlines()
-    assert "films/lost-trivial-duel-open.gif: battle 1, novice is red" in lines
-    assert "No battle lost against idle in duel-open" in lines
-    assert sum("against random in very short.toml" in line for line in lines) == 2
-    filmed.clear()
-    assert "is not an empty folder" in fail([*arguments, "duel-open", "--film", "films"], capsys)
-    printed_json([*arguments, "duel-open", "--film", "others"], capsys)
-    assert {*filmed} == {f"{name}.gif" for name in expected}
-
-
-def test_players_with_names_that_files_cannot_have_are_filmed_apart(tmp_path, monkeypatch):
-    names = ["runs/a", "runs:a", "../..", "x" * 99]
-    battle = Battle(0, 1, "", 0, 1, "elimination", 1.0, (0.0, 0.0), (1, 1))
-    pairings = [(baseline("novice"), replace(baseline("idle"), name=name)) for name in names]
-    matches = [Match("duel", "novice", name, ("", ""), (battle,), ({}, {})) for name in names]
-    monkeypatch.setattr(films, "film_battle", lambda path, *players, **battle: path.write_bytes(b""))
-    films.write_films(tmp_path / "films", matches, pairings, [tournament.Field("duel", make_config("duel"), (1,))])
-    labels = ["runs-a", "runs-a-2", "player", "x" * 60]
-    assert {path.name for path in (tmp_path / "films").iterdir()} == {f"won-{label}.gif" for label in labels}
+        f"{name.format(field)}.gif": each for field in ("duel", "very-short") for name, each in expected.items()
+    }
+    assert {path.name for path in (tmp_path / "films").iterdir()} == {*filmed}
+    assert f"{tmp_path / 'films' / 'lost-trivial-duel.gif'}: battle 1, novice is red" in lines
+    assert "No battle lost against runs/a in duel" in lines
 
 
 def test_replays_of_a_lost_a_won_and_close_battles(tiny, tmp_path, capsys):
@@ -290,17 +250,6 @@ def test_without_the_extra(tiny, tmp_path, pytestconfig):
     result = run_without_train("evaluate", "untrained")
     assert result.returncode == 2
     assert result.stderr == "echelon: 'evaluate' needs torch: pip install \"echelon-env[train]\"\n"
-
-
-def test_ctrl_c_leaves_nothing(tiny, tmp_path, monkeypatch, capsys):
-    def interrupt(*arguments: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(tournament, "play_match", interrupt)
-    out = tmp_path / "new"
-    assert main(["evaluate", "idle", "--scenario", tiny, "--out", str(out)]) == 130
-    assert capsys.readouterr().err == "echelon: interrupted\n"
-    assert not out.exists()
 
 
 def test_progress_is_shown_on_a_terminal_only(tiny, monkeypatch, capsys):

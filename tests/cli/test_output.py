@@ -18,7 +18,6 @@ from echelon_env.cli import main
 from echelon_env.cli.output import command, printable_output, show_status
 from echelon_env.replays import write_replay
 from echelon_train.console import PrintableConsole
-from echelon_train.errors import TrainError
 from replays.battles import recorded
 
 HOSTILE = "a\x1b[31m\x07\x9b2J\r\u202eb"
@@ -85,11 +84,6 @@ def test_a_long_value_in_a_file_gives_a_short_message(settings, tmp_path, monkey
     (tmp_path / "run.toml").write_text(f'scenario = "duel"\n{settings}\n')
     text = output(["train", "run.toml", "--out", "run"], capsys)
     assert 20 < len(text) < 5000 and text.count("\n") == 1
-
-
-def test_messages_of_the_trainer_are_one_short_printable_line():
-    assert str(TrainError(f"{HOSTILE}\n{HOSTILE}")) == f"{SHOWN} {SHOWN}"
-    assert len(str(TrainError(LONG))) < 4000
 
 
 class Terminal(io.StringIO):

@@ -4,7 +4,6 @@ import importlib
 import importlib.metadata
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,18 +167,3 @@ def test_a_broken_kind_of_player_is_reported_in_one_line_and_the_others_work(ins
     message = fail(["evaluate", "wrong:x"], capsys)
     assert message.startswith("echelon: 'wrong' of broken cannot be used: AttributeError: ")
     assert main(["evaluate", "idle", "--scenario", "duel-open", "--battles", "2"]) == 0
-
-
-def test_every_entry_point_of_this_package_loads():
-    for group in ("echelon.commands", "echelon.players"):
-        points = [point for point in importlib.metadata.entry_points(group=group) if point.dist.name == "echelon-env"]
-        assert points
-        for point in points:
-            assert point.load() is not None
-
-
-def test_a_folder_with_the_name_of_a_kind_is_reached_by_its_path(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("untrained").mkdir()
-    assert "takes no argument" in fail(["evaluate", "untrained:1"], capsys)
-    assert "neither a checkpoint" in fail(["evaluate", "./untrained"], capsys)

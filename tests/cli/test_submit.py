@@ -97,11 +97,6 @@ def test_a_submission_that_does_not_verify_has_exit_code_1(submit, suite, capsys
     assert " 1 novice" not in printed
     assert "all as stated" not in printed
     assert max(map(len, printed.splitlines())) <= 80
-    assert leaderboard("false.json", "--suite", "small.json", "--verify", "--json") == 1
-    (board,) = json.loads(capsys.readouterr().out)["boards"]
-    assert (board["sections"], board["submissions"]) == ([], [])
-    (failed,) = board["not_ranked"]
-    assert (failed["file"], failed["verified"], len(failed["failures"])) == ("false.json", False, 1)
     assert leaderboard("false.json", "--suite", "small.json") == 0  # without replays no proof is checked
     capsys.readouterr()
     for nonce in map(str, range(99)):
@@ -168,13 +163,10 @@ BAD = [
     ([*SUBMIT[:-1], "no/x.json"], "no: is not a folder"),
     ([*SUBMIT[:-1], "old.json"], "old.json: exists already"),
     ([*SUBMIT, "--about", "author=x"], "did you mean 'authors'"),
-    ([*SUBMIT, "--about", "note"], "--about: expected KEY=VALUE, got"),
-    ([*SUBMIT, "--about", "url=x"], "--about: method.url: expected an"),
     ([*SUBMIT, "--about", "decisions=1.5"], "--about: decisions: expected an integer, such as 1e6, got '1.5'"),
     ([*SUBMIT, "--about", "cpu_minutes=nan"], "cpu_minutes: expected a number"),
     ([*SUBMIT, "--about", "cpu_minutes=-1"], "--about: config key 'method"),
     ([*SUBMIT, "--about", "name=x"], "expected the name in --method NAME"),
-    ([*SUBMIT, "--method", "x" * 61], "method.name: expected a printable"),
     ([*SUBMIT, "--method", ""], "--method: method.name: expected a name"),
     ([*SUBMIT, "--statistics", "./x.json"], "--submit: expected another place than that of --statistics"),
     ([*SUBMIT, "--out", "x.json"], "--out: expected another place than that of --submit"),
@@ -192,22 +184,13 @@ def test_a_bad_submission_is_refused_before_play(options, message, capsys, tmp_p
     assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["precious"]
 
 
-@pytest.mark.parametrize(
-    ("name", "identity", "message"),
-    [
-        ("runs/...", {}, "--method: method.name: expected a name with a letter or digit, got '...'"),
-        ("mine", {"steps": -1}, "--submit: mine: identity.steps: expected an integer from 0"),
-        ("mine", {"weights": 1.5}, "--submit: mine: identity.weights: expected a printable text"),
-    ],
-)
-def test_a_player_that_cannot_be_submitted_is_refused_before_play(
-    name, identity, message, capsys, tmp_path, monkeypatch
-):
-    player = replace(made_player(Charge, name), identity=identity)
+def test_a_player_that_cannot_be_submitted_is_refused_before_play(capsys, tmp_path, monkeypatch):
+    player = replace(made_player(Charge, "mine"), identity={"steps": -1})
     monkeypatch.setattr(evaluate, "make_player", lambda *arguments, **options: player)
     monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
     monkeypatch.chdir(tmp_path)
-    assert message in fail(["evaluate", "x", "--suite", "echelon-eval-v1", "--submit", "x.json"], capsys)
+    message = fail(["evaluate", "x", "--suite", "echelon-eval-v1", "--submit", "x.json"], capsys)
+    assert "--submit: mine: identity.steps: expected an integer from 0" in message
     assert not [*tmp_path.iterdir()]
 
 

@@ -86,11 +86,6 @@ def test_a_file_keeps_all_sums(totals):
         assert {size: maps.tolist() for size, maps in found.heatmaps.items()} == plain(totals)[1]
 
 
-def test_an_unknown_opponent_is_a_key_error():
-    with pytest.raises(KeyError):
-        BattleTotals().sums("own", "novice")
-
-
 def test_means_and_rates():
     sums = {
         "mechs": 4.0, "alive_seconds": 200.0, "zone_seconds": 50.0, "seeing_seconds": 20.0, "distance_seconds": 300.0,

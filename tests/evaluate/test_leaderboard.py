@@ -155,22 +155,6 @@ def test_runs_have_means_over_the_runs_and_intervals_over_maps(submissions, numb
     assert f"{number:>6}{f'{min(values):.1f} to {max(values):.1f}':>17}" in text
 
 
-def test_runs_that_agree_on_the_maps_have_the_interval_of_one(suite):
-    """The maps are resampled, not the runs: equal runs say no more than one of them."""
-    one = drawn(suite, 1, 0.5)
-    flipped = made_submission(suite, {  # the sides of every map are exchanged, which leaves its score
-        match.scenario: [
-            [(two.outcome, one.outcome) for one, two in zip(each.battles[::2], each.battles[1::2], strict=True)]
-            for each in one.matches
-            if each.scenario == match.scenario
-        ]
-        for match in one.matches
-    })  # fmt: skip
-    (alone,), (both,) = (rows_of(make_leaderboard(runs)) for runs in ({"1": one}, {"1": one, "2": flipped}))
-    assert both["iqm"] == pytest.approx(alone["iqm"])
-    assert both["mean"] == pytest.approx(alone["mean"])
-
-
 def test_action_modes_and_authors_are_different_methods(submissions, suite):
     other = replace(submissions["b.json"], action_mode="mixed", matches=submissions["runs/a-0.json"].matches)
     other = replace(other, matches=tuple(replace(match, first="B|[x](y) <b>") for match in other.matches))

@@ -54,15 +54,3 @@ def test_every_battle_has_its_own_random_numbers():
     assert not np.array_equal(noise((5,)).normal(), noise((6,)).normal())
     assert not np.array_equal(noise(stream=(0, 1)).normal(), noise(stream=(1, 0)).normal())
     np.testing.assert_array_equal(noise().normal(), noise().normal())
-
-
-def test_the_random_numbers_have_their_distributions():
-    source = noise(range(200), team_size=20)
-    normal, uniform = source.normal(), source.uniform()
-    assert normal.shape == uniform.shape == (4000, 27)
-    assert normal.dtype == uniform.dtype == np.float32
-    error = 1 / np.sqrt(normal.size)
-    assert abs(normal.mean()) < 4 * error
-    assert abs(normal.var() - 1) < 4 * np.sqrt(2) * error
-    assert abs(uniform.mean()) < 4 * error * np.sqrt(1 / 3)
-    assert -1.0 <= uniform.min() < -0.999 < 0.999 < uniform.max() <= 1.0

@@ -11,7 +11,7 @@ from scipy.stats import binomtest, mannwhitneyu, trim_mean
 from echelon_env import make_config
 from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, report, stamp
 from echelon_env.evaluate.battle_totals import COUNTED
-from echelon_env.evaluate.cross_play import PayoffMatrix, cross_play
+from echelon_env.evaluate.cross_play import cross_play
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE, make_report, write_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.statistics import score_interval
@@ -104,26 +104,6 @@ def test_improvement_is_over_the_tasks_that_both_have():
     assert document([match("a", "b")], ["a", "b"])["probability_of_improvement"] == []
 
 
-def test_marl_eval_gets_the_tasks_that_all_players_have():
-    suite = [match(a, b, 0.5, s) for s in ("duel", "skirmish") for a in ("a", "b") for b in ("x", "y")]
-    tasks = document(suite, ["a", "b"])["marl_eval"]["echelon"]
-    assert set(tasks) == {"duel-v-x", "duel-v-y", "skirmish-v-x", "skirmish-v-y"}
-    assert all(set(algorithms) == {"a", "b"} for algorithms in tasks.values())
-    run = tasks["duel-v-x"]["a"]["run_0"]
-    outcomes = np.array([battle.outcome for battle in suite[0].battles])
-    assert run["absolute_metrics"] == {"win_rate": (outcomes == 1).tolist(), "score": ((1 + outcomes) / 2).tolist()}
-    assert run["step_0"] == {"step_count": 0, **run["absolute_metrics"]}
-    assert [*run][-1] == "absolute_metrics"
-
-    tasks = document(round_robin(["a", "b", "c"]), ["a", "b", "c"])["marl_eval"]["echelon"]
-    assert set(tasks) == {"duel", "skirmish"}
-    for name in "abc":
-        assert len(tasks["duel"][name]["run_0"]["absolute_metrics"]["win_rate"]) == 2 * 24
-    last = tasks["duel"]["b"]["run_0"]["absolute_metrics"]["win_rate"]
-    lost = [battle.outcome == -1 for battle in match("a", "b").battles]
-    assert last[:24] == lost
-
-
 def test_actions_that_were_not_finite_are_reported():
     fine, bad = match("a", "b"), match("a", "c")
     bad = dataclasses.replace(
@@ -157,13 +137,9 @@ def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
     made = document(matches, ["a", "b"])
     write_report(tmp_path / "two", made)
     ((matrix, rows), intervals) = drawn
-    expected = cross_play(matches)
-    assert (matrix.players, [*matrix.scenarios], rows) == (expected.players, [*expected.scenarios], ["a", "b"])
-    panels = ((matrix.pooled, expected.pooled), (matrix.scenarios["duel"], expected.scenarios["duel"]))
-    for field, (ours, theirs) in itertools.product(dataclasses.fields(PayoffMatrix), panels):
-        np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
+    assert (matrix, rows) == (cross_play(matches), ["a", "b"])
     assert set(intervals) == {"mean score", "interquartile mean"}
-    assert intervals["interquartile mean"]["b"].low == made["aggregate"]["b"]["iqm"]["low"]
+    assert intervals["interquartile mean"]["b"] == made["aggregate"]["b"]["iqm"]
 
     write_report(tmp_path / "one", document(matches, ["a"]))
     assert set(drawn[-1]) == {"win rate", "mean score"}
@@ -183,7 +159,6 @@ def test_common_maps_are_one_sample():
 
 def test_tasks_with_equal_joined_names_are_kept_separate():
     matches = [match("a", "y", scenario="x-v-x"), match("a", "x-v-y", scenario="x")]
-    assert len(document(matches, ["a"])["marl_eval"]["echelon"]) == 2
     played = [replaced for m in matches for replaced in (m, dataclasses.replace(m, first="b"))]
     (pair,) = document(played, ["a", "b"])["probability_of_improvement"]
     assert pair["tasks"] == [["x-v-x", "y"], ["x", "x-v-y"]]
@@ -198,7 +173,6 @@ def test_what_is_known_of_a_player(known, enough):
     common = None if known is None else 2
     assert row["identity"] == identity
     assert (row["maps"], row["maps_trained_on"], row["trained_maps"]) == (12, common, known)
-    assert made["marl_eval"]["echelon"]["duel-v-b"]["a"]["run_0"]["step_0"]["step_count"] == 300_000
     text = format_report(made)
     assert ("too few to speak of unseen maps" in text) != enough
     assert (f"  on 12 maps, 2 of the {known or 0:,} trained on" in text) == (known is not None)
@@ -232,11 +206,8 @@ def test_the_tables_are_the_golden_ones():
     assert tables(["a", "b", "c"]) == GOLDEN.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("names", [["a", "b"], LONG])
-def test_tables_fit_80_columns(names):
-    text = tables(names)
-    assert max(map(len, text.splitlines())) <= WIDTH == 80
-    assert all(name in text for name in names if len(name) < 12)
+def test_tables_fit_80_columns():
+    assert max(map(len, tables(LONG).splitlines())) <= WIDTH == 80
     assert "row against column" not in format_report(document([match("a", "b")], ["a"])), "a pairing has no matrix"
 
 
@@ -251,8 +222,7 @@ def test_a_report_is_written_completely(tmp_path, monkeypatch):
     assert not write_report(tmp_path / "plain", made, pictures=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # importing it raises ModuleNotFoundError
     assert not write_report(tmp_path / "missing", made)
-    for name in ("plain", "missing"):
-        assert [path.name for path in (tmp_path / name).iterdir()] == [REPORT_FILE]
+    assert [path.name for path in (tmp_path / "missing").iterdir()] == [REPORT_FILE]
 
 
 if __name__ == "__main__":

@@ -65,16 +65,11 @@ def test_equal_configurations_have_the_same_hash():
     assert len({battle_hash(each) for each in (config(6), config(6.0), make_config(config(6).to_dict()))}) == 1
 
 
-@pytest.mark.parametrize("ability", [field.name for field in fields(AbilityConfig)])
-def test_an_ability_that_is_off_changes_the_hash(ability):
-    config = make_config("duel")
-    assert battle_hash(make_config(config, abilities={ability: True})) == battle_hash(config)
-    assert battle_hash(make_config(config, abilities={ability: False})) != battle_hash(config)
-
-
 def test_the_hash_excludes_only_the_rewards():
     config = make_config("duel")
     assert battle_hash(replace(config, rewards=RewardConfig(kill=1.0))) == battle_hash(config)
-    assert battle_hash(replace(config, max_steps=7)) != battle_hash(config)
+    changed = [make_config(config, abilities={field.name: False}) for field in fields(AbilityConfig)]
+    changed.append(replace(config, max_steps=7))
+    assert len({battle_hash(each) for each in (config, *changed)}) == 1 + len(changed)
     counted = {key: value for key, value in config.to_dict().items() if key not in ("rewards", "abilities")}
     assert battle_hash(config) == document_hash(counted)

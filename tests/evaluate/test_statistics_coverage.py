@@ -91,16 +91,6 @@ def drawn(counts: NDArray[np.int64]) -> dict[int, Array]:
 wilson_of_battles = functools.cache(wilson)
 
 
-def test_score_probabilities_have_the_right_moments() -> None:
-    for coupling in COUPLINGS:
-        probabilities = chances(0.5, coupling)
-        assert probabilities @ SCORES == pytest.approx(0.5)
-        assert probabilities @ (SCORES - 0.5) ** 2 == pytest.approx((1 + coupling) / 8)
-    assert chances(0.7, 0.4, draw=0.2) @ SCORES == pytest.approx(0.7)
-    assert chances(0.7, 0, draw=0.2) == pytest.approx([0.04, 0.08, 0.28, 0.24, 0.36])
-    assert chances(0.7, -1) == pytest.approx([0, 0, 0.6, 0, 0.4])
-
-
 @pytest.mark.parametrize(
     ("coupling", "least", "most"), [(0, 0.93, 0.97), (0.4, 0.88, 0.93), (1, 0.80, 0.88), (-0.4, 0.975, 0.99)]
 )
@@ -164,10 +154,6 @@ def test_score_interval_covers_the_mean_over_opponents_on_the_same_maps(correlat
     assert naive < {0: 0.98, 0.32: 0.84}[correlation]
 
 
-def iqm_interval(scores: dict[int, Array]) -> Interval:
-    return stratified_bootstrap(scores, interquartile_mean, samples=300)
-
-
 def improvement_coverage(ours: Sequence[Array], theirs: Sequence[Array], maps: int, trials: int) -> float:
     better = (1 + np.sign(SCORES[:, None] - SCORES)) / 2
     truth = float(np.mean([x @ better @ y for x, y in zip(ours, theirs, strict=True)]))
@@ -188,20 +174,3 @@ def test_probability_of_improvement_is_covered(ours: float, theirs: float, least
     for maps, strata in ((20, 1), (100, 3)):
         x, y = ([chances(win, 0.4, draw=min(0.1, win, 1 - win))] * strata for win in (ours, theirs))
         assert improvement_coverage(x, y, maps, trials=500) > least
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("coupling", [-0.4, 0, 0.4, 1])
-@pytest.mark.parametrize("draw", [0, 0.1])
-@pytest.mark.parametrize("maps", [20, 100])
-def test_sweep_of_strata(coupling: float, draw: float, maps: int) -> None:
-    """The bounds are the documented ones plus three standard errors of the simulation."""
-    for win in (0.05, 0.2, 0.5, 0.8, 0.95):
-        wins = np.clip(win + np.array([-0.08, 0, 0.08]) * 4 * win * (1 - win), 0.002, 0.998)
-        strata = [chances(each, coupling, draw=min(draw, each, 1 - each)) for each in wins]
-        assert coverage(strata, maps, float(wins.mean()), score_interval, trials=2000) > 0.93 - 0.017, win
-        found = coverage(strata, maps, true_iqm(strata), iqm_interval, trials=300)
-        assert found > (0.90 if maps == 20 else 0.93) - 0.045, win
-        for other in (0.1, 0.5, 0.9):
-            theirs = [chances(other, coupling, draw=min(draw, other, 1 - other))] * 3
-            assert improvement_coverage(strata, theirs, maps, trials=500) > 0.91 - 0.038, (win, other)

@@ -143,7 +143,6 @@ def repack(actions):
 
 BAD = [
     (rewrite(-1, "elimination", 200, [1.0, 2.0], [0, 1]), "results_hash: expected"),
-    (rewrite(1, "time_limit", 240, [1.0, 1.0], [1, 1]), "results_hash: expected"),
     (rewrite(1, "elimination", 200, [1.0, 1.0], [1, 1]), "expected elimination if and only if a team has no"),
     (rewrite(1, "time_limit", 240, [1.0, 1.0], [0, 1]), "expected elimination if and only if a team has no"),
     (rewrite(1, "time_limit", 200, [1.0, 0.0], [1, 1]), "by time_limit after 200 decisions, expected 240"),
@@ -153,46 +152,31 @@ BAD = [
     (rewrite(0, "zone_control", 200, [46.0, 45.0], [1, 1]), "the outcome is 0, expected 1, which follows"),
     (rewrite(-1, "time_limit", 240, [2.0, 1.0], [1, 1]), "the outcome is -1, expected 1, which follows"),
     (swap_battles, "results_hash: expected"),
-    (put("0" * 64, "results_hash"), "which follows from player and results, got '000"),
-    (put("deterministic", "player", "action_mode"), "results_hash: expected"),
     (put({"weights_sha256": "0" * 64}, "player", "identity"), "results_hash: expected"),
     (put("echelon-replay", "format"), "expected a submission of echelon-env"),
     (put(True, "version"), "version True of the format"),
-    (put(REMOVED, "stamp"), "keys are missing: stamp"),
-    (put(1, "x"), "unknown config key 'x'"),
     (put(1, "x" * 10**6), "expected keys of at most 60 characters"),
-    (change("outcome", 2), "outcome.0.'?: expected a number from -1 to 1"),
-    (change("reason", "running"), "reason.0.'?: got 'running'"),
     (change("decisions", 241), "battle 0: expected at most 240 decisions, got 241"),
     (change("decisions", 10**400), "decisions.0.'?: expected a number"),
     (change("scores", [10**400, 0]), "scores.0..0.'?: expected a number"),
     (change("scores", [-0.0, 0.0]), "battle 0: expected two scores"),
     (change("scores", [1.0]), "battle 0: expected two scores"),
     (change("survivors", [2, 0]), "battle 0: expected at most .* survivors"),
-    (put(REMOVED, *RESULTS, "scores", 0), "expected lists of an even number of 2 to 6"),
     (put([1] * 8, *RESULTS, "outcome"), "expected lists of an even number of 2 to 6"),
-    (put(REMOVED, "results", SCENARIO, "novice"), "results.duel-open: expected the keys"),
     (put({}, "results"), "results: expected an object with one or several of duel-open"),
     (put("x" * 10**6, "suite", "name"), "suite.name: expected a printable text"),
     (put("other", "suite", "name"), "expected small with the hash"),
-    (put("e", "stamp", "engine_hash"), "stamp.engine_hash: expected 64 hexadecimal digits"),
     (put(REMOVED, "stamp", "package"), "stamp: expected an object"),
-    (put("...", "method", "name"), "method.name: expected a name with a letter or digit"),
     (put("a\nb", "method", "note"), "method.note: expected a printable text"),
     (put("\u202eb", "method", "authors"), "method.authors: expected a printable text"),
     (put("javascript:alert(1)", "method", "url"), "method.url: expected an address"),
     (put("https://x.org/) [a](b", "method", "url"), "method.url: expected an address"),
-    (put(True, "method", "decisions"), "method.decisions"),
-    (put({"steps": True}, "player", "identity"), "player.identity.steps': expected int"),
     (put({str(number): 1 for number in range(17)}, "player", "identity"), "identity: expected at most 16 entries"),
-    (put("x" * 21, "player", "action_mode"), "player.action_mode: expected a printable text"),
     (put_proof(None), "battle 0: expected null if and only if it was lost"),
     (put_proof("", lost=True), "expected null if and only if it was lost"),
     (put_proof("?"), "battle 0: expected base64"),
     (put_proof("\u00e4"), "battle 0: expected base64"),
     (put(REMOVED, "proofs", SCENARIO, "novice", 0), "novice: expected 6 values, one for each battle"),
-    (put({}, "proofs"), "proofs: expected the keys"),
-    (put(REMOVED, "proofs", SCENARIO, "novice"), "proofs.duel-open: expected the keys"),
 ]
 
 
@@ -208,17 +192,13 @@ def test_tampered_submissions_are_refused(edit, message, read):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "expected JSON"),
-        ("[1]".encode("utf-16"), "expected JSON"),
-        (b'{"format": 1, "format": 2}', "expected different keys in each object, got 'format' twice"),
         (b"[" * 100_000, "expected JSON"),
         (b"[]", "expected a submission"),
         (b'{"format": "echelon-submission", "version": NaN}', "expected finite numbers, got NaN"),
-        (b"[" + b"9" * 5000 + b"]", "expected JSON"),
         (b"[" + b"[]," * files.MAX_VALUES + b"[]]", "expected at most 1,048,576 values"),
         (b" " * (files.MAX_BYTES + 1), "larger than 134,217,728 bytes"),
     ],
-    ids=["empty", "utf-16", "twice", "deep", "list", "nan", "long", "many", "large"],
+    ids=["deep", "list", "nan", "many", "large"],
 )
 def test_other_files_are_refused(data, message, text, tmp_path):
     path = tmp_path / "file.json"
@@ -367,15 +347,6 @@ def changed_battles(submission, keys, **changes):
         )
         matches.append(replace(match, battles=tuple(battles)))
     return replace(submission, matches=tuple(matches), proofs={})
-
-
-def test_recordings_of_other_battles_fail(submission):
-    one, two = [key for key in submission.proofs if key.opponent == "trivial"][:2]
-    lengths = [len(zlib.decompress(submission.proofs[key])) for key in (one, two)]
-    assert lengths[0] != lengths[1]
-    swapped = replace(submission, proofs={**submission.proofs, one: submission.proofs[two]})
-    with pytest.raises(SubmissionError, match=f"proof of battle {one.number} of .*: the actions are not those of"):
-        verify_submission(swapped)
 
 
 def test_other_rules_are_named(submission):

@@ -16,8 +16,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.engine.kernels import browser_module
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
-from echelon_env.replays import ReplayError, record_battle, write_page, write_replay
-from echelon_env.replays.films import film_battle
+from echelon_env.replays import Replay, ReplayError, export_gif, record_battle, write_page, write_replay
 from echelon_env.storage.atomic import new_folder
 
 _LONGEST = 60  # characters of a name in that of a file
@@ -72,8 +71,8 @@ def write_films(
     OSError.
     """
 
-    def write(choice: _Choice, battle: Battle, file: Path) -> list[str]:
-        film_battle(file.with_suffix(".gif"), *choice.pairing, choice.field.config, seed=battle.seed, side=battle.side)
+    def write(replay: Replay, file: Path) -> list[str]:
+        export_gif(replay, file.with_suffix(".gif"))
         return [".gif"]
 
     return _write(folder, _choices(matches, pairings, fields, count=0), "filming", write)
@@ -88,8 +87,7 @@ def write_replays(
     `write_films`. Raises OSError, and `BackendError` where there is no WebAssembly.
     """
 
-    def write(choice: _Choice, battle: Battle, file: Path) -> list[str]:
-        replay = record_battle(*choice.pairing, choice.field.config, seed=battle.seed, side=battle.side)
+    def write(replay: Replay, file: Path) -> list[str]:
         write_replay(file.with_suffix(".replay"), replay)
         try:
             write_page(file.with_suffix(".html"), replay)
@@ -101,7 +99,7 @@ def write_replays(
 
 
 def _write(
-    folder: Path, choices: Iterable[_Choice], verb: str, write: Callable[[_Choice, Battle, Path], list[str]]
+    folder: Path, choices: Iterable[_Choice], verb: str, write: Callable[[Replay, Path], list[str]]
 ) -> list[str]:
     lines = []
     with new_folder(folder) as temporary:
@@ -112,9 +110,11 @@ def _write(
                 lines.append(f"No battle {choice.kind} against {against}")
                 continue
             show_status(f"{verb} {choice.name}")
-            ends = write(choice, choice.battle, temporary / f"{choice.name}.x")
+            seed, side = choice.battle.seed, choice.battle.side
+            replay = record_battle(first, second, choice.field.config, seed=seed, side=side)
+            ends = write(replay, temporary / f"{choice.name}.x")
             show_status("")
-            colour = _COLOURS[choice.battle.side]
+            colour = _COLOURS[side]
             name = f"{folder / choice.name}{ends[0]}"
             lines.append(f"{name}: battle {choice.battle.number}, {shorten(first.name, 24)} is {colour}")
     return lines

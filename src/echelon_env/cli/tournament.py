@@ -165,11 +165,20 @@ def play_all(
 
     The statistics of the battles on a field are added to its `totals`, if it has some, as the first player's.
     """
-    progress = _Progress(sum(2 * len(field.seeds) for field in fields) * len(pairings))
-    matches = []
+    total = sum(2 * len(field.seeds) for field in fields) * len(pairings)
+    matches: list[Match] = []
+    before, started = 0, time.monotonic()  # battles of finished matches
+    title = ""
+
+    def show(finished: int) -> None:
+        finished += before
+        left = (time.monotonic() - started) / finished * (total - finished)
+        show_status(f"{finished:,} of {total:,} battles, {_duration(left)} left: {title}")
+
     try:
         for field in fields:
             for first, second in pairings:
+                title = f"{first.name} v {second.name} in {field.name}"
                 match = play_match(
                     first,
                     second,
@@ -177,13 +186,13 @@ def play_all(
                     field.seeds,
                     scenario=field.name,
                     num_threads=num_threads,
-                    on_battles=progress.match(f"{first.name} v {second.name} in {field.name}"),
+                    on_battles=show,
                     totals=totals.get(field.name),
                 )
-                progress.end_match(len(match.battles))
+                before += len(match.battles)
                 matches.append(match)
     finally:
-        progress.clear()
+        show_status("")
     return matches
 
 
@@ -227,33 +236,6 @@ def say(args: argparse.Namespace, lines: Sequence[str]) -> None:
     """Print lines about what was written after the report, unless that is JSON."""
     if not args.json:
         print("", *lines, sep="\n")
-
-
-class _Progress:
-    """The status line of matches: the number of finished battles and the estimated time left."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._finished = 0  # battles of finished matches
-        self._started = time.monotonic()
-
-    def match(self, title: str) -> Callable[[int], None]:
-        """The progress callback of the next match, which takes the number of its finished battles."""
-
-        def show(finished: int) -> None:
-            finished += self._finished
-            left = (time.monotonic() - self._started) / finished * (self._total - finished)
-            show_status(f"{finished:,} of {self._total:,} battles, {_duration(left)} left: {title}")
-
-        return show
-
-    def end_match(self, battles: int) -> None:
-        """Count the battles of a finished match."""
-        self._finished += battles
-
-    def clear(self) -> None:
-        """Erase the line."""
-        show_status("")
 
 
 def _duration(seconds: float) -> str:

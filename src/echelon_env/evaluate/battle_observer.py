@@ -110,17 +110,8 @@ class BattleObserver:
     """Measures the battles of an engine that start from now on, or have started but taken no decision yet.
 
     It is an `EngineObserver`: it only reads the battles. A battle that is reset before its end, or whose state is
-    restored, is not measured. Changed reward weights count from the next decision on.
-
-    Parameters
-    ----------
-    engine
-        The engine.
-
-    Attributes
-    ----------
-    finished
-        Battle -> its record, of battles that are over: the last one of each battle of the batch. The reader removes it.
+    restored, is not measured. Changed reward weights count from the next decision on. `finished` is battle -> its
+    record, of battles that are over: the last one of each battle of the batch. The reader removes it.
     """
 
     def __init__(self, engine: BattleEngine) -> None:

@@ -54,31 +54,13 @@ def make_leaderboard(
 ) -> dict[str, Any]:
     """Make a document of plain values from submissions, for JSON and for `format_leaderboard`.
 
-    Parameters
-    ----------
-    submissions
-        The submissions by the name of their file. Of two that are of the same policy, as far as that shows, the first
-        is ranked.
-    scenarios
-        The scenarios that count, names of the suites'. By default every set of scenarios that a submission has
-        completed has a section.
-    failures
-        File -> the sentences of `verify_submission`. A submission with a sentence is not ranked. None if the
-        submissions were not verified.
-    draw
-        The draw of `verify_submission`.
-    invalid
-        File -> the reason why it could not be read. These files are listed, too.
+    docs/evaluation.md lists its keys. Methods are ranked by their interquartile means, then by their means. Of two
+    submissions that are of the same policy, as far as that shows, the first is ranked.
 
-    Returns
-    -------
-    The document; docs/evaluation.md lists its keys. Methods are ranked by their interquartile means, then by
-    their means.
-
-    Raises
-    ------
-    SubmissionError
-        For a scenario that is in none of the suites.
+    By default every set of scenarios that a submission has completed has a section; else the `scenarios` count.
+    `failures` and `draw` are the sentences, by file, and the draw of `verify_submission`: a submission with a sentence
+    is not ranked. None means that they were not verified. `invalid` is file -> the reason why it could not be read;
+    these files are listed, too. Raises SubmissionError for a scenario that is in none of the suites.
     """
     if submissions:
         check_scenarios(scenarios or (), [each.suite for each in submissions.values()])

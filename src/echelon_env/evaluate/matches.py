@@ -174,25 +174,8 @@ def play(
     """Play battles of a match on some maps from one side. Yield them at their start and after every decision.
 
     The battles are exactly those that `play_match` plays on these maps. The same object is yielded each time. It must
-    only be read, for example its ``.engine``. The iteration ends when all battles are over.
-
-    Parameters
-    ----------
-    first, second
-        The players.
-    config
-        The battle's configuration.
-    seeds
-        Seeds of the maps, all different, in `EVALUATION_SEEDS`.
-    side
-        The first player's team: 0 blue, 1 red.
-    num_threads
-        Number of threads that share the battles and the players' mechs, at least 1.
-
-    Raises
-    ------
-    ValueError, TypeError, ConfigError
-        As in `play_match`.
+    only be read, for example its ``.engine``. The iteration ends when all battles are over. `side` is the first
+    player's team: 0 blue, 1 red. The other arguments and the errors are those of `play_match`.
     """
     _check_players(first, second)
     if side not in SIDES:

@@ -35,16 +35,7 @@ Floats = NDArray[np.float32]
 class NetworkPolicy:
     """A recurrent policy in battles. The actions of a mech depend on its own observations and its battle's seed only.
 
-    Parameters
-    ----------
-    network
-        The weights; they are not modified.
-    config
-        The battles' configuration. The actions that it rules out are ruled out, whatever the policy was trained in.
-    noise
-        The battles, the random numbers of each, and the number of threads that share their mechs.
-    action_mode
-        How it acts.
+    The actions that the battles' configuration rules out are ruled out, whatever the policy was trained in.
     """
 
     def __init__(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix
-from echelon_env.evaluate.statistics import CONFIDENCE, Interval
+from echelon_env.evaluate.cross_play import Panel
+from echelon_env.evaluate.statistics import CONFIDENCE
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
 
@@ -39,36 +39,32 @@ _COLOURS = "RdBu"
 _EMPTY = "0.93"
 
 
-def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None = None) -> None:
-    """Draw payoff matrices: a panel for each scenario and, for several scenarios, a pooled one.
+def save_matrix(path: Path, cross_play: Mapping[str, Any], *, rows: Sequence[str] | None = None) -> None:
+    """Draw the entry `cross_play` of a report: a panel for each scenario and, for several scenarios, a pooled one.
 
     A cell shows the score of the row's player in %, and the interval below it. Scores above 50 % are blue, below red.
+    `rows` are the players that have a row, by default all. The columns are the players that any of them has played
+    against. The file is written atomically.
 
-    Parameters
-    ----------
-    path
-        The file to write, atomically.
-    cross_play
-        The scores.
-    rows
-        The players that have a row, by default all. The columns are the players that any of them has played against.
-
-    Raises
-    ------
-    ValueError
-        For rows that are no players or have no matches, and for a format that matplotlib does not support.
-    OSError
-        If the file cannot be written.
+    Raises ValueError for rows that are no players or have no matches, and for a format that matplotlib does not
+    support; OSError if the file cannot be written.
     """
-    chosen = _indices(cross_play, rows)
-    panels = dict(cross_play.scenarios)
+    players = cross_play["players"]
+    unknown = [row for row in rows or () if row not in players]
+    if unknown or (rows is not None and not rows):
+        raise ValueError(f"rows: expected some of {players}, got {unknown or 'none'}")
+    chosen = [players.index(row) for row in (players if rows is None else rows)]
+    panels = dict(cross_play["scenarios"])
     if len(panels) > 1:
-        panels["mean of all scenarios"] = cross_play.pooled
-    played = np.any([~np.isnan(matrix.score[chosen]) for matrix in panels.values()], axis=(0, 1))
-    others = np.flatnonzero(played).tolist()
+        panels["mean of all scenarios"] = cross_play["pooled"]
+    others = [
+        j
+        for j in range(len(players))
+        if any(each["score"][i][j] is not None for each in panels.values() for i in chosen)
+    ]
     if not others:
-        raise ValueError(f"expected players with matches, got {[cross_play.players[i] for i in chosen]}")
-    names = [shorten(name, _NAME) for name in cross_play.players]
+        raise ValueError(f"expected players with matches, got {[players[i] for i in chosen]}")
+    names = [shorten(name, _NAME) for name in players]
     left, above = (_LETTER * max(len(names[i]) for i in those) for those in (chosen, others))
     across = min(len(panels), 1 if 2 * len(chosen) <= len(others) else 2)
     down = math.ceil(len(panels) / across)
@@ -91,22 +87,14 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     _save(path, figure)
 
 
-def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]]) -> None:
-    """Draw estimates with their intervals: a column for each metric, a row for each player or pairing.
+def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """Draw shares with their intervals: a column for each metric, a row for each player or pairing.
 
-    Parameters
-    ----------
-    path
-        The file to write, atomically.
-    intervals
-        Metric (such as ``"win rate"``) -> row -> interval of a share between 0 and 1. A row may lack some metrics.
+    `intervals` is metric (such as ``"win rate"``) -> row -> ``estimate``, ``low`` and ``high`` of a share between 0 and
+    1. A row may lack some metrics. The file is written atomically.
 
-    Raises
-    ------
-    ValueError
-        If there is no interval, and for a format that matplotlib does not support.
-    OSError
-        If the file cannot be written.
+    Raises ValueError if there is no interval, and for a format that matplotlib does not support; OSError if the file
+    cannot be written.
     """
     rows = list(dict.fromkeys(row for metric in intervals.values() for row in metric))
     if not rows:
@@ -132,17 +120,9 @@ def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]]) 
     _save(path, figure)
 
 
-def _indices(cross_play: CrossPlay, rows: Sequence[str] | None) -> list[int]:
-    if rows is None:
-        return list(range(len(cross_play.players)))
-    unknown = [row for row in rows if row not in cross_play.players]
-    if unknown or not rows:
-        raise ValueError(f"rows: expected some of {list(cross_play.players)}, got {unknown or 'none'}")
-    return [cross_play.players.index(row) for row in rows]
-
-
-def _draw_matrix(axes: Axes, matrix: PayoffMatrix, rows: list[int], columns: list[int]) -> AxesImage:
-    score, low, high = (values[np.ix_(rows, columns)] for values in (matrix.score, matrix.low, matrix.high))
+def _draw_matrix(axes: Axes, panel: Panel, rows: list[int], columns: list[int]) -> AxesImage:
+    keys = ("score", "low", "high")  # None becomes NaN
+    score, low, high = (np.array(panel[key], np.float64)[np.ix_(rows, columns)] for key in keys)
     image = axes.imshow(score, cmap=_COLOURS, vmin=0, vmax=1)
     axes.set_facecolor(_EMPTY)
     for i, j in np.argwhere(~np.isnan(score)):
@@ -158,13 +138,12 @@ def _draw_matrix(axes: Axes, matrix: PayoffMatrix, rows: list[int], columns: lis
     return image
 
 
-def _draw_interval(axes: Axes, place: int, interval: Interval) -> None:
+def _draw_interval(axes: Axes, place: int, share: Mapping[str, float]) -> None:
     """Draw a row: a bar for the interval, a tick for the estimate, and both as numbers on the right."""
-    axes.plot(
-        [interval.low, interval.high], [place, place], color="tab:blue", alpha=0.45, linewidth=7, solid_capstyle="butt"
-    )
-    axes.plot([interval.estimate] * 2, [place - 0.3, place + 0.3], color="black", linewidth=1.5)
-    numbers = f"{_percent(interval.estimate)} [{_percent(interval.low)}, {_percent(interval.high)}]"
+    estimate, low, high = (share[key] for key in ("estimate", "low", "high"))
+    axes.plot([low, high], [place, place], color="tab:blue", alpha=0.45, linewidth=7, solid_capstyle="butt")
+    axes.plot([estimate] * 2, [place - 0.3, place + 0.3], color="black", linewidth=1.5)
+    numbers = f"{_percent(estimate)} [{_percent(low)}, {_percent(high)}]"
     axes.annotate(numbers, (1.03, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
 
 

@@ -44,16 +44,8 @@ BASELINES = (IDLE, RANDOM, *opponents.LEVELS, CHAMPION)
 class BattleNoise:
     """Random numbers for a player's rows, with a stream for each battle. Row `battle * team_size + mech` is a mech.
 
-    Parameters
-    ----------
-    seeds
-        The battles' seeds, integers of at least 0.
-    stream
-        Further integers of at least 0 that distinguish the player's streams from those of others in the same battles.
-    team_size
-        Number of rows per battle.
-    num_threads
-        Threads that may share the rows.
+    `seeds` are those of the battles; the integers of `stream` distinguish the player's streams from those of others in
+    the same battles. All are at least 0.
     """
 
     def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int, num_threads: int = 1) -> None:
@@ -213,24 +205,12 @@ class _Handicapped:
 def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: ActionMode = "sampled") -> Player:
     """The player of an opponent's name, ``NAME[@HANDICAP]``; docs/opponents.md has the grammar.
 
-    Parameters
-    ----------
-    opponent
-        A scripted level, ``champion``, ``policy:PATH`` or a package's ``KIND[:ARGUMENT]``, with or without a handicap.
-    seed
-        Of the random choices of levels and handicaps, in [0, 2**64).
-    action_mode
-        How networks act.
+    NAME is a scripted level, ``champion``, ``policy:PATH`` or a package's ``KIND[:ARGUMENT]``. The seed, in [0, 2**64),
+    is that of the random choices of levels and handicaps; networks act in `action_mode`.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown name, for ``self`` and ``auto``, which are for training, and for a policy that cannot be loaded.
-    ValueError
-        For a seed out of range.
+    Raises ConfigError for an unknown name, for ``self`` and ``auto``, which are for training, and for a policy that
+    cannot be loaded; ValueError for a seed out of range.
 
-    Examples
-    --------
     >>> named_player("expert@fire_rate=0.50").name
     'expert@fire_rate=0.5'
     """

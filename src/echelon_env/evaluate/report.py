@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.evaluate.battle_totals import Sums, add_sums
-from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix, cross_play
-from echelon_env.evaluate.matches import WIN, Battle, Match
+from echelon_env.evaluate.battle_totals import Sums, add_sums, sum_of
+from echelon_env.evaluate.cross_play import cross_play
+from echelon_env.evaluate.matches import Battle, Match
 from echelon_env.evaluate.pictures import save_intervals, save_matrix
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.statistics import (
     CONFIDENCE,
-    Interval,
     interquartile_mean,
     map_scores,
     probability_of_improvement,
@@ -39,8 +38,6 @@ FORMAT = "echelon-evaluation"
 VERSION = 1
 
 REPORT_FILE, MATRIX_FILE, INTERVALS_FILE = "report.json", "matrix.png", "intervals.png"
-
-_COUNTS, _SCORES = ("wins", "draws", "losses"), ("score", "low", "high")  # integer and float fields of `PayoffMatrix`
 
 MIN_MAPS = 10
 """Minimum number of maps for the bootstrap of the interquartile mean, see `stratified_bootstrap`."""
@@ -60,33 +57,14 @@ def make_report(
     players: Sequence[Player],
     configs: Mapping[str, BattleConfig] | None = None,
 ) -> dict[str, Any]:
-    """Make a document of plain values from matches and their statistics, for JSON.
+    """Make a document of plain values from matches and their statistics, for JSON; docs/evaluation.md lists its keys.
 
-    Parameters
-    ----------
-    matches
-        Matches of any pairings and scenarios, at most one per pairing and scenario.
-    suite
-        The suite that was played, if any.
-    stamp
-        Versions and hashes of the code, see `echelon_env.evaluate.stamp`.
-    players
-        The evaluated players. All others in the matches are opponents only.
-    configs
-        The scenarios' configurations, which the document includes.
+    Shares and scores are numbers from 0 to 1. The score of a map is the mean over its two battles of 1 for a win, 0.5
+    for a draw and 0 for a loss. The evaluated players are `players`; all others in the matches are opponents only. The
+    document includes the `stamp`, see `echelon_env.evaluate.stamp`, and the `configs` of the scenarios.
 
-    Returns
-    -------
-    The document; docs/evaluation.md lists its keys. Shares and scores are numbers from 0 to 1. The score of a map is
-    the mean over its two battles of 1 for a win, 0.5 for a draw and 0 for a loss.
-
-    Raises
-    ------
-    ValueError
-        For no matches or players, two matches of a pairing in a scenario, two players with the same name, or a player
-        without a match.
-    SuiteError
-        For a match that was not played on the suite's maps.
+    Raises ValueError for no matches or players, two matches of a pairing in a scenario, two players with the same name,
+    and a player without a match; SuiteError for a match that was not played on the maps of the `suite`, if given.
     """
     _check(matches, players)
     if suite is not None:
@@ -105,12 +83,13 @@ def make_report(
         "players": [_player(player, matches) for player in players],
         "opponents": sorted(all_names - set(names)),
         "matches": [_match(match) for match in matches],
-        "bad_actions": {name: _bad_actions(matches, name) for name in sorted(all_names)},
+        "bad_actions": {
+            name: round(sum_of(_classes(matches, name).values()).get("bad_actions", 0.0)) for name in sorted(all_names)
+        },
         "aggregate": {name: aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
-        "cross_play": _cross_play(cross_play(matches)),
+        "cross_play": cross_play(matches),
         "classes": {name: _classes(matches, name) for name in names},
-        "marl_eval": {"echelon": _marl_eval(matches, players)},
     }
 
 
@@ -135,12 +114,7 @@ def aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
 def mean_scores(runs: Sequence[Mapping[str, NDArray[np.float64]]], maps: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Means over runs of the mean score and of the interquartile mean, with intervals over the maps, which runs share.
 
-    Parameters
-    ----------
-    runs
-        For each run the scores (maps,) in each scenario.
-    maps
-        The seeds of each scenario's maps.
+    Each run has the scores (maps,) in each scenario; `maps` are the seeds of each scenario's maps.
     """
     mean = score_interval({name: np.mean([run[name] for run in runs], axis=0) for name in maps}, maps=maps)
     estimates = [float(interquartile_mean(np.concatenate([*run.values()]))) for run in runs]
@@ -157,25 +131,10 @@ def mean_scores(runs: Sequence[Mapping[str, NDArray[np.float64]]], maps: Mapping
 
 
 def write_report(folder: Path, report: Mapping[str, Any], *, pictures: bool = True) -> bool:
-    """Write a report into a new folder: all files or none.
+    """Write the document of `make_report`, the matrix and the intervals into a new or empty folder: all files or none.
 
-    Parameters
-    ----------
-    folder
-        A path that does not exist, or an empty folder.
-    report
-        The document of `make_report`.
-    pictures
-        Whether to draw the matrix and the intervals.
-
-    Returns
-    -------
-    Whether pictures were written. They need matplotlib; without it only the document is written.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written; FileExistsError if it is not empty.
+    Returns whether pictures were written. They need matplotlib; without it only the document is written. Raises
+    OSError if the folder cannot be written, FileExistsError if it is not empty.
     """
     pictures = pictures and importlib.util.find_spec("matplotlib") is not None
     with new_folder(folder) as temporary:
@@ -271,19 +230,9 @@ def _match(match: Match) -> dict[str, Any]:
         "action_modes": list(match.action_modes),
         **{name: {"count": n, **asdict(wilson(n, len(match.battles)))} for name, n in shares.items()},
         "score": asdict(score_interval({match.scenario: map_scores(match)})),
-        "battles": {field.name: _column(match, field.name) for field in fields(Battle)},
+        "battles": {field.name: [getattr(battle, field.name) for battle in match.battles] for field in fields(Battle)},
         "classes": [{name: dict(counts) for name, counts in classes.items()} for classes in match.classes],
     }
-
-
-def _column(match: Match, name: str) -> list[Any]:
-    values = [getattr(battle, name) for battle in match.battles]
-    return [list(value) if isinstance(value, tuple) else value for value in values]
-
-
-def _bad_actions(matches: Iterable[Match], player: str) -> int:
-    """Number of non-finite entries in a player's actions."""
-    return round(sum(counts["bad_actions"] for counts in _classes(matches, player).values()))
 
 
 def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
@@ -313,82 +262,17 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, Sums]:
     return classes
 
 
-def _marl_eval(matches: Sequence[Match], players: Sequence[Player]) -> dict[str, Any]:
-    """Task -> algorithm -> run -> metrics, in marl-eval's format. A metric has a value for each battle.
-
-    marl-eval needs every algorithm in every task. If all players played the same pairs of scenario and opponent, as in
-    a suite, each pair is a task. Otherwise a task is a scenario against all opponents.
-    """
-    tasks = [{(match.scenario, rival) for match, _, rival in _played(matches, player.name)} for player in players]
-    apart = all(each == tasks[0] for each in tasks)
-    texts = {task: "-v-".join(task) if apart else task[0] for task in set().union(*tasks)}
-    if apart and len(set(texts.values())) < len(texts):
-        texts = {(scenario, rival): f"{scenario!r}-v-{rival!r}" for scenario, rival in texts}
-    steps = {player.name: int(player.identity.get("steps", 0)) for player in players}
-    outcomes: dict[str, dict[str, list[int]]] = {}
-    for name in steps:
-        for match, place, rival in _played(matches, name):
-            values = outcomes.setdefault(texts[match.scenario, rival], {}).setdefault(name, [])
-            values += [(1 - 2 * place) * battle.outcome for battle in match.battles]
-    return {
-        task: {name: {"run_0": _marl_eval_run(values, steps[name])} for name, values in algorithms.items()}
-        for task, algorithms in outcomes.items()
-    }
-
-
-def _marl_eval_run(outcomes: Sequence[int], steps: int) -> dict[str, Any]:
-    metrics = {
-        "win_rate": [float(outcome == WIN) for outcome in outcomes],
-        "score": [(1 + outcome) / 2 for outcome in outcomes],
-    }
-    return {"step_0": {"step_count": steps, **metrics}, "absolute_metrics": metrics}
-
-
-def _cross_play(cross_play: CrossPlay) -> dict[str, Any]:
-    return {
-        "players": list(cross_play.players),
-        "scenarios": {name: _panel(matrix) for name, matrix in cross_play.scenarios.items()},
-        "pooled": _panel(cross_play.pooled),
-    }
-
-
-def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
-    """A payoff matrix as lists of rows, with None for pairs without battles."""
-    missing = np.isnan(matrix.score)
-    panel = {}
-    for name in (*_COUNTS, *_SCORES):
-        cells = getattr(matrix, name).astype(object)
-        cells[missing] = None
-        panel[name] = cells.tolist()
-    return panel
-
-
 def _draw(folder: Path, report: Mapping[str, Any]) -> None:
     """Draw the matrix and the known intervals: of the players, or of the pairings of a single evaluated player."""
     names = [player["name"] for player in report["players"]]
-    document = report["cross_play"]
-    scenarios = {name: _payoffs(panel) for name, panel in document["scenarios"].items()}
-    matrix = CrossPlay(tuple(document["players"]), scenarios, _payoffs(document["pooled"]))
-    save_matrix(folder / MATRIX_FILE, matrix, rows=names)
+    save_matrix(folder / MATRIX_FILE, report["cross_play"], rows=names)
     columns = {"mean score": "mean", "interquartile mean": "iqm"}
     rows = report["aggregate"]
     if len(names) == 1:
         columns = {"win rate": "win", "mean score": "score"}
         rows = {f"{match['scenario']}: {match['first']} v {match['second']}": match for match in report["matches"]}
     intervals = {
-        title: {
-            name: Interval(row[key]["estimate"], row[key]["low"], row[key]["high"])
-            for name, row in rows.items()
-            if row[key]["low"] is not None
-        }
+        title: {name: row[key] for name, row in rows.items() if row[key]["low"] is not None}
         for title, key in columns.items()
     }
     save_intervals(folder / INTERVALS_FILE, {title: of_rows for title, of_rows in intervals.items() if of_rows})
-
-
-def _payoffs(panel: Mapping[str, Any]) -> PayoffMatrix:
-    """The inverse of `_panel`."""
-    cells: dict[str, Any] = {
-        name: np.array(panel[name], np.float64) for name in (*_COUNTS, *_SCORES)
-    }  # NaN where there is None
-    return PayoffMatrix(**cells | {name: np.nan_to_num(cells[name]).astype(np.int64) for name in _COUNTS})

@@ -8,7 +8,7 @@ with common map seeds may be correlated, too: pass `maps` to `score_interval` an
 
 The coverage in the docstrings was computed or simulated for map scores of 0, 0.25, 0.5, 0.75 and 1, one to five strata
 of 10 to 100 maps, win probabilities of 0.001 to 0.999, and correlations of -0.9 to 1 between the two battles of a map.
-`tests/evaluate/test_statistics_coverage.py` reproduces it.
+`tests/evaluate/test_statistics_coverage.py` repeats a part of it.
 """
 
 from __future__ import annotations
@@ -71,17 +71,7 @@ def wilson(count: int, total: int) -> Interval:
     always have the same outcome. If they correlate negatively, because the spawn place or the side decides, it is too
     wide: 98 to 99 % at a correlation of -0.4. `score_interval` is correct in both cases.
 
-    Parameters
-    ----------
-    count
-        Number of battles with the outcome, 0 to `total`.
-    total
-        Number of battles, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    Raises ValueError unless `total` is at least 1, and `count` from 0 to `total`.
 
     References
     ----------
@@ -96,21 +86,8 @@ def wilson(count: int, total: int) -> Interval:
 def interquartile_mean(values: ArrayLike, axis: int = -1) -> Any:
     """The mean without the lowest and the highest quarter of the values (rounded down to whole values).
 
-    Parameters
-    ----------
-    values
-        An array of any shape, with at least one value along the axis.
-    axis
-        The axis to average over.
-
-    Returns
-    -------
-    A float for values (n,), an array without the axis for more dimensions.
-
-    Raises
-    ------
-    ValueError
-        If there are no values.
+    It is a float for values (n,), and an array without the axis for more dimensions. Raises ValueError if there are no
+    values.
 
     References
     ----------
@@ -140,14 +117,8 @@ def match_outcomes(match: Match) -> NDArray[np.int64]:
 def map_scores(match: Match) -> NDArray[np.float64]:
     """The first player's score of each map, the mean of its two battles: 1 for a win, 0.5 for a draw, 0 for a loss.
 
-    Returns
-    -------
-    (maps,), each of 0, 0.25, 0.5, 0.75 and 1; the second player's scores are 1 minus these.
-
-    Raises
-    ------
-    ValueError
-        As in `match_outcomes`.
+    The scores (maps,) are 0, 0.25, 0.5, 0.75 or 1; the second player's are 1 minus these. Raises ValueError as
+    `match_outcomes`.
     """
     outcomes = match_outcomes(match)
     return np.asarray((1 + outcomes.mean(axis=1)) / 2)
@@ -166,17 +137,9 @@ def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
     interval has no width if all battles are won: at 0.99 its percentile interval covers 82 % on 100 maps and 37 % on
     20.
 
-    Parameters
-    ----------
-    strata
-        Map scores (maps,) between 0 and 1 for each stratum.
-    maps
-        The maps of each stratum. By default strata have no maps in common.
-
-    Raises
-    ------
-    ValueError
-        If there is no stratum, a stratum is empty, a score is not between 0 and 1, or a score has no map of its own.
+    `strata` has map scores (maps,) between 0 and 1, `maps` the maps of each stratum; by default strata have none in
+    common. Raises ValueError if there is no stratum, a stratum is empty, a score is not between 0 and 1, or a score has
+    no map of its own.
 
     References
     ----------
@@ -208,14 +171,8 @@ def score_ends(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The lower and upper ends of the `score_interval` of many results at once, each of one stratum.
 
-    Parameters
-    ----------
-    maps
-        Number of maps of each result, at least 1.
-    scores
-        Mean map score of each.
-    squares
-        Sum of the squared deviations of its map scores from their mean.
+    Each result has a number of maps, at least 1, its mean map score, and the sum of the squared deviations of its map
+    scores from their mean.
     """
     degrees = np.maximum(maps - 1, 1)
     variance = np.where(maps > 1, squares / (maps * degrees), math.nan)
@@ -236,33 +193,15 @@ def stratified_bootstrap(
     100 % near 0, 0.5 and 1, where it is not smooth. (The interval of a player that wins nearly every map correctly has
     no width: all maps that it does not win are trimmed.) Below ten maps in all it fails. With 20 maps the plain
     percentile interval covers 1 to 2 % less, and BCa, whose corrections assume a smooth statistic, 81 to 95 %. For a
-    mean use `score_interval`, which is also valid if nearly all battles have the same outcome.
+    mean use `score_interval`, which is also valid if nearly all battles have the same outcome. The interval is [0, 1]
+    if a stratum has only one map, which cannot be resampled.
 
-    Parameters
-    ----------
-    strata
-        Map scores (maps,) between 0 and 1 for each stratum. A stratum with more maps has more weight.
-    statistic
-        A function such as `interquartile_mean` or `numpy.median`, called as ``statistic(values, axis=-1)`` with the
-        concatenated values of the strata (units,) and with resamples of them (samples, units). The result must lie
-        between the minimum and the maximum value.
-    maps
-        The maps of each stratum. By default strata have no maps in common. Strata that share only some of their maps
-        are resampled independently.
-    seed
-        Seed of the resamples.
-    samples
-        Number of resamples, at least 1.
+    `strata` and `maps` are those of `score_interval`; a stratum with more maps has more weight, and strata that share
+    only some of their maps are resampled independently. `statistic` is a function such as `interquartile_mean` or
+    `numpy.median`, called as ``statistic(values, axis=-1)`` with the concatenated values of the strata (units,) and
+    with resamples of them (samples, units); the result must lie between the minimum and the maximum value.
 
-    Returns
-    -------
-    The interval. It is [0, 1] if a stratum has only one map, which cannot be resampled.
-
-    Raises
-    ------
-    ValueError
-        If there is no stratum, a stratum is empty, a score is not between 0 and 1, a score has no map of its own, or
-        `samples` is below 1.
+    Raises ValueError as `score_interval`, and for less than one sample.
 
     References
     ----------
@@ -305,15 +244,8 @@ def probability_of_improvement(x: Strata, y: Strata) -> Interval:
     maps. The stratified bootstrap is as good up to 0.9 and fails above: with 100 maps each it covers 92 % at 0.97, 78 %
     at 0.991 and 25 % at 0.998.
 
-    Parameters
-    ----------
-    x, y
-        Values (units,) on any scale for each stratum. The strata must be the same; their numbers of units may differ.
-
-    Raises
-    ------
-    ValueError
-        If the strata differ, there is no stratum, a stratum is empty, or a value is not finite.
+    The values (units,) of a stratum have any scale; x and y may have different numbers of units. Raises ValueError if
+    their strata differ, there is no stratum, a stratum is empty, or a value is not finite.
 
     References
     ----------

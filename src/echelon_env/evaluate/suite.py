@@ -64,10 +64,10 @@ class Suite:
 
     def scenario(self, name: str) -> SuiteScenario:
         """One of the suite's scenarios. Raises SuiteError for another name, with the nearest valid one."""
-        for scenario in self.scenarios:
-            if scenario.name == name:
-                return scenario
-        raise SuiteError(f"suite {self.name}: unknown scenario {name!r}{nearest_name(name, self._names)}")
+        named = {scenario.name: scenario for scenario in self.scenarios}
+        if name not in named:
+            raise SuiteError(f"suite {self.name}: unknown scenario {name!r}{nearest_name(name, named)}")
+        return named[name]
 
     def config(self, name: str) -> BattleConfig:
         """The configuration of one of the suite's scenarios.
@@ -106,10 +106,6 @@ class Suite:
                     f"suite {self.name}: a map of scenario {match.scenario!r} differs from the frozen one: expected "
                     f"the hash {frozen} for the seed {battle.seed}, got {battle.map_hash}"
                 )
-
-    @property
-    def _names(self) -> list[str]:
-        return [scenario.name for scenario in self.scenarios]
 
 
 def load_suite(name: str | os.PathLike[str]) -> Suite:

@@ -62,23 +62,11 @@ def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) 
     The dataset names its environment: ``recover_environment()`` is `BattleEnv` of the battles' configuration, with one
     mech as the agent. It takes other arguments, such as ``recover_environment(opponent="expert", pilot=2)``.
 
-    Parameters
-    ----------
-    replays
-        The battles, at least one with a decision, all of one configuration.
-    dataset_id
-        The dataset's name, such as ``"echelon/skirmish/expert-v0"``.
-    **arguments
-        Further arguments of `minari.create_dataset_from_buffers`: ``algorithm_name``, ``author``, ...
+    A name is such as ``"echelon/skirmish/expert-v0"``. The further arguments are those of
+    `minari.create_dataset_from_buffers`: ``algorithm_name``, ``author``, ...
 
-    Raises
-    ------
-    ImportError
-        If Minari is not installed: extra ``minari``.
-    ReplayError
-        For no decisions at all, for several configurations, and as `Replay.play`.
-    ValueError
-        For a name that is taken, by Minari, or malformed.
+    Raises ImportError if Minari is not installed (extra ``minari``), ReplayError for no decisions at all, for several
+    configurations, and as `Replay.play`, and ValueError for a name that is malformed, or taken (by Minari).
     """
     check_dataset_name(dataset_id)
     try:

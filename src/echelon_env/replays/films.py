@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from pathlib import Path
 
-from echelon_env.config.battle import BattleConfig
-from echelon_env.evaluate import Player
 from echelon_env.render import render_frame, save_gif
-from echelon_env.replays.matches import record_battle
 from echelon_env.replays.replay import Replay
 
 SPEED = 2  # x real time
@@ -28,10 +24,3 @@ def export_gif(replay: Replay, path: str | os.PathLike[str], pixels: int = 480) 
     frames = [render_frame(replay.config, engine.state, 0, pixels) for engine in moments]
     fps = min(50.0, SPEED / (replay.config.decision_seconds * every))  # the most that a GIF can have
     save_gif(frames + frames[-1:] * int(END_SECONDS * fps), path, fps)
-
-
-def film_battle(
-    path: Path, first: Player, second: Player, config: BattleConfig, *, seed: int, side: int, pixels: int = 480
-) -> None:
-    """Play a battle of a match again, see `record_battle`, and write it with `export_gif`."""
-    export_gif(record_battle(first, second, config, seed=seed, side=side), path, pixels)

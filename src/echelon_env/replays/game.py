@@ -50,25 +50,13 @@ _ALONE = np.zeros(1, np.int64)
 class Game:
     """Battles that a person plays in a browser, in one scenario against the same players.
 
-    Parameters
-    ----------
-    scenario
-        A scenario's name or file, a `BattleConfig` or its dict.
-    opponent, teammate
-        Who plays the other team, and the rest of the person's own one: a scripted level, ``"champion"``, ``"idle"`` or
-        ``"policy:PATH"``.
-    mech
-        The mech to drive: an agent such as ``"blue_2"``, or a class for blue's first mech of it; default blue's first
-        mech. ``"none"``: the battle is only watched.
-    seed
-        Seed of the maps and of the players' random choices, at least 0. The battles' seeds are those of an evaluation
-        with this seed.
+    `opponent` and `teammate` play the other team and the rest of the person's own one: a scripted level,
+    ``"champion"``, ``"idle"`` or ``"policy:PATH"``. `mech` is the one to drive: an agent such as ``"blue_2"``, or a
+    class for blue's first mech of it, by default blue's first mech; with ``"none"`` the battle is only watched. The
+    maps and the players' random choices have the seed, at least 0: the battles' seeds are those of an evaluation.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown scenario, player or mech, and a handicap, which the page does not have; `CheckpointError` for a
-        policy that cannot be read.
+    Raises ConfigError for an unknown scenario, player or mech, and a handicap, which the page does not have;
+    `CheckpointError` for a policy that cannot be read.
     """
 
     def __init__(

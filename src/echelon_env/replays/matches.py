@@ -14,21 +14,8 @@ from echelon_env.storage.text import printable
 def record_battle(first: Player, second: Player, config: BattleConfig, *, seed: int, side: int = 0) -> Replay:
     """Play a battle of a match, exactly as `echelon_env.evaluate.play_match` plays it, and return its replay.
 
-    Parameters
-    ----------
-    first, second
-        The players.
-    config
-        The battle's configuration.
-    seed
-        Seed of the battle's map, in `EVALUATION_SEEDS`.
-    side
-        The first player's team: 0 blue, 1 red.
-
-    Raises
-    ------
-    ValueError, ConfigError
-        As `echelon_env.evaluate.play`.
+    The seed is that of the map, in `EVALUATION_SEEDS`; `side` is the first player's team: 0 blue, 1 red. Raises
+    ValueError and ConfigError as `echelon_env.evaluate.play`.
     """
     blue, red = (first, second) if side == 0 else (second, first)
     with contextlib.closing(play(first, second, config, [seed], side=side)) as moments:

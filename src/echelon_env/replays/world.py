@@ -34,16 +34,8 @@ class World:
     """The memory of an engine's one battle, and of its players.
 
     The memory has two parts: what the kernels change, which is a battle's own, and what all battles of the engine
-    share.
-
-    Parameters
-    ----------
-    engine
-        An engine of one battle.
-    changing
-        Further arrays that calls change.
-    calls
-        Further calls of kernels, by the names under which the page makes them.
+    share. `calls` are further calls of kernels, by the names under which the page makes them, and `changing` the
+    further arrays that they change.
     """
 
     def __init__(

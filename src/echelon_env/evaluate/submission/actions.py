@@ -1,4 +1,4 @@
-"""Recorded actions: packed for a file, recorded from a player, and played again."""
+"""Recorded actions: packed for a file, and played again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.submission.document import SubmissionError
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.opponents import Policy
-from echelon_env.opponents.policy import close_policy
+from echelon_env.opponents import FunctionPolicy
 
 Floats = NDArray[np.float32]
 
@@ -20,7 +20,7 @@ Recording = Mapping[int, Floats]
 """Seed of a battle -> the actions (T, M, A) float32 of a player's M mechs in its T decisions."""
 
 RECORDED = "(recorded)"
-"""Name of a player whose actions are recorded or played back. No opponent has it."""
+"""Name of a player whose actions are played back. No opponent has it."""
 
 
 def pack_actions(actions: Floats) -> bytes:
@@ -57,50 +57,16 @@ def _planes(actions: Floats) -> NDArray[np.uint8]:
 
 
 def playback(recording: Recording) -> Player:
-    """A player that takes the recorded actions in the battles of the recording's seeds."""
-    return Player(RECORDED, "scripted", lambda config, noise: _Playback([recording[seed] for seed in noise.seeds]))
+    """A player that takes the recorded actions in the battles of the recording's seeds, and zeros after their end."""
+
+    def make(config: BattleConfig, noise: BattleNoise) -> FunctionPolicy:
+        battles = [recording[seed] for seed in noise.seeds]
+        zeros = np.zeros((len(battles) * noise.team_size, ACTION_DIM), np.float32)
+        decisions = iter(np.stack([_padded(each, max(map(len, battles))) for each in battles], axis=1))
+        return FunctionPolicy(lambda observations: next(decisions, zeros).reshape(zeros.shape))
+
+    return Player(RECORDED, "scripted", make)
 
 
-class Recorder:
-    """A policy that keeps the actions of another one as the engine plays them: non-finite entries are 0."""
-
-    def __init__(self, noise: BattleNoise, policy: Policy) -> None:
-        self._policy = policy
-        self._shape = (len(noise.seeds), noise.team_size, ACTION_DIM)
-        self._taken: list[Floats] = []  # (B, M, A) of each decision
-
-    def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Reset the rows of the other policy."""
-        self._policy.reset(mask)
-
-    def close(self) -> None:
-        """Close the other policy."""
-        close_policy(self._policy)
-
-    def act(self, observations: Floats) -> Floats:
-        """The actions of the other policy."""
-        actions = self._policy.act(observations)
-        with np.errstate(over="ignore"):
-            taken = np.array(actions, np.float32)
-        taken[~np.isfinite(taken)] = 0.0
-        self._taken.append(taken.reshape(self._shape))
-        return actions
-
-    def actions(self, battle: int, decisions: int) -> Floats:
-        """The actions (T, M, A) of a battle of the batch in its first decisions."""
-        return np.array([taken[battle] for taken in self._taken[:decisions]])
-
-
-class _Playback:
-    """A policy that takes recorded actions, and zeros after their end."""
-
-    def __init__(self, recordings: list[Floats]) -> None:
-        self._recordings, self._decision = recordings, 0
-
-    def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Do nothing: every batch of battles has its own object."""
-
-    def act(self, observations: Floats) -> Floats:
-        """The next recorded actions (R, A)."""
-        now, self._decision = self._decision, self._decision + 1
-        return np.concatenate([each[now] if now < len(each) else np.zeros_like(each[0]) for each in self._recordings])
+def _padded(actions: Floats, decisions: int) -> Floats:
+    return np.pad(actions, ((0, decisions - len(actions)), (0, 0), (0, 0)))

@@ -114,8 +114,12 @@ def write_submission(path: str | os.PathLike[str], submission: Submission) -> No
     path = Path(path)
     if path.exists():
         raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
-    parts = [f"{json.dumps(key)}: {_dump(value)}" for key, value in _to_document(submission).items()]
-    data = ("{" + ",\n ".join(parts) + "}\n").encode()  # a line for each key, to be looked at
+    parts = {
+        key: json.dumps(value, allow_nan=False, separators=(",", ":"))
+        for key, value in _to_document(submission).items()
+    }
+    lines = [f"{json.dumps(key)}: {text}" for key, text in parts.items()]
+    data = ("{" + ",\n ".join(lines) + "}\n").encode()  # a line for each key, to be looked at
     if len(data) > MAX_BYTES:
         raise SubmissionError(
             f"the submission would have {len(data):,} bytes, expected at most {MAX_BYTES:,}; submit its scenarios one "
@@ -125,22 +129,11 @@ def write_submission(path: str | os.PathLike[str], submission: Submission) -> No
 
 
 def read_submission(path: str | os.PathLike[str], *, suite: Suite | None = None) -> Submission:
-    """Read a submission and check all of it but the proofs, see `verify_submission`.
+    """Read a submission, which may come from a stranger, and check all of it but the proofs, see `verify_submission`.
 
-    Parameters
-    ----------
-    path
-        The file, which may come from a stranger.
-    suite
-        The suite that it is expected to be of; by default the installed one of its name.
-
-    Raises
-    ------
-    SubmissionError
-        With the path and the reason, for a file that is too large or not valid, of another suite, or without a proof
-        of a battle that it has not lost.
-    OSError
-        If the file cannot be read.
+    It is expected to be of the `suite`, by default the installed one of its name. Raises SubmissionError, with the path
+    and the reason, for a file that is too large or not valid, of another suite, or without a proof of a battle that it
+    has not lost; OSError if the file cannot be read.
     """
     name = os.fspath(path)
     try:
@@ -159,10 +152,6 @@ def _with_short_keys(plain: dict[str, Any]) -> dict[str, Any]:
     if any(len(key) > MAX_KEY for key in plain):
         raise ValueError(f"expected keys of at most {MAX_KEY} characters")
     return plain
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
 def _to_document(submission: Submission) -> dict[str, Any]:

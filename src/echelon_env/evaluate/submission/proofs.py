@@ -6,27 +6,13 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from echelon_env.config.battle import BattleConfig
-from echelon_env.evaluate.matches import (
-    BATCH_SIZE,
-    LOSS,
-    SIDES,
-    WIN,
-    Battle,
-    Match,
-    battle_results,
-    play,
-)
-from echelon_env.evaluate.players import BattleNoise, Player, baseline
+from echelon_env.evaluate.matches import BATCH_SIZE, LOSS, SIDES, WIN, Battle, Match, battle_results, play
+from echelon_env.evaluate.players import Player, baseline
 from echelon_env.evaluate.stamps import stamp
-from echelon_env.evaluate.submission.actions import (
-    RECORDED,
-    Floats,
-    Recorder,
-    pack_actions,
-    playback,
-    unpack_actions,
-)
+from echelon_env.evaluate.submission.actions import Floats, pack_actions, playback, unpack_actions
 from echelon_env.evaluate.submission.document import (
     BattleKey,
     Draw,
@@ -57,26 +43,12 @@ def make_submission(
 ) -> Submission:
     """Make a submission from a player's matches on a suite. Plays the battles again, and records those not lost.
 
-    Parameters
-    ----------
-    matches
-        Matches of the player, as the first, against all opponents of the suite in one or several of its scenarios. In
-        each scenario they are on all maps, or on the same number of its first maps.
-    player
-        The player.
-    suite
-        The suite.
-    method
-        What is said about the method; by default its name is the last part of the player's, which may be a path.
-    num_threads
-        Number of threads that share the battles and the players' mechs, at least 1.
+    The player is the first of the matches, against all opponents of the suite in one or several of its scenarios. In
+    each scenario they are on all maps, or on the same number of its first maps. By default the method's name is the
+    last part of the player's, which may be a path.
 
-    Raises
-    ------
-    SubmissionError
-        For other matches, and for a player whose battle ends differently when it is played again.
-    SuiteError
-        For a match that was not played on the suite's maps.
+    Raises SubmissionError for other matches, and for a player whose battle ends differently when it is played again;
+    SuiteError for a match that was not played on the suite's maps.
     """
     if method is None:
         method = default_method(player)
@@ -103,26 +75,11 @@ def make_submission(
 def verify_submission(submission: Submission, draw: Draw | None = None, *, num_threads: int = 1) -> tuple[str, ...]:
     """Replay battles: the recorded actions against the suite's opponents, on the suite's maps.
 
-    Parameters
-    ----------
-    submission
-        A submission of `make_submission` or `read_submission`.
-    draw
-        The choice of the battles; by default all that were not lost are replayed.
-    num_threads
-        Number of threads that share the battles and the opponents' mechs, at least 1.
+    `draw` chooses the battles; by default all that were not lost are replayed. Returns a sentence for each battle that
+    has not the stated outcome, reason, number of decisions, scores and survivors; none if the submission is verified.
 
-    Returns
-    -------
-    A sentence for each battle that has not the stated outcome, reason, number of decisions, scores and survivors; none
-    if the submission is verified.
-
-    Raises
-    ------
-    SubmissionError
-        If the submission was played with other rules or opponents than the installed ones, or a proof is none.
-    SuiteError
-        If the suite's scenarios differ from the installed ones.
+    Raises SubmissionError if the submission was played with other rules or opponents than the installed ones, or a
+    proof is none; SuiteError if the suite's scenarios differ from the installed ones.
     """
     _check_behaviour(submission)
     drawn, failures = frozenset(drawn_battles(submission, draw)), []
@@ -131,7 +88,7 @@ def verify_submission(submission: Submission, draw: Draw | None = None, *, num_t
             chosen = [battle for battle in match.battles[side::2] if battle_key(match, battle) in drawn]
             for battles in _batches(chosen):
                 recording = {battle.seed: _unpack(submission, match, battle, config) for battle in battles}
-                found = _play(playback(recording), baseline(match.second), config, battles, side, num_threads)
+                found, _ = _play(playback(recording), baseline(match.second), config, battles, side, num_threads)
                 failures += [
                     f"battle {battle.number} of {match.scenario} against {match.second}: stated "
                     f"{_describe(battle, config)}, replayed {_describe(replayed, config)}"
@@ -198,18 +155,10 @@ def _record(
     A network's actions may depend a little on the other battles of its batch. So the battles are played in the batches
     of `play_match`.
     """
-    recorders: list[Recorder] = []
-
-    def make(config: BattleConfig, noise: BattleNoise) -> Recorder:
-        recorders.append(Recorder(noise, player.make(config, noise)))
-        return recorders[-1]
-
-    recorded, opponent = dataclasses.replace(player, name=RECORDED, make=make), baseline(match.second)
     for battles in _batches(match.battles[side::2]):
         if all(battle.outcome == LOSS for battle in battles):
             continue
-        found = _play(recorded, opponent, config, battles, side, num_threads)
-        recorder = recorders.pop()
+        found, actions = _play(player, baseline(match.second), config, battles, side, num_threads)
         for place, (battle, replayed) in enumerate(zip(battles, found, strict=True)):
             if battle.outcome == LOSS:
                 continue
@@ -219,19 +168,24 @@ def _record(
                     f"played again: the actions of {player.name!r} must depend on the battle's seed and observations "
                     "only"
                 )
-            yield battle_key(match, battle), recorder.actions(place, decisions(battle, config))
+            yield battle_key(match, battle), actions[: decisions(battle, config), place]
 
 
 def _play(
     first: Player, second: Player, config: BattleConfig, battles: Sequence[Battle], side: int, num_threads: int
-) -> list[Battle]:
-    """The results of battles from one side when they are played again; their numbers are not those of a match."""
-    seeds = [battle.seed for battle in battles]
+) -> tuple[list[Battle], Floats]:
+    """Play battles from one side again.
+
+    Returns their results, whose numbers are not those of a match, and the first player's actions (T, B, M, A) as the
+    engine played them.
+    """
+    seeds, blue = [battle.seed for battle in battles], len(config.blue)
+    mechs = slice(blue, None) if side else slice(blue)
+    taken = []
     with contextlib.closing(play(first, second, config, seeds, side=side, num_threads=num_threads)) as moments:
         for arena in moments:
-            if arena.battle_over.all():
-                return battle_results(arena, 0, side)
-    raise AssertionError("battles end")
+            taken.append(arena.engine.actions[:, mechs].copy())
+    return battle_results(arena, 0, side), np.array(taken[1:])  # the first are those before the start
 
 
 def _is_same(battle: Battle, replayed: Battle) -> bool:
