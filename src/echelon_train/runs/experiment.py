@@ -22,7 +22,6 @@ from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
-from echelon_train.ppo import distributed
 from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics, read_record
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
@@ -113,14 +112,11 @@ def train_seeds(
     Raises
     ------
     ConfigError
-        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, one in a league, and
-        under torchrun.
+        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, and one in a league.
     RunFolderError, OSError
         If the folder cannot be used. Further errors are those of `train`. If the first run cannot start, the folder is
         removed again.
     """
-    if distributed.world_size() > 1:
-        raise ConfigError("seeds: torchrun starts one run; use --processes for several processes", "seeds")
     if check_integer("seeds", count) > MAX_SEEDS:
         raise ConfigError(f"seeds: expected at most {MAX_SEEDS:,}, got {count:,}")
     if not config.eval_every:

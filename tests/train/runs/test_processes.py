@@ -10,36 +10,16 @@ import pytest
 import safetensors.torch
 import torch
 
-from echelon_env import ConfigError
-from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.errors import ProcessError
 from echelon_train.league.store.registry import League
 from echelon_train.ppo import distributed
 from echelon_train.runs import processes
-from echelon_train.runs.folder import read_metrics, read_run_config
-from echelon_train.runs.training import resume, train
-from train.resuming import QUIET, differences, resumable_run
-from train.runs.two_processes import RUN, finish, send_signal, start, torchrun, wait_for_metrics, workers
+from echelon_train.runs.folder import read_metrics
+from echelon_train.runs.training import train
+from train.resuming import QUIET, differences
+from train.runs.two_processes import RUN, finish, send_signal, start, wait_for_metrics, workers
 from train.small import small_run
-
-
-@pytest.mark.slow
-def test_it_is_the_run_that_torchrun_makes(tmp_path):
-    """And one that torchrun has started continues without it, in as many processes."""
-    arguments = [*RUN, "--eval-every", "256", "--checkpoint-every", "128"]
-    stdout = finish(start([*arguments, "--steps", "512", "--out", "ours"], tmp_path))
-    assert stdout.count("Trained on") == 1, "the first process prints for all"
-    finish(torchrun([*arguments, "--steps", "512", "--out", "theirs"], tmp_path))
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    assert read_run_config(ours) == read_run_config(theirs)
-    assert read_run_config(theirs).processes == 2
-    assert differences(ours, theirs) == []
-    assert {file.name for file in ours.iterdir()} == {file.name for file in theirs.iterdir()}
-    for run in (ours, theirs):
-        finish(start(["--resume", run.name, "--steps", "768"], tmp_path, processes=None))
-    assert differences(ours, theirs) == []
-    assert load_checkpoint(ours).steps >= 768
 
 
 @pytest.mark.cuda
@@ -106,16 +86,6 @@ def test_from_python_and_a_process_that_fails_ends_the_run_with_its_message(tmp_
     result = train(config, tmp_path / "run", console=QUIET, should_continue=lambda *args: not seen.append(args))
     assert (result.steps, result.done) == (64, True), "two processes of 16 steps of two mechs"
     assert [steps for steps, _ in seen] == [0, 64]
-
-
-def test_torchrun_must_start_as_many_processes_as_the_run_has(tmp_path, monkeypatch):
-    train(resumable_run(steps=32), tmp_path / "run", console=QUIET)
-    monkeypatch.setattr(distributed, "world_size", lambda: 2)
-    with pytest.raises(CheckpointError, match="the run had 1 processes and has 2 now; it needs as many as before"):
-        resume(tmp_path / "run", console=QUIET)
-    with pytest.raises(ConfigError, match="processes: expected the 2 that torchrun has started, got 3"):
-        train(small_run(processes=3), tmp_path / "other", console=QUIET)
-    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.slow
