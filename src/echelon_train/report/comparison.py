@@ -78,9 +78,7 @@ def _shown(labels: Sequence[str]) -> list[str]:
 def _members(groups: Sequence[Group]) -> str:
     parts = []
     for group in groups:
-        usable, failed = (
-            ", ".join(run.settings.get("seed", "?") for run in runs) for runs in (group.runs, group.failed)
-        )
+        usable, failed = (", ".join(f"{run.config.seed}" for run in runs) for runs in (group.runs, group.failed))
         texts = [f"seeds {usable}" if usable else "", f"failed: {failed}" if failed else ""]
         parts.append(f"{group.label} ({'; '.join(text for text in texts if text)})")
     return "; ".join(parts) + "."
@@ -89,7 +87,7 @@ def _members(groups: Sequence[Group]) -> str:
 def _failures(runs: Sequence[RunSource]) -> Iterator[Html]:
     """The runs that failed, with the reasons."""
     rows = [
-        [run.name, run.settings.get("seed", "?"), f"{run.steps:,}", run.failure[:_LONGEST_REASON]]
+        [run.name, run.config.seed, f"{run.steps:,}", run.failure[:_LONGEST_REASON]]
         for run in runs
         if run.failure is not None
     ]
@@ -172,7 +170,7 @@ def _run_row(run: RunSource) -> list[str]:
     rate = interval(run.last(EVALUATION), run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
     others = number(run.last("battle/return")), number(run.last("time/cpu_minutes"))
     steps = f"{run.steps:,}{' so far' if run.unfinished else ''}"
-    return [run.name, run.settings.get("seed", "?"), steps, rate, *others]
+    return [run.name, f"{run.config.seed}", steps, rate, *others]
 
 
 def _differences(groups: Sequence[Group]) -> Html:

@@ -11,7 +11,6 @@ from rich.console import Console
 from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate import Battle, Player, named_player
 from echelon_env.replays import export_gif, record_battle, write_page
-from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import TrainConfig
@@ -71,7 +70,6 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     checkpoint = load_checkpoint(training.checkpoint)
     trained = network_player("trained", checkpoint.policy, trained_maps=checkpoint.trained_maps)
     after = evaluate_policy(trained)
-    write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
     curve, film = out / "learning_curve.png", out / "battle.gif"
     evaluations = [(0, before), (training.steps, after)]
     save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against '{config.opponent}'")
