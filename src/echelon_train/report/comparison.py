@@ -16,7 +16,7 @@ from echelon_train.report.format import interval, number
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import replays_section
-from echelon_train.report.run_report import evaluation_table, provenance, run_replays
+from echelon_train.report.run_report import provenance, run_replays
 from echelon_train.report.sources import Group, RunSource, metrics_of, read_groups
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.curves import (
@@ -121,11 +121,6 @@ def _results(groups: Sequence[Group]) -> Iterator[Html]:
         ),
         opened=True,
     )
-    for group in groups:
-        yield folded(
-            f"Last evaluation of {group.label}",
-            *(join([element("h3", run.name), evaluation_table(run)]) for run in group.runs[:10]),
-        )
 
 
 def final_table(groups: Sequence[Group]) -> Html:

@@ -16,8 +16,8 @@ from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import TrainConfig
 from echelon_train.policy import build_policy
 from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
-from echelon_train.runs.folder import claim_folder, read_metrics
-from echelon_train.runs.plots import save_learning_curve
+from echelon_train.runs.folder import claim_folder
+from echelon_train.runs.plots import CURVES_FILE
 from echelon_train.runs.run import TrainResult
 from echelon_train.runs.training import train
 
@@ -70,9 +70,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     checkpoint = load_checkpoint(training.checkpoint)
     trained = network_player("trained", checkpoint.policy, trained_maps=checkpoint.trained_maps)
     after = evaluate_policy(trained)
-    curve, film = out / "learning_curve.png", out / "battle.gif"
-    evaluations = [(0, before), (training.steps, after)]
-    save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against '{config.opponent}'")
+    film = out / "battle.gif"
     battles = [(match.second, battle) for match in after.matches for battle in match.battles]
     name, filmed = max(battles, key=lambda each: each[1].outcome)  # the first battle won, if any
     console.print(f"Filming battle {filmed.number} ...")
@@ -82,4 +80,4 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     page = out / "battle.html"
     with contextlib.suppress(BackendError):
         write_page(page, replay)
-    return DemoResult(before, after, training, curve, film, page if page.exists() else None, filmed)
+    return DemoResult(before, after, training, out / CURVES_FILE, film, page if page.exists() else None, filmed)

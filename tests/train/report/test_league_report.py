@@ -74,9 +74,6 @@ def test_the_tables_are_those_of_the_league(grown, tmp_path):
                 assert number(cell) == pytest.approx(100 * games.score[i, j], abs=0.051)
     assert [row[0] for row in page.tables["champions"][1:]] == ["2 main-2", "1 main-1"]
     assert page.tables["champions"][1][1] == "main-1"
-    assert page.column("members-table", "parent")["main-2"] == "main-1" and "old" not in page.column(
-        "members-table", "kind"
-    )
     assert page.loaded == [] and "unsafe-inline'; style" not in page.policy
 
 

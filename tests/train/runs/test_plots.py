@@ -9,8 +9,7 @@ from PIL import Image
 
 from echelon_train.errors import RunFolderError
 from echelon_train.runs import metrics, plots
-from echelon_train.runs.plots import save_comparison, save_learning_curve, save_run_curves
-from train.small import small_evaluation
+from echelon_train.runs.plots import save_comparison, save_run_curves
 
 
 def lines_of(count=60, **changes):
@@ -84,15 +83,6 @@ def test_seeds_are_compared_by_their_interquartile_mean(tmp_path, drawn):
     *pale, mean = drawn["win rate of evaluations"].lines
     assert [line.pale for line in pale] == [True] * 3 and mean.label == "ours, IQM of 3"
     assert (tmp_path / "c.png").stat().st_size > 0
-
-
-def test_a_learning_curve_has_the_evaluations_with_their_intervals(tmp_path, drawn):
-    evaluation = small_evaluation("trained", (1, 1, -1, -1))
-    training = [{"time/total_timesteps": 10 * k, "battle/win_rate": k / 10} for k in range(5)]
-    save_learning_curve(tmp_path / "curve.png", training, [(0, evaluation), (40, evaluation)], "short")
-    line = drawn["win rate"].lines[1]
-    assert (line.x.tolist(), line.y.tolist()) == ([0, 40], [0.5, 0.5])
-    assert line.interval[:, 0].tolist() == [evaluation.wins.low, evaluation.wins.high]
 
 
 def test_evaluations_lie_where_they_were_made():
