@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-import safetensors.torch
-import torch
 
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.errors import ProcessError
@@ -134,18 +132,3 @@ def test_two_processes_train_one_member_of_a_league(tmp_path):
     members = {each.name: each.parent for each in league.members()}
     assert members[f"main-{len(snapshots) + 1}"] == snapshots[-1].name
     assert max(line.get("league/opponents", 0) for line in read_metrics(tmp_path / "run")) > 1
-
-
-@pytest.mark.slow
-def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
-    arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
-    finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
-    finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
-    finish(start(["--resume", "parts", "--steps", "512"], tmp_path, processes=None))
-    whole, parts = load_checkpoint(tmp_path / "whole"), load_checkpoint(tmp_path / "parts")
-    assert whole.steps == parts.steps >= 512
-    for (name, one), two in zip(whole.policy.state_dict().items(), parts.policy.state_dict().values(), strict=True):
-        assert torch.equal(one, two), name
-    states = (tmp_path / "parts" / "checkpoints").glob("*/training.safetensors")
-    names = safetensors.torch.load_file(max(states)).keys()
-    assert {"random.torch", "rank1.random.torch"} < set(names)
