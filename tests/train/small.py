@@ -45,7 +45,7 @@ def small_evaluation(player: str = "policy", outcomes: tuple[int, ...] = (1, 1, 
         for number, outcome in enumerate(outcomes)
     )
     match = Match("duel", player, "novice", ("sampled", "scripted"), battles, ({}, {}))
-    return Evaluation(Opponents.parse("novice"), (match,), 3, None, None)
+    return Evaluation(Opponents.parse("novice"), (match,), None, None)
 
 
 def sensitive_policy(seed: int = 0) -> BattlePolicy:

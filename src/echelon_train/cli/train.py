@@ -31,7 +31,7 @@ from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
-    from echelon_train.runs.experiment import SeedsResult
+    from echelon_train.runs.experiment import Experiment
     from echelon_train.runs.run import TrainResult
 
 EXPECTED_ERRORS = (TrainError,)
@@ -195,7 +195,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
             raise ConfigError(
                 f"--resume continues an experiment of several seeds as it is, without {', '.join([*fixed, *overrides])}"
             )
-        return _report_seeds(resume_seeds(args.resume, wandb=args.wandb))
+        return _report_seeds(resume_seeds(args.resume, wandb=args.wandb), args.resume)
     fixed += [key for key in overrides if key not in CHANGEABLE]
     if fixed:
         raise ConfigError(
@@ -210,25 +210,25 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
 def _train_seeds(config: TrainConfig, out: Path, count: int, wandb: str | None) -> int:
     from echelon_train.runs.experiment import train_seeds
 
-    return _report_seeds(train_seeds(config, out, count, wandb=wandb))
+    return _report_seeds(train_seeds(config, out, count, wandb=wandb), out)
 
 
-def _report_seeds(result: SeedsResult) -> int:
+def _report_seeds(experiment: Experiment, out: Path) -> int:
     """Print the win rates of an experiment. Returns 130 after Ctrl-C, and 1 if training failed with a seed."""
-    for seed, win_rate in result.win_rates.items():
+    for seed, win_rate in experiment.win_rates.items():
         print(f"seed {seed}: won {win_rate:.1%} of the last evaluation")
-    for seed, reason in result.failures.items():
+    for seed, reason in experiment.failures.items():
         print(f"seed {seed}: failed: {reason}")
-    if result.win_rates:
-        mean, count = result.interquartile_mean, len(result.win_rates)
+    if experiment.summary is not None:
+        mean, (low, high), count = (experiment.summary[each] for each in ("interquartile_mean", "interval", "runs"))
         rough = ", rough" if count < _FEW else ""
-        interval = f" [{mean.low:.1%}, {mean.high:.1%}] (95 %{rough})" if count > 1 else ""
-        print(f"{count} seeds: median {result.median:.1%}, IQM {mean.estimate:.1%}{interval}")
-        print(f"Curves:     {result.folder / 'curves.png'}")
-        print(f"Report:     {command('report', result.folder)}")
-    if result.missing:
-        print(f"Continue:   {command('train', '--resume', result.folder)}")
-    return 130 if result.missing else int(bool(result.failures))
+        interval = f" [{low:.1%}, {high:.1%}] (95 %{rough})" if count > 1 else ""
+        print(f"{count} seeds: median {experiment.summary['median']:.1%}, IQM {mean:.1%}{interval}")
+        print(f"Curves:     {out / 'curves.png'}")
+        print(f"Report:     {command('report', out)}")
+    if experiment.missing:
+        print(f"Continue:   {command('train', '--resume', out)}")
+    return 130 if experiment.missing else int(bool(experiment.failures))
 
 
 def _report(result: TrainResult, out: Path) -> int:

@@ -6,11 +6,10 @@ All processes must call them in the same order.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -23,18 +22,10 @@ _TIMEOUT = timedelta(hours=2)
 
 
 @contextlib.contextmanager
-def process_group() -> Iterator[None]:
-    """Connect the processes that torchrun has started within the block; without torchrun it does nothing."""
-    if not torch.distributed.is_torchelastic_launched():
-        yield
-        return
-    with _connected():
-        yield
-
-
-@contextlib.contextmanager
 def local_group(rank: int, size: int, store: Path) -> Iterator[None]:
     """Connect `size` processes on this machine within the block.
+
+    The timeout is long because the other processes wait while the first one evaluates, generates maps and writes files.
 
     Parameters
     ----------
@@ -45,49 +36,25 @@ def local_group(rank: int, size: int, store: Path) -> Iterator[None]:
     store
         The file that they connect through; it does not exist yet.
     """
-    os.environ |= {"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}  # as torchrun does
-    try:
-        with _connected(rank=rank, world_size=size, init_method=store.absolute().as_uri()):
-            yield
-    finally:
-        del os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]
-
-
-@contextlib.contextmanager
-def _connected(**arguments: Any) -> Iterator[None]:
-    """Connect processes within the block, with these arguments of torch or else torchrun's environment.
-
-    The timeout is long because the other processes wait while the first one evaluates, generates maps and writes files.
-    """
-    torch.distributed.init_process_group(backend(), timeout=_TIMEOUT, **arguments)
+    address = store.absolute().as_uri()
+    torch.distributed.init_process_group(
+        backend(size), timeout=_TIMEOUT, rank=rank, world_size=size, init_method=address
+    )
     try:
         yield
     finally:
         torch.distributed.destroy_process_group()
 
 
-def backend() -> str:
-    """What exchanges tensors: NCCL those on GPUs, unless processes share one, which NCCL refuses; Gloo all others.
+def backend(size: int) -> str:
+    """What exchanges tensors of `size` processes: NCCL those on GPUs, unless processes share one, which NCCL refuses.
+
+    Gloo exchanges all others.
 
     Of the operations used here, Gloo has broadcast and all-reduce for CUDA tensors, but no all-gather.
     """
-    nccl = torch.cuda.is_available() and torch.distributed.is_nccl_available() and not _share_gpus()
+    nccl = torch.cuda.is_available() and torch.distributed.is_nccl_available() and size <= torch.cuda.device_count()
     return "cpu:gloo,cuda:nccl" if nccl else "gloo"
-
-
-def local_gpu() -> int:
-    """The number of this process's GPU on its machine. It need not exist if the run has several machines."""
-    rank = int(os.environ.get("LOCAL_RANK", "0"))
-    return rank % torch.cuda.device_count() if _share_gpus() else rank
-
-
-def _share_gpus() -> bool:
-    """Whether the processes share GPUs: all are on this machine, which has fewer.
-
-    On several machines they do not, because all processes must exchange tensors in the same way.
-    """
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    return local == int(os.environ.get("WORLD_SIZE", local)) and local > torch.cuda.device_count()
 
 
 def rank() -> int:

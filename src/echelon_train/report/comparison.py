@@ -16,7 +16,7 @@ from echelon_train.report.format import interval, number
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import replays_section
-from echelon_train.report.run_report import evaluation_table, provenance, run_replays
+from echelon_train.report.run_report import provenance, run_replays
 from echelon_train.report.sources import Group, RunSource, metrics_of, read_groups
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.curves import (
@@ -78,9 +78,7 @@ def _shown(labels: Sequence[str]) -> list[str]:
 def _members(groups: Sequence[Group]) -> str:
     parts = []
     for group in groups:
-        usable, failed = (
-            ", ".join(run.settings.get("seed", "?") for run in runs) for runs in (group.runs, group.failed)
-        )
+        usable, failed = (", ".join(f"{run.config.seed}" for run in runs) for runs in (group.runs, group.failed))
         texts = [f"seeds {usable}" if usable else "", f"failed: {failed}" if failed else ""]
         parts.append(f"{group.label} ({'; '.join(text for text in texts if text)})")
     return "; ".join(parts) + "."
@@ -89,7 +87,7 @@ def _members(groups: Sequence[Group]) -> str:
 def _failures(runs: Sequence[RunSource]) -> Iterator[Html]:
     """The runs that failed, with the reasons."""
     rows = [
-        [run.name, run.settings.get("seed", "?"), f"{run.steps:,}", run.failure[:_LONGEST_REASON]]
+        [run.name, run.config.seed, f"{run.steps:,}", run.failure[:_LONGEST_REASON]]
         for run in runs
         if run.failure is not None
     ]
@@ -123,11 +121,6 @@ def _results(groups: Sequence[Group]) -> Iterator[Html]:
         ),
         opened=True,
     )
-    for group in groups:
-        yield folded(
-            f"Last evaluation of {group.label}",
-            *(join([element("h3", run.name), evaluation_table(run)]) for run in group.runs[:10]),
-        )
 
 
 def final_table(groups: Sequence[Group]) -> Html:
@@ -172,7 +165,7 @@ def _run_row(run: RunSource) -> list[str]:
     rate = interval(run.last(EVALUATION), run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
     others = number(run.last("battle/return")), number(run.last("time/cpu_minutes"))
     steps = f"{run.steps:,}{' so far' if run.unfinished else ''}"
-    return [run.name, run.settings.get("seed", "?"), steps, rate, *others]
+    return [run.name, f"{run.config.seed}", steps, rate, *others]
 
 
 def _differences(groups: Sequence[Group]) -> Html:

@@ -17,7 +17,7 @@ from echelon_env.evaluate.tables import percent, plural
 from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.playing.replay import record
 from echelon_train.league.plots import rating_curve, rating_history
-from echelon_train.league.ratings.glicko2 import REACH, format_rating
+from echelon_train.league.ratings.glicko2 import format_rating
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League, Standing
@@ -67,7 +67,6 @@ def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: boo
         section("Learners", *learners(training, problems)),
         *statistics_sections([(run.name, [run.path]) for run in training]),
         replays_section(shown),
-        section("Members", *_members(found)),
     ]
     page = Page(
         title=f"League {path.resolve().name}",
@@ -106,22 +105,17 @@ def _rating(found: _League, name: str) -> str:
 
 def _standings(found: _League) -> Iterator[Html]:
     champion = found.league.champion()
-    spans = [found.analysis.ratings[each.member.name] for each in found.ranked]
-    low = min(each.rating - REACH * each.deviation for each in spans)
-    high = max(each.rating + REACH * each.deviation for each in spans)
     places = {name: place for place, name in enumerate(found.games.members)}
     rows = []
     for rank, each in enumerate(found.ranked, 1):
         name, rating = each.member.name, each.rating
         strength = found.analysis.strength(name)
         place = places.get(name)
-        reach = REACH * rating.deviation
         rows.append(
             [
                 f"{rank} {name}{' ★' if champion is not None and champion.name == name else ''}",
                 each.member.kind.replace("_", " ") + (", retired" if each.member.state == "retired" else ""),
                 format_rating(rating),
-                _span(rating.rating - reach, rating.rating, rating.rating + reach, low, high),
                 "-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength),
                 f"{each.games:,}",
                 percent(each.score),
@@ -133,7 +127,6 @@ def _standings(found: _League) -> Iterator[Html]:
         "member",
         "kind",
         "rating",
-        "95 % interval",
         "Bradley-Terry",
         "maps",
         "score, %",
@@ -148,14 +141,6 @@ def _standings(found: _League) -> Iterator[Html]:
     )
     for sentence in warnings(found.analysis, "'echelon league matrix --json'"):
         yield element("p", sentence, class_="warning")
-
-
-def _span(low: float, middle: float, high: float, first: float, last: float) -> Html:
-    """An interval as a bar on the scale of all."""
-    width = max(last - first, 1e-9)
-    left, right, place = (100 * (each - first) / width for each in (low, high, middle))
-    bar = element("i", style=f"left:{left:.1f}%;width:{right - left:.1f}%")
-    return element("td", element("span", bar, element("b", style=f"left:{place:.1f}%"), class_="span"))
 
 
 def _matrix(found: _League) -> Iterator[Html]:
@@ -286,18 +271,3 @@ def _replays(found: _League, most: int) -> Iterator[Embedded]:
 
 def _record(league: League, uuid: str) -> Any:
     return record(league, uuid, 0)[0]
-
-
-def _members(found: _League) -> Iterator[Html]:
-    rows = [
-        [
-            each.member.name,
-            each.member.kind.replace("_", " "),
-            each.member.parent or "-",
-            f"{each.member.age:,}",
-            each.member.created_at,
-            each.member.origin.get("checkpoint", ""),
-        ]
-        for each in sorted(found.ranked, key=lambda each: each.member.id)
-    ]
-    yield table(["member", "kind", "parent", "decisions", "joined", "from"], rows, name="members-table", class_="left")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from echelon_env.evaluate.tables import percent, plural
+from echelon_env.evaluate.tables import percent
 from echelon_train.config.league import RUNS_FOLDER
 from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
@@ -23,10 +23,8 @@ from echelon_train.runs.curves import (
     win_rate_comparison,
 )
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
-from echelon_train.runs.folder import RUN_FILE, read_json
+from echelon_train.runs.folder import RUN_FILE, read_run_config
 
-BEST_RESPONSE = "best_response"
-"""The role of a best response."""
 MOST_RUNS = 100
 MOST_READ = 1000
 """Runs whose role is read."""
@@ -73,28 +71,17 @@ def read_learners(path: Path) -> tuple[list[RunSource], list[str]]:
     """The runs of learners in the league's folder, at most `MOST_RUNS`, and what is wrong with others or left out."""
     runs: list[RunSource] = []
     problems: list[str] = []
-    files = sorted((path / RUNS_FOLDER).glob(f"*/{RUN_FILE}"), key=lambda file: (_measured(file), file))
-    for place, file in enumerate(files):
-        if len(runs) + len(problems) >= MOST_RUNS or place >= MOST_READ:
-            left = sum(not _measured(each) for each in files[place:])
-            if left:
-                problems.append(
-                    f"Left out, as a report has at most {MOST_RUNS} runs of learners: {plural(left, 'run')}."
-                )
+    files = sorted((path / RUNS_FOLDER).glob(f"*/{RUN_FILE}"))
+    for file in [each for each in files if not (each.parent / EXPLOITABILITY_FILE).is_file()][:MOST_READ]:
+        if len(runs) + len(problems) == MOST_RUNS:
+            problems.append(f"A report has at most {MOST_RUNS} runs of learners; others are left out.")
             break
         try:
-            config = read_json(file, f"{file} is missing").get("config")
-            league = config.get("league") if isinstance(config, Mapping) else None
-            if not isinstance(league, Mapping) or league.get("role") != BEST_RESPONSE:
+            if read_run_config(file.parent).league.role != "best_response":
                 runs.append(read_run(file.parent))
         except (RunFolderError, OSError) as error:
             problems.append(str(error))
     return runs, problems
-
-
-def _measured(file: Path) -> bool:
-    """Whether a run's file is next to the result of a best response."""
-    return (file.parent / EXPLOITABILITY_FILE).is_file()
 
 
 def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Html]:
@@ -105,15 +92,13 @@ def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Htm
         return
     rows = []
     for run in runs:
-        settings = run.settings
-        agent = settings.get("league.agent") or settings.get("league.role", "-")
         scores = [run.last(f"league/{each}_score") for each in ("mean", "worst", "last")]
         texts = ["-" if score is None else percent(score) for score in scores]
         rows.append(
             [
                 run.name,
-                agent,
-                settings.get("league.role", "-"),
+                run.config.league.name,
+                run.config.league.role,
                 f"{run.steps:,}",
                 *texts,
                 number(run.last("time/cpu_minutes")),

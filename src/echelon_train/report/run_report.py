@@ -17,7 +17,6 @@ from echelon_env.evaluate.tables import plural
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
-from echelon_train.errors import RunFolderError
 from echelon_train.report.charts import charts
 from echelon_train.report.format import interval, number, share
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
@@ -65,16 +64,9 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
 
 
 def _lead(run: RunSource) -> Html:
-    settings = run.settings
-    opponent = settings.get("opponent") or ", ".join(
-        f"{name.removeprefix('opponent.')} ({weight})"
-        for name, weight in settings.items()
-        if name.startswith("opponent.")
-    )
-    if settings.get("league.path"):
-        opponent = f"the league {settings['league.path']} as {settings.get('league.role', '')}"
-    started = run.document.get("started", "")
-    return element("p", f"Trained against {opponent}, seed {settings.get('seed', '?')}, started {started}.")
+    config = run.config
+    opponent = f"the league {config.league.path} as {config.league.role}" if config.league.path else config.opponent
+    return element("p", f"Trained against {opponent}, seed {config.seed}, started {run.record.started}.")
 
 
 def _facts(run: RunSource) -> Iterator[tuple[str, Any, str]]:
@@ -84,8 +76,7 @@ def _facts(run: RunSource) -> Iterator[tuple[str, Any, str]]:
     trained = run.last("battle/win_rate")
     if trained is not None:
         yield "win rate in training", share(trained), f"{run.last('battle/count') or 0:,.0f} battles"
-    steps = run.settings.get("steps", "")
-    yield "decisions", f"{run.steps:,}", f"of {int(steps):,}" if steps.isdecimal() and len(steps) < 20 else ""
+    yield "decisions", f"{run.steps:,}", f"of {run.config.steps:,}"
     minutes = run.last("time/cpu_minutes")
     if minutes is not None:
         yield "processor time", f"{minutes:.1f} min", ""
@@ -118,8 +109,7 @@ def evaluation_table(run: RunSource) -> Html:
     if line is None:
         return note("The run has not been evaluated.")
     rate, low, high = (run.last(f"{EVALUATION}{end}") for end in ("", "_low", "_high"))
-    stage = _last_stage(run)
-    single = stage and stage.evaluation_opponents.single
+    single = _last_stage(run).evaluation_opponents.single
     names = [*matching([line], f"{EVALUATION}/*").items()]
     whole = str(single) if single else "all, weighted" if names else "its opponents"
     rows = [
@@ -127,7 +117,7 @@ def evaluation_table(run: RunSource) -> Html:
             whole,
             interval(rate, low, high),
             *(_share(run.last(f"eval/{each}_rate")) for each in ("draw", "loss")),
-            _battles(run),
+            f"{run.config.evaluation_battles:,}",
         ]
     ]
     for name, metric in names:
@@ -147,28 +137,19 @@ def evaluation_table(run: RunSource) -> Html:
     )
 
 
-def _last_stage(run: RunSource) -> TrainConfig | None:
-    """The configuration of the stage that the run has reached; None if it is that of another version."""
-    if run.config is None or run.config.curriculum is None:
-        return run.config
-    stage = run.last("curriculum/stage") or 0
-    return run.config.stage(min(max(int(stage), 0), len(run.config.curriculum.scenarios) - 1))
+def _last_stage(run: RunSource) -> TrainConfig:
+    """The configuration of the stage that the run has reached."""
+    stages = run.config.stages()
+    return stages[min(max(int(run.last("curriculum/stage") or 0), 0), len(stages) - 1)]
 
 
 def _share(value: float | None) -> str:
     return "-" if value is None else share(value).removesuffix(" %")
 
 
-def _battles(run: RunSource) -> str:
-    return "-" if run.config is None else f"{run.config.evaluation_battles:,}"
-
-
 def _battles_against(run: RunSource, name: str) -> int | None:
     """The battles of an evaluation against an opponent, as the configuration determines them."""
-    if run.config is None:
-        return None
-    stages = 1 if run.config.curriculum is None else len(run.config.curriculum.scenarios)
-    for stage in map(run.config.stage, range(stages)):
+    for stage in run.config.stages():
         opponents = stage.evaluation_opponents
         if name in opponents.names:
             return 2 * maps_by_opponent(opponents, run.config.evaluation_battles)[opponents.names.index(name)]
@@ -199,15 +180,13 @@ def run_replays(run: RunSource, most: int) -> list[Embedded]:
 def record_newest(run: RunSource) -> Replay:
     """A battle of the newest checkpoint against the run's evaluation opponent, as `--film-every` plays it.
 
-    Raises CheckpointError without one, RunFolderError for a configuration of another version, and ConfigError.
+    Raises CheckpointError without one, and ConfigError.
     """
     player = checkpoint_player(find_checkpoint(run.path))
     stage = _last_stage(run)
-    if stage is None or player.battle is None:
-        raise RunFolderError(f"{run.path}: its configuration is that of another version")
     opponents = stage.evaluation_opponents
     opponent = named_player(opponents.members[int(np.argmax(opponents.weights))], validation_seed(stage.seed))
-    return record_battle(player, opponent, player.battle, seed=stage.evaluation_maps[0])
+    return record_battle(player, opponent, player.battle or stage.battle, seed=stage.evaluation_maps[0])
 
 
 def configuration(run: RunSource) -> Iterator[Html]:
@@ -217,75 +196,45 @@ def configuration(run: RunSource) -> Iterator[Html]:
         group, _, rest = name.partition(".")
         nested = bool(rest) and group in ("battle", "network", "ppo", "reward_schedules", "league", "curriculum")
         groups.setdefault(group if nested else "run", {})[rest if nested else name] = value
-    if run.config is None:
-        yield note("It is that of another version of echelon-env.")
     for group, values in groups.items():
         yield folded(f"{group} ({plural(len(values), 'setting')})", settings_table(values), opened=group == "run")
 
 
-def settings_table(values: Mapping[str, Any]) -> Html:
-    """Names and values, at most `MOST_SETTINGS`."""
-    rows = [[name, _shortened(value)] for name, value in itertools.islice(values.items(), MOST_SETTINGS)]
-    return join([table([], rows, class_="facts"), *more(len(values), MOST_SETTINGS)])
+def settings_table(values: Mapping[str, Any], most: int = MOST_SETTINGS) -> Html:
+    """Names and values, at most so many."""
+    rows = [[name, _shortened(value)] for name, value in itertools.islice(values.items(), most)]
+    return join([table([], rows, class_="facts"), *more(len(values), most)])
 
 
 def provenance(run: RunSource) -> Iterator[Html]:
     """Command, commit, versions and machine, ancestry and resumes."""
-    document = run.document
-    packages = document.get("packages")
+    record = run.record
+    diff = record.git_diff
     facts = {
         "folder": str(run.path.resolve()),
-        "command": _command(document.get("command")),
-        "started": document.get("started"),
-        "git commit": document.get("git_commit"),
-        "uncommitted changes": _changes(document.get("git_diff")),
-        **{f"seed: {name}": value for name, value in _mapping(document.get("seeds")).items()},
-        **{f"machine: {name}": value for name, value in texts(document.get("machine")).items()},
-        "packages": ", ".join(f"{name} {version}" for name, version in _mapping(packages).items()),
-        "Weights & Biases": document.get("wandb"),
+        "command": " ".join(record.command),
+        "started": record.started,
+        "git commit": record.git_commit,
+        "uncommitted changes": f"{number(diff['bytes'])} bytes, {diff.get('file')}" if diff.get("bytes") else None,
+        **{f"seed: {name}": value for name, value in record.seeds.items()},
+        **{f"machine: {name}": value for name, value in texts(record.machine).items()},
+        "packages": ", ".join(f"{name} {version}" for name, version in record.packages.items()),
+        "Weights & Biases": record.wandb,
     }
     yield settings_table({name: value for name, value in facts.items() if value not in (None, "")})
-    ancestry = document.get("ancestry")
-    if isinstance(ancestry, list) and ancestry:
-        yield element("h3", "Ancestry")
-        yield table(
-            [], [[f"{place}", _shortened(each)] for place, each in enumerate(ancestry[:MOST_SHOWN], 1)], class_="facts"
-        )
-        yield from more(len(ancestry), MOST_SHOWN)
-    policies = _mapping(document.get("policies"))
-    if policies:
-        yield element("h3", "Policies among its opponents and its teacher")
-        yield settings_table(dict([*policies.items()][:MOST_SHOWN]))
-        yield from more(len(policies), MOST_SHOWN)
-    resumed = document.get("resumed")
-    if isinstance(resumed, list) and resumed:
+    ancestry = {f"{place}": each for place, each in enumerate(record.ancestry, 1)}
+    for title, found in (("Ancestry", ancestry), ("Policies among its opponents and its teacher", record.policies)):
+        if found:
+            yield element("h3", title)
+            yield settings_table(found, MOST_SHOWN)
+    if record.resumed:
         yield element("h3", "Resumed")
         rows = [
-            [
-                f"{number(each.get('steps'))} decisions",
-                each.get("started", ""),
-                each.get("git_commit", ""),
-                _command(each.get("command")),
-            ]
-            for each in resumed[:MOST_SHOWN]
-            if isinstance(each, dict)
+            [f"{each.steps:,} decisions", each.started, each.git_commit or "", " ".join(each.command)]
+            for each in record.resumed[:MOST_SHOWN]
         ]
         yield table(["at", "started", "git commit", "command"], rows, class_="facts")
-        yield from more(len(resumed), MOST_SHOWN)
-
-
-def _command(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
-
-
-def _changes(diff: Any) -> str | None:
-    if not isinstance(diff, dict) or not diff.get("bytes"):
-        return None
-    return f"{number(diff['bytes'])} bytes, {diff.get('file') or 'not kept'}"
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+        yield from more(len(record.resumed), MOST_SHOWN)
 
 
 def _shortened(value: Any, most: int = 1000) -> str:

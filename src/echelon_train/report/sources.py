@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from echelon_env.config.schema import ConfigError
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.runs.experiment import read_experiment
-from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, SEEDS_FILE, read_json, read_metrics
+from echelon_train.runs.folder import (
+    METRICS_FILE,
+    RUN_FILE,
+    SEEDS_FILE,
+    RunRecord,
+    read_metrics,
+    read_record,
+    read_run_config,
+)
 from echelon_train.runs.metrics import STEPS, Metrics, is_number
 from echelon_train.runs.state import flat
 
@@ -29,7 +36,8 @@ class RunSource:
     """A run's folder as read."""
 
     path: Path
-    document: Mapping[str, Any]  # run.json
+    record: RunRecord
+    config: TrainConfig
     metrics: Metrics
     failure: str | None = None
     """Why its training failed, as the experiment of several seeds says."""
@@ -45,15 +53,7 @@ class RunSource:
     @cached_property
     def settings(self) -> dict[str, str]:
         """The settings by dotted names, as texts."""
-        return texts(self.document.get("config"))
-
-    @cached_property
-    def config(self) -> TrainConfig | None:
-        """The configuration; None if it is that of another version."""
-        try:
-            return TrainConfig.from_dict(self.document.get("config", {}))
-        except ConfigError:
-            return None
+        return texts(self.record.config)
 
     @property
     def steps(self) -> int:
@@ -82,12 +82,8 @@ def metrics_of(groups: Sequence[Group]) -> dict[str, list[Metrics]]:
 
 def read_run(path: Path) -> RunSource:
     """Read a run's folder. Raises RunFolderError, with the reason, and OSError."""
-    document = read_json(path / RUN_FILE, f"{path} is no training run: it has no {RUN_FILE}")
-    if not isinstance(document.get("config"), dict):
-        raise RunFolderError(f"{path / RUN_FILE}: holds no configuration")
-    if not (path / METRICS_FILE).is_file():
-        return RunSource(path, document, [])
-    return RunSource(path, document, read_metrics(path))
+    metrics = read_metrics(path) if (path / METRICS_FILE).exists() else []
+    return RunSource(path, read_record(path), read_run_config(path), metrics)
 
 
 def read_groups(paths: Sequence[Path]) -> list[Group]:

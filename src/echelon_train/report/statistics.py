@@ -85,7 +85,6 @@ def statistics_sections(groups: Sequence[tuple[str, Sequence[Path]]]) -> Iterato
     chosen = {label: [*_choose(files)] for label, files in found.items() if files}
     if len(groups) > 1 and chosen:
         yield section("Battle statistics", *notes, *_comparison(chosen))
-        yield section("Heat maps", *_compared_heat_maps(chosen))
     elif any(chosen.values()):
         (battles,) = chosen.values()
         parts = [
@@ -212,7 +211,10 @@ def causes_table(name: str, totals: BattleTotals) -> Html:
         sums = totals.sums(side)
         taken, deaths = parts_of(sums, "taken"), parts_of(sums, "death")
         rows = [
-            [_cause_name(cause), *_cause(taken.get(cause, 0.0), deaths.get(cause, 0.0), sums)]
+            [
+                CAUSES.get(cause) or cause.removeprefix("weapon/"),
+                *_cause(taken.get(cause, 0.0), deaths.get(cause, 0.0), sums),
+            ]
             for cause in sorted(taken.keys() | deaths.keys(), key=lambda each: -taken.get(each, 0.0))
         ]
         rows.append([total(ALL), *_cause(sums.get("damage_taken", 0.0), sums.get("deaths", 0.0), sums)])
@@ -223,19 +225,10 @@ def causes_table(name: str, totals: BattleTotals) -> Html:
     return element("div", *tables, class_="beside")
 
 
-def _cause_name(cause: str) -> str:
-    return CAUSES.get(cause) or cause.removeprefix("weapon/")
-
-
 def _cause(taken: float, deaths: float, sums: Sums) -> list[str]:
-    parts = {
-        "taken": taken,
-        "deaths": deaths,
-        "of taken": sums.get("damage_taken", 0.0),
-        "of deaths": sums.get("deaths", 0.0),
-    }
-    shares = [interval(ratio(parts, each, f"of {each}"), None, None) for each in ("taken", "deaths")]
-    return [f"{taken:,.0f}", shares[0], f"{deaths:,.1f}", shares[1]]
+    of_taken = taken / sums["damage_taken"] if sums.get("damage_taken") else None
+    of_deaths = deaths / sums["deaths"] if sums.get("deaths") else None
+    return [f"{taken:,.0f}", interval(of_taken, None, None), f"{deaths:,.1f}", interval(of_deaths, None, None)]
 
 
 def _measured(sums: Sums) -> list[str]:
@@ -286,24 +279,10 @@ def _heat_maps(battles: Sequence[_Battles]) -> Iterator[Html]:
             for side, kinds in zip(SIDES, maps, strict=True):
                 parts.append(element("div", *_figures(side, kinds, maps, size), class_="maps"))
         yield folded(each.title, *parts, opened=not place)
-    yield _legend() if shown else note("No heat maps have been kept.")
-
-
-def _compared_heat_maps(chosen: Mapping[str, Sequence[_Battles]]) -> Iterator[Html]:
-    """Those of the own side, of the first battles of each group that have some."""
-    some = False
-    for label, battles in [*chosen.items()][:MOST_SIZES]:
-        shown = next((each for each in battles if each.totals.heatmaps), None)
-        if shown is not None:
-            some = True
-            size, maps = max(shown.totals.heatmaps.items(), key=lambda item: float(item[1].sum()))
-            yield element("h3", f"{label}: {shown.title}, maps of {size} m")
-            yield element("div", *_figures("own", maps[0], maps[:1], size), class_="maps")
-    yield _legend() if some else note("No heat maps have been kept.")
-
-
-def _legend() -> Html:
-    return note(
+    if not shown:
+        yield note("No heat maps have been kept.")
+        return
+    yield note(
         "Seen from above and turned so that the own team starts at the lower left; the enemy comes from the far side. "
         "Axes in m. Brightness is the square root of the number; both sides have the same scale. Most: in one cell. "
         "Damage dealt is at the place of the mech that dealt it, damage taken at that of the mech that took it."

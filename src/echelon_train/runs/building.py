@@ -81,11 +81,6 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
     return Teacher(policy, env.num_envs, env.team_size, seed)
 
 
-def _fewest_rows(config: TrainConfig) -> int:
-    """Learner mechs of the stage with the fewest, because all stages have the same batch size."""
-    return min(stage.rows for stage in config.stages())
-
-
 def build_model(
     config: TrainConfig, env: BattleVecEnv, device: str, initial: BattlePolicy | None = None
 ) -> EchelonRecurrentPPO:
@@ -94,10 +89,11 @@ def build_model(
     `initial` may have a critic of another kind. Weights that it lacks are random and follow from the run's seed.
     """
     ppo = config.ppo
+    fewest = min(stage.rows for stage in config.stages())  # because all stages have the same batch size
     model = EchelonRecurrentPPO(
         BattlePolicy,
         env,
-        **{**ppo.arguments(), "batch_size": min(ppo.batch_size, _fewest_rows(config) * ppo.n_steps)},
+        **{**ppo.arguments(), "batch_size": min(ppo.batch_size, fewest * ppo.n_steps)},
         deterministic=config.deterministic,
         compile_mode=config.compile,
         policy_kwargs={"network": config.network},

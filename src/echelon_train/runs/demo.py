@@ -11,14 +11,13 @@ from rich.console import Console
 from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate import Battle, Player, named_player
 from echelon_env.replays import export_gif, record_battle, write_page
-from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import TrainConfig
 from echelon_train.policy import build_policy
 from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
-from echelon_train.runs.folder import claim_folder, read_metrics
-from echelon_train.runs.plots import save_learning_curve
+from echelon_train.runs.folder import claim_folder
+from echelon_train.runs.plots import CURVES_FILE
 from echelon_train.runs.run import TrainResult
 from echelon_train.runs.training import train
 
@@ -71,10 +70,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     checkpoint = load_checkpoint(training.checkpoint)
     trained = network_player("trained", checkpoint.policy, trained_maps=checkpoint.trained_maps)
     after = evaluate_policy(trained)
-    write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
-    curve, film = out / "learning_curve.png", out / "battle.gif"
-    evaluations = [(0, before), (training.steps, after)]
-    save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against '{config.opponent}'")
+    film = out / "battle.gif"
     battles = [(match.second, battle) for match in after.matches for battle in match.battles]
     name, filmed = max(battles, key=lambda each: each[1].outcome)  # the first battle won, if any
     console.print(f"Filming battle {filmed.number} ...")
@@ -84,4 +80,4 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     page = out / "battle.html"
     with contextlib.suppress(BackendError):
         write_page(page, replay)
-    return DemoResult(before, after, training, curve, film, page if page.exists() else None, filmed)
+    return DemoResult(before, after, training, out / CURVES_FILE, film, page if page.exists() else None, filmed)

@@ -11,8 +11,8 @@ from echelon_train.ppo import distributed
 def resolve_device(name: str) -> torch.device:
     """The device of a name: ``cpu``, ``cuda``, ``cuda:<n>``, or ``auto`` (CUDA where there is one).
 
-    In a distributed run ``cuda`` is the process's own CUDA device, or a shared one if this machine has all processes
-    and fewer devices. It becomes torch's current device.
+    In a distributed run ``cuda`` is the process's own CUDA device, or a shared one if this machine has fewer devices
+    than processes. It becomes torch's current device.
 
     Raises DeviceError if there is no such device, and for the number of one in a distributed run.
     """
@@ -30,7 +30,7 @@ def resolve_device(name: str) -> torch.device:
         if distributed.world_size() > 1:
             if device.index is not None:
                 raise DeviceError(f"device {name!r}: use 'cuda' in a distributed run (CUDA_VISIBLE_DEVICES chooses)")
-            device = torch.device("cuda", distributed.local_gpu())
+            device = torch.device("cuda", distributed.rank() % torch.cuda.device_count())
         if device.index is not None and device.index >= torch.cuda.device_count():
             raise DeviceError(f"device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
         if distributed.world_size() > 1:

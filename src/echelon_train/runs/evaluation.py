@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate import Battle, Match, Player, evaluation_seed, named_player, play_match
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
-from echelon_env.evaluate.statistics import CONFIDENCE, Interval, wilson
+from echelon_env.evaluate.statistics import Interval, wilson
 
 SCENARIO = "evaluation"
 """The label of the matches of an evaluation."""
@@ -23,14 +22,13 @@ SCENARIO = "evaluation"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Matches of a policy against one or several opponents, on maps that follow from a seed.
+    """Matches of a policy against one or several opponents.
 
     Shares of several opponents are means with the opponents' weights.
     """
 
     opponents: Opponents
     matches: tuple[Match, ...]  # one for each opponent, on different maps
-    seed: int
     maps_trained_on: int | None  # of the matches' maps; None: unknown, but training never uses evaluation seeds
     trained_maps: int | None  # all maps that the player trained on
     totals: BattleTotals = field(default_factory=BattleTotals, compare=False)  # statistics of the battles
@@ -64,28 +62,6 @@ class Evaluation:
     def maps(self) -> int:
         """Different maps, by content."""
         return len({battle.map_hash for battle in self.battles})
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result and all that it depends on, as plain values."""
-        outcomes = [battle.outcome for battle in self.battles]
-        shares = {"win": (WIN, self.wins), "draw": (TIE, self.draws), "loss": (LOSS, self.losses)}
-        return {
-            "player": self.matches[0].first,
-            "action_mode": self.matches[0].action_modes[0],
-            "opponent": str(self.opponents),
-            "seed": self.seed,
-            "battles": len(outcomes),
-            "maps": self.maps,
-            "maps_trained_on": self.maps_trained_on,
-            "trained_maps": self.trained_maps,
-            "confidence": CONFIDENCE,
-            **{
-                name: {"count": outcomes.count(outcome), "share": share.estimate, "interval": [share.low, share.high]}
-                for name, (outcome, share) in shares.items()
-            },
-            "win_rates": {name: share.estimate for name, share in self.win_rates.items()},
-            "outcomes": outcomes,
-        }
 
     def _share(self, outcome: int) -> Interval:
         """The weighted mean of the matches' shares: of one match with its Wilson score interval.
@@ -153,7 +129,7 @@ def evaluate(
             play_match(player, rival, config, seeds, scenario=SCENARIO, num_threads=num_threads, totals=totals)
         )
         first += count
-    evaluation = Evaluation(opponents, tuple(matches), seed, None, None, totals)
+    evaluation = Evaluation(opponents, tuple(matches), None, None, totals)
     known = player.trained_maps
     if known is None:
         return evaluation

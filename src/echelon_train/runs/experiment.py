@@ -8,7 +8,6 @@ rates in evaluations of all finished runs. A run that diverges does not end the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ import numpy as np
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError, build, check_fields, check_integer, to_plain
-from echelon_env.evaluate.statistics import CONFIDENCE, Interval, interquartile_mean, stratified_bootstrap
+from echelon_env.evaluate.statistics import CONFIDENCE, interquartile_mean, stratified_bootstrap
 from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
-from echelon_train.ppo import distributed
 from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics, read_record
 from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
@@ -43,6 +41,10 @@ class Experiment:
     failures: dict[str, str] = field(default_factory=dict)
     """Why training diverged, by seed. The statistics do not have these runs."""
     summary: dict[str, Any] | None = None
+    """Median, interquartile mean and its bootstrap interval over the seeds; None without any win rate.
+
+    With fewer than ten seeds such an interval is a rough one: see `stratified_bootstrap`.
+    """
     format: str = FORMAT
     version: int = VERSION
 
@@ -59,53 +61,13 @@ class Experiment:
 
     @property
     def missing(self) -> list[int]:
-        """The seeds without a result."""
+        """The seeds without a result, because the experiment was interrupted."""
         return [each for each in self.seeds if str(each) not in self.win_rates | self.failures]
-
-
-@dataclass(frozen=True)
-class SeedsResult:
-    """The runs of an experiment."""
-
-    folder: Path
-    win_rates: Mapping[int, float]
-    """Of the finished runs in their last evaluations, by seed."""
-    failures: Mapping[int, str]
-    """Why training diverged, by seed. The statistics do not have these runs."""
-    missing: Sequence[int]
-    """Seeds whose runs are not finished, because the experiment was interrupted."""
-
-    @property
-    def median(self) -> float:
-        """Median of the win rates; NaN without any."""
-        return float(np.median([*self.win_rates.values()])) if self.win_rates else float("nan")
-
-    @property
-    def interquartile_mean(self) -> Interval:
-        """Interquartile mean of the win rates, with its bootstrap interval over the seeds.
-
-        With fewer than ten seeds such an interval is a rough one: see `stratified_bootstrap`. Raises ValueError
-        without any win rate.
-        """
-        return stratified_bootstrap({"": np.array([*self.win_rates.values()])}, interquartile_mean)
-
-    def summary(self) -> dict[str, Any] | None:
-        """Median, interquartile mean and its interval, as plain values for JSON; None without any win rate."""
-        if not self.win_rates:
-            return None
-        mean = self.interquartile_mean
-        return {
-            "runs": len(self.win_rates),
-            "median": self.median,
-            "interquartile_mean": mean.estimate,
-            "interval": [mean.low, mean.high],
-            "confidence": CONFIDENCE,
-        }
 
 
 def train_seeds(
     config: TrainConfig, out: Path, count: int, *, console: Console | None = None, wandb: str | None = None
-) -> SeedsResult:
+) -> Experiment:
     """Train a configuration with `count` seeds, one after the other: its own seed and those that follow.
 
     The configuration needs evaluations. The folder `out` must not exist, or be empty.
@@ -113,14 +75,11 @@ def train_seeds(
     Raises
     ------
     ConfigError
-        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, one in a league, and
-        under torchrun.
+        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, and one in a league.
     RunFolderError, OSError
         If the folder cannot be used. Further errors are those of `train`. If the first run cannot start, the folder is
         removed again.
     """
-    if distributed.world_size() > 1:
-        raise ConfigError("seeds: torchrun starts one run; use --processes for several processes", "seeds")
     if check_integer("seeds", count) > MAX_SEEDS:
         raise ConfigError(f"seeds: expected at most {MAX_SEEDS:,}, got {count:,}")
     if not config.eval_every:
@@ -134,7 +93,7 @@ def train_seeds(
         return _train_missing(out, experiment, console, wandb)
 
 
-def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> SeedsResult:
+def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> Experiment:
     """Continue an experiment that was interrupted: its run in progress, and the seeds that have not begun.
 
     Raises RunFolderError if the folder holds no experiment, or another process trains in it; further errors are those
@@ -155,7 +114,7 @@ def read_experiment(out: Path) -> Experiment:
     return experiment
 
 
-def _train_missing(out: Path, experiment: Experiment, console: Console | None, wandb: str | None) -> SeedsResult:
+def _train_missing(out: Path, experiment: Experiment, console: Console | None, wandb: str | None) -> Experiment:
     try:
         config = TrainConfig.from_dict(experiment.config)
     except ConfigError as error:
@@ -185,15 +144,18 @@ def _train_missing(out: Path, experiment: Experiment, console: Console | None, w
             save_comparison(out / CURVES_FILE, name, {name: runs})
         if interrupted:
             break
-    return _result(out, experiment)
-
-
-def _result(out: Path, experiment: Experiment) -> SeedsResult:
-    win_rates = {int(seed): win_rate for seed, win_rate in experiment.win_rates.items()}
-    failures = {int(seed): reason for seed, reason in experiment.failures.items()}
-    return SeedsResult(out, win_rates, failures, experiment.missing)
+    return experiment
 
 
 def _write(out: Path, experiment: Experiment) -> None:
-    experiment.summary = _result(out, experiment).summary()
+    if experiment.win_rates:
+        rates = np.array([*experiment.win_rates.values()])
+        mean = stratified_bootstrap({"": rates}, interquartile_mean)
+        experiment.summary = {
+            "runs": len(rates),
+            "median": float(np.median(rates)),
+            "interquartile_mean": mean.estimate,
+            "interval": [mean.low, mean.high],
+            "confidence": CONFIDENCE,
+        }
     write_json(out / SEEDS_FILE, to_plain(experiment))

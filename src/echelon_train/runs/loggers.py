@@ -98,7 +98,10 @@ class _JSONLines(JSONOutputFormat):  # type: ignore[misc]
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
         """Write a line, with null for numbers that are not finite."""
-        values = {key: None if _is_not_finite(value) else value for key, value in key_values.items()}
+        values = {
+            key: None if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
+            for key, value in key_values.items()
+        }
         super().write(values, key_excluded, step)
 
 
@@ -179,10 +182,6 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
     def close(self) -> None:
         """Send the remaining values."""
         self._run.finish()
-
-
-def _is_not_finite(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
 
 
 def _import_wandb() -> Any:

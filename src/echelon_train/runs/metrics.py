@@ -19,13 +19,8 @@ _LARGEST = 1e100  # a larger number is none of a run
 
 
 def table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
-    """(n, names): values of the metrics, from the lines that have finite numbers for all of them.
-
-    In a line without `EVALUATION_STEPS`, as of version 0.2.0, they are `STEPS`.
-    """
-    rows = [
-        [line.get(name, line.get(STEPS) if name == EVALUATION_STEPS else None) for name in names] for line in metrics
-    ]
+    """(n, names): values of the metrics, from the lines that have finite numbers for all of them."""
+    rows = [[line.get(name) for name in names] for line in metrics]
     return np.array([row for row in rows if all(map(is_number, row))], np.float64).reshape(-1, len(names))
 
 

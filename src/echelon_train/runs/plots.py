@@ -7,9 +7,8 @@ from pathlib import Path
 
 from echelon_train.runs.charts import Chart, save_picture
 from echelon_train.runs.curves import PICTURE, Groups, run_charts, win_rate_chart, win_rate_comparison
-from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import read_metrics
-from echelon_train.runs.metrics import EVALUATION_STEPS, SAMPLES_LABEL, STEPS, Metrics
+from echelon_train.runs.metrics import SAMPLES_LABEL
 
 CURVES_FILE = "curves.png"
 
@@ -27,20 +26,6 @@ def save_run_curves(run: Path) -> None:
 def save_comparison(path: Path, title: str, groups: Groups) -> None:
     """Draw the win rates of groups of runs in their evaluations into a PNG. Raises OSError."""
     _save(path, title, [win_rate_comparison(groups)])
-
-
-def save_learning_curve(
-    path: Path, metrics: Metrics, evaluations: Sequence[tuple[int, Evaluation]], title: str
-) -> None:
-    """Draw a run's win rate and return into a PNG; `evaluations` are (samples, evaluation) pairs. Raises OSError."""
-    shares = [(steps, evaluation.wins) for steps, evaluation in evaluations]
-    evaluated = [
-        {STEPS: steps, EVALUATION_STEPS: steps, "eval/win_rate": wins.estimate}
-        | {"eval/win_rate_low": wins.low, "eval/win_rate_high": wins.high}
-        for steps, wins in shares
-    ]
-    returns = [curve for curve in PICTURE if curve.title == "return"]
-    _save(path, title, [win_rate_chart([*metrics, *evaluated]), *run_charts(metrics, returns)])
 
 
 def _save(path: Path, title: str, charts: Sequence[Chart | None]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,6 @@ import torch
 from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
-from echelon_env.config.schema import ConfigError
 from echelon_env.networks.checkpoint import LAST_FILE, errors_in
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import (
@@ -67,9 +65,8 @@ def train(
 ) -> TrainResult:
     """Train a policy, with all files of the run in the folder `out`.
 
-    With `TrainConfig.processes` this process starts the others, which end with it. Under torchrun
-    (`distributed.process_group`) its processes train together. The first process writes the folder. `resume` continues
-    a run that was killed.
+    With `TrainConfig.processes` this process starts the others, which end with it. The first process writes the folder.
+    `resume` continues a run that was killed.
 
     Parameters
     ----------
@@ -93,8 +90,6 @@ def train(
         If Weights & Biases is requested and not installed.
     CheckpointError
         If the run cannot start from the checkpoint of `TrainConfig.init`, with the reason.
-    ConfigError
-        If torchrun has started another number of processes than `config` wants.
     RunFolderError, OSError
         If the folder cannot be used. All of these are raised before training starts.
     ProcessError
@@ -103,10 +98,6 @@ def train(
         If the memory of this machine or of the device is used up. The run can be resumed from its last checkpoint.
     """
     out = Path(out)
-    count = distributed.world_size()
-    if count > 1 and config.processes not in (1, count):
-        raise ConfigError(f"processes: expected the {count} that torchrun has started, got {config.processes}")
-    config = dataclasses.replace(config, processes=max(count, config.processes))
     resolve_device(config.device)
     if wandb is not None:
         check_wandb()
@@ -134,7 +125,7 @@ def resume(
 
     If the last checkpoint is damaged, the run goes on from the one before it, with a warning on standard error.
 
-    It has as many processes as before, which this one starts unless torchrun has.
+    It has as many processes as before, which this one starts.
 
     On the CPU, with the same number of threads on the same type of processor, the result is bit for bit that of an
     uninterrupted run, unless `max_minutes` or `max_cpu_minutes` makes its schedules depend on the clock. Differences
@@ -160,8 +151,8 @@ def resume(
     RunFolderError
         If the folder holds no run, or another process trains in it.
     CheckpointError
-        If its last checkpoints cannot be resumed from, with the reason, or torchrun has started another number of
-        processes than the run has. A run without a checkpoint needs that of `TrainConfig.init` again.
+        If its last checkpoints cannot be resumed from, with the reason. A run without a checkpoint needs that of
+        `TrainConfig.init` again.
     ConfigError
         For an impossible setting.
     DeviceError, TrainError, OSError, ProcessError, MemoryError
@@ -174,11 +165,6 @@ def resume(
         raise RunFolderError(f"{error}{_way_out(run)}") from error
     with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)
-        count = distributed.world_size()
-        if count > 1 and config.processes != count:
-            raise CheckpointError(
-                f"{run}: the run had {config.processes} processes and has {count} now; it needs as many as before"
-            )
         with processes(config.processes, "resume", str(run), changes=changes):
             return _resume(run, config, console or PrintableConsole(), wandb or read_record(run).wandb)
 

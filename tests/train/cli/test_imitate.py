@@ -16,12 +16,6 @@ def test_it_imitates_the_expert_and_says_how_to_start_from_the_result(runs, caps
     assert "Start from it: echelon train duel --init runs/imitate-duel\n" in capsys.readouterr().out
 
 
-def test_settings_of_a_league_are_refused(runs, capsys):  # noqa: F811
-    assert main(["imitate", "--league.self-play", "0.5"]) == 2
-    assert "league.path: expected the folder of a league" in capsys.readouterr().err
-    assert not runs
-
-
 def test_another_scenario_is_trained_with_the_settings_of_skirmish(runs, capsys):  # noqa: F811
     assert main(["imitate", "skirmish-open"]) == 0
     expected = "echelon train skirmish --scenario skirmish-open --init runs/imitate-skirmish-open\n"
@@ -29,15 +23,16 @@ def test_another_scenario_is_trained_with_the_settings_of_skirmish(runs, capsys)
 
 
 @pytest.mark.parametrize(
-    ("teacher", "message"),
+    ("option", "value", "message"),
     [
-        ("exprt", "did you mean 'expert'"),
-        ("self", "teacher: "),
-        ("policy:runs/x@fire_rate=0.5", "teacher: a policy teaches without a handicap"),
+        ("--teacher", "exprt", "did you mean 'expert'"),
+        ("--teacher", "self", "teacher: "),
+        ("--teacher", "policy:runs/x@fire_rate=0.5", "teacher: a policy teaches without a handicap"),
+        ("--league.self-play", "0.5", "league.path: expected the folder of a league"),
     ],
 )
-def test_impossible_teachers_are_refused(teacher, message, runs, capsys):  # noqa: F811
-    assert main(["imitate", "--teacher", teacher]) == 2
+def test_impossible_settings_are_refused(option, value, message, runs, capsys):  # noqa: F811
+    assert main(["imitate", option, value]) == 2
     assert message in capsys.readouterr().err
     assert not runs
 

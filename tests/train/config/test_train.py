@@ -1,7 +1,6 @@
 import pytest
 
 from echelon_env import ConfigError
-from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.league import LeagueConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
@@ -25,19 +24,13 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
     ("make", "key"),
     [
         (lambda: small_run(steps=0), "steps"),
-        (lambda: small_run(battles=0), "battles"),
         (lambda: small_run(eval_battles=3), "eval_battles: expected an even number, got 3"),
         (lambda: small_run(eval_seeds="nowhere.txt"), "eval_seeds: seeds 'nowhere.txt': No such file"),
         (lambda: small_run(eval_seeds=[]), "eval_seeds: expected 1 to 10,000 seeds, got 0"),
         (lambda: small_run(eval_seeds=[7]), "eval_seeds: seed 7 is outside the allowed range"),
-        (lambda: small_run(eval_seeds=["7"]), "eval_seeds: seed: expected an integer"),
         (lambda: small_run(eval_seeds=[2**62, 2**62]), "eval_seeds: expected different seeds"),
         (lambda: small_run(eval_seeds=3), "eval_seeds: expected the path of a file of seeds, or seeds, got 3"),
-        (lambda: small_run(max_battles=-1), "max_battles"),
-        (lambda: small_run(seed=2**32), "seed"),
-        (lambda: small_run(opponent="novic"), "did you mean 'novice'"),
         (lambda: small_run(teacher="expert"), "teacher: expected one exactly if ppo.kickstart_coef is above 0"),
-        (lambda: small_run(ppo=PPOConfig(kickstart_coef=RISING)), "teacher: expected one exactly if"),
         (lambda: PPOConfig(learner_share=RISING), "ppo.learner_share: expected 1, as ppo.policy_coef is not 0"),
         (
             lambda: small_run(compile="graphs", ppo=PPOConfig(n_steps=16, batch_size=16, accumulate=2)),
@@ -45,13 +38,9 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         ),
         (lambda: small_run(compile="default"), r"'compile': got 'default' \(valid: auto, graphs, off\)"),
         (lambda: small_run(reward_schedules=RewardSchedules(team_spirit=Schedule(0.0, 3.0, "linear"))), "team_spirit"),
-        (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),
-        (lambda: NetworkConfig(width=10**9), "network.width"),
         (lambda: small_run(eval_opponent={"self": 1, "expert": 2}), "eval_opponent: .* is for training only"),
         (lambda: small_run(eval_opponent="novice@auto"), "eval_opponent: .* is for training only"),
-        (lambda: small_run(maps=-1), "'maps': expected a number from 0 to 20000"),
-        (lambda: small_run(maps=True), "'maps': expected int"),
         (lambda: small_run(maps=20_001), "'maps': expected a number from 0 to 20000"),
         (lambda: LeagueConfig(path="x", role="best_response"), "league.target: expected the member to train against"),
         (lambda: LeagueConfig(path="x", target="novice"), "league.target: expected nothing"),

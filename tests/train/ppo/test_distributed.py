@@ -1,5 +1,3 @@
-import os
-
 import pytest
 import torch
 
@@ -109,15 +107,6 @@ def test_communication(results):
     assert first["seeds"] == [0, 1, 2]
     assert len({*first["seeds"], *second["seeds"]}) == 6
     assert all(0 <= seed < 2**32 for seed in second["seeds"])
-
-
-def test_a_local_group_has_the_variables_of_torchrun_meanwhile(tmp_path):
-    names = "LOCAL_RANK", "LOCAL_WORLD_SIZE"
-    with distributed.local_group(0, 1, tmp_path / "store"):
-        assert [os.environ[name] for name in names] == ["0", "1"]
-        assert float(distributed.all_reduce_sum(torch.tensor(3.0))) == 3.0
-    assert not any(name in os.environ for name in names)
-    assert not torch.distributed.is_initialized()
 
 
 @pytest.mark.parametrize(

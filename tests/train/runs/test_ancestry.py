@@ -105,10 +105,10 @@ def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor
 
 def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
     start = shutil.copytree(ancestor, tmp_path / "start")
-    config = resumable_run(init=str(start))
+    config = resumable_run(init=str(start), steps=96)
     train(config, tmp_path / "whole", console=QUIET)
     with monkeypatch.context() as patch:
-        at_step(patch, 70, interrupt)
+        at_step(patch, 40, interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(config, tmp_path / "stopped", console=QUIET)
     ancestry = [*read_record(tmp_path / "stopped").ancestry]

@@ -41,7 +41,7 @@ def trained(tmp_path_factory):
         patch.setattr(BattleVecEnv, "_report_episodes", report)
         battle = small_battle("skirmish", max_steps=14, terrain={"size": 52})
         opponents = {"novice": 1.0, "trivial": 1.0, "self": 2.0}
-        config = resumable_run(battle=battle, opponent=opponents, battles=4, steps=1200, eval_every=600)
+        config = resumable_run(battle=battle, opponent=opponents, battles=4, steps=800, eval_every=400)
         train(config, out, console=QUIET)
     return out, battles
 

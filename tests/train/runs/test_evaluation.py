@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -14,13 +12,6 @@ from train.small import small_battle, small_evaluation
 def test_an_evaluation_counts_its_outcomes():
     result = small_evaluation(outcomes=(1, 1, 0, -1, -1, -1))
     assert (result.wins, result.draws, result.losses) == (wilson(2, 6), wilson(1, 6), wilson(3, 6))
-    document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert (document["player"], document["opponent"], document["action_mode"]) == ("policy", "novice", "sampled")
-    assert (document["battles"], document["maps"], document["seed"]) == (6, 3, 3)
-    assert document["win"]["count"] == 2
-    assert document["win"]["share"] == pytest.approx(1 / 3)
-    assert document["win"]["interval"] == [wilson(2, 6).low, wilson(2, 6).high]
-    assert document["outcomes"] == [1, 1, 0, -1, -1, -1]
 
 
 def test_an_evaluation_is_a_match_on_the_maps_of_its_seed():
@@ -28,7 +19,7 @@ def test_an_evaluation_is_a_match_on_the_maps_of_its_seed():
     seeds = [evaluation_seed(7, index) for index in range(3)]
     match = play_match(baseline("random"), baseline("novice", 7), config, seeds, scenario="evaluation")
     result = evaluate(baseline("random"), "novice", config, num_battles=6, seed=7)
-    assert (result.matches, result.seed, result.maps) == ((match,), 7, 3)
+    assert (result.matches, result.maps) == ((match,), 3)
     assert (result.maps_trained_on, result.trained_maps) == (None, None)
     assert evaluate(baseline("random"), "novice", config, num_battles=6, seed=7, num_threads=2) == result
     assert evaluate(baseline("random"), "novice", config, num_battles=6, seed=8).battles != match.battles
@@ -64,7 +55,7 @@ def test_shares_are_weighted_means_with_intervals_that_cover_them():
             small_evaluation(outcomes=tuple(np.where(generator.random(count) < chance, 1, -1).tolist())).matches[0]
             for chance, count in zip(chances, counts, strict=True)
         )
-        share = Evaluation(opponents, matches, 0, None, None).wins
+        share = Evaluation(opponents, matches, None, None).wins
         assert share.estimate == pytest.approx(np.array([match.wins for match in matches]) / counts @ [0.25, 0.5, 0.25])
         covered.append(share.low <= truth <= share.high)
     assert 0.92 < np.mean(covered) < 0.985

@@ -18,7 +18,6 @@ from echelon_train.runs import run as runs
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.loggers import Film
 from echelon_train.runs.training import resume, train
-from train.runs.test_loggers import wandb  # noqa: F401 - a fixture
 from train.small import small_run
 
 STEPS = ("0000000000", "0000000032", "0000000064")

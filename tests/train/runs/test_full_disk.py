@@ -46,9 +46,10 @@ class SmallFile:
         self._file.close()
 
 
+@pytest.mark.long
 def test_no_room_for_metrics(tmp_path, monkeypatch):
     whole, full = tmp_path / "whole", tmp_path / "full"
-    config = resumable_run()
+    config = resumable_run(steps=96)
     train(config, whole, console=QUIET)
     with monkeypatch.context() as patch:
         at_step(patch, 1, lambda: signal.raise_signal(signal.SIGINT))
@@ -60,7 +61,7 @@ def test_no_room_for_metrics(tmp_path, monkeypatch):
     assert str(full) in str(caught.value)
     assert not (full / "metrics.jsonl").read_text().endswith("\n"), "the last line is not whole"
     assert len(read_metrics(full)) == 2
-    assert resume(full, console=QUIET).steps == 160
+    assert resume(full, console=QUIET).steps == 96
     assert differences(whole, full) == []
 
 
@@ -77,7 +78,7 @@ def no_room_for(patch, name):
 
 def test_no_room_for_the_name_of_the_best_checkpoint(tmp_path, monkeypatch):
     whole, full = tmp_path / "whole", tmp_path / "full"
-    config = resumable_run(eval_every=64)
+    config = resumable_run(eval_every=64, steps=96)
     train(config, whole, console=QUIET)
     with monkeypatch.context() as patch:
         no_room_for(patch, "best.json")
@@ -86,7 +87,7 @@ def test_no_room_for_the_name_of_the_best_checkpoint(tmp_path, monkeypatch):
     assert str(full) in str(caught.value)
     assert not (full / "best.json").exists()
     assert list(full.rglob(".*")) == []
-    assert resume(full, console=QUIET).steps == 160
+    assert resume(full, console=QUIET).steps == 96
     assert (full / "best.json").read_bytes() == (whole / "best.json").read_bytes()
     assert differences(whole, full) == []
 

@@ -11,8 +11,6 @@ import pytest
 
 from echelon_env.cli import main
 from echelon_train.config.files import load_run_config
-from echelon_train.errors import RunFolderError
-from echelon_train.runs.folder import locked
 from echelon_train.runs.training import resume, train
 from train.resuming import OPTIONS, QUIET, differences, resumable_run
 
@@ -58,19 +56,6 @@ def test_a_first_checkpoint_without_its_name_is_no_beginning(tmp_path):
     shutil.rmtree(run / "checkpoints" / "0000000032")
     result = resume(run, console=QUIET)
     assert result.steps == 32 and not result.nothing
-
-
-def test_a_folder_that_another_process_trains_in_is_left_alone(tmp_path, capsys):
-    run = tmp_path / "run"
-    train(resumable_run(steps=32), run, console=QUIET)
-    before = (run / "run.json").read_bytes()
-    with locked(run):
-        with pytest.raises(RunFolderError, match="another process is training"):
-            resume(run, steps=64, console=QUIET)
-        assert main(["train", "--resume", str(run), "--steps", "64"]) == 2
-    assert capsys.readouterr().err == f"echelon: {run}: another process is training in this folder\n"
-    assert (run / "run.json").read_bytes() == before
-    assert resume(run, steps=64, console=QUIET).steps == 64
 
 
 SAVING = """

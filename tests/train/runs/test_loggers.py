@@ -83,9 +83,8 @@ def test_metrics_are_lines_and_events(tmp_path):
     assert not (tmp_path / "wandb.id").exists()
 
 
-@pytest.mark.parametrize("number", [float("nan"), np.float32("inf")])
-def test_numbers_that_are_not_finite_are_null(tmp_path, number):
-    log(open_logger(tmp_path, CONFIG), 100, value=number)
+def test_numbers_that_are_not_finite_are_null(tmp_path):
+    log(open_logger(tmp_path, CONFIG), 100, value=np.float32("inf"))
 
     def refuse(name):
         raise ValueError(f"{name} is no JSON")
@@ -102,18 +101,6 @@ def test_a_resumed_run_has_no_value_twice(tmp_path):
     values = [(line["time/total_timesteps"], line["battle/win_rate"]) for line in read_metrics(tmp_path)]
     assert values == [(100, 0.5), (200, 0.5), (300, 0.75), (400, 0.75)]
     assert scalars(tmp_path)[1] == values
-
-
-def test_weights_and_biases_gets_the_configuration_and_what_is_not_excluded(tmp_path, wandb):
-    logger = open_logger(tmp_path, CONFIG, wandb="mechs")
-    logger.record("secret", 1.0, exclude="wandb")
-    log(logger, 100)
-    (run,) = wandb.runs
-    assert run.arguments["project"] == "mechs"
-    assert run.arguments["name"] == tmp_path.name
-    assert run.arguments["config"] == json.loads(json.dumps(CONFIG.to_dict()))
-    assert run.rows == [(100, {"time/total_timesteps": 100, "battle/win_rate": 0.5, "curriculum/scenario": "duel"})]
-    assert run.finished
 
 
 def test_a_resumed_run_continues_there_under_its_id(tmp_path, wandb):
@@ -148,13 +135,18 @@ def log_more(logger, folder):
     log(logger, 100)
 
 
-def test_weights_and_biases_gets_histograms_and_policies(tmp_path, wandb):
+def test_weights_and_biases_gets_the_configuration_numbers_histograms_and_policies(tmp_path, wandb):
     folder = tmp_path / "0000000064"
     folder.mkdir()
     wandb.Histogram, wandb.Artifact = lambda values: ("histogram", values), FakeArtifact
-    log_more(open_logger(tmp_path, CONFIG, wandb="mechs"), folder)
+    logger = open_logger(tmp_path, CONFIG, wandb="mechs")
+    logger.record("secret", 1.0, exclude="wandb")
+    log_more(logger, folder)
     (run,) = wandb.runs
-    assert run.rows[0][1]["battle/histogram/return"] == ("histogram", [1.0, 2.0, 2.5])
+    assert (run.arguments["project"], run.arguments["name"]) == ("mechs", tmp_path.name) and run.finished
+    assert run.arguments["config"] == json.loads(json.dumps(CONFIG.to_dict()))
+    numbers = {"time/total_timesteps": 100, "battle/win_rate": 0.5, "curriculum/scenario": "duel"}
+    assert run.rows == [(100, {**numbers, "battle/histogram/return": ("histogram", [1.0, 2.0, 2.5])})]
     ((artifact, aliases),) = run.artifacts
     assert aliases == ["last", "best"]
     assert (artifact.name, artifact.type, artifact.metadata) == ("policy-abc", "model", {"steps": 64})

@@ -7,39 +7,17 @@ import time
 from pathlib import Path
 
 import pytest
-import safetensors.torch
-import torch
 
-from echelon_env import ConfigError
-from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.errors import ProcessError
 from echelon_train.league.store.registry import League
 from echelon_train.ppo import distributed
 from echelon_train.runs import processes
-from echelon_train.runs.folder import read_metrics, read_run_config
-from echelon_train.runs.training import resume, train
-from train.resuming import QUIET, differences, resumable_run
-from train.runs.two_processes import RUN, finish, send_signal, start, torchrun, wait_for_metrics, workers
+from echelon_train.runs.folder import read_metrics
+from echelon_train.runs.training import train
+from train.resuming import QUIET, differences
+from train.runs.two_processes import RUN, finish, send_signal, start, wait_for_metrics, workers
 from train.small import small_run
-
-
-@pytest.mark.slow
-def test_it_is_the_run_that_torchrun_makes(tmp_path):
-    """And one that torchrun has started continues without it, in as many processes."""
-    arguments = [*RUN, "--eval-every", "256", "--checkpoint-every", "128"]
-    stdout = finish(start([*arguments, "--steps", "512", "--out", "ours"], tmp_path))
-    assert stdout.count("Trained on") == 1, "the first process prints for all"
-    finish(torchrun([*arguments, "--steps", "512", "--out", "theirs"], tmp_path))
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    assert read_run_config(ours) == read_run_config(theirs)
-    assert read_run_config(theirs).processes == 2
-    assert differences(ours, theirs) == []
-    assert {file.name for file in ours.iterdir()} == {file.name for file in theirs.iterdir()}
-    for run in (ours, theirs):
-        finish(start(["--resume", run.name, "--steps", "768"], tmp_path, processes=None))
-    assert differences(ours, theirs) == []
-    assert load_checkpoint(ours).steps >= 768
 
 
 @pytest.mark.cuda
@@ -108,16 +86,6 @@ def test_from_python_and_a_process_that_fails_ends_the_run_with_its_message(tmp_
     assert [steps for steps, _ in seen] == [0, 64]
 
 
-def test_torchrun_must_start_as_many_processes_as_the_run_has(tmp_path, monkeypatch):
-    train(resumable_run(steps=32), tmp_path / "run", console=QUIET)
-    monkeypatch.setattr(distributed, "world_size", lambda: 2)
-    with pytest.raises(CheckpointError, match="the run had 1 processes and has 2 now; it needs as many as before"):
-        resume(tmp_path / "run", console=QUIET)
-    with pytest.raises(ConfigError, match="processes: expected the 2 that torchrun has started, got 3"):
-        train(small_run(processes=3), tmp_path / "other", console=QUIET)
-    assert not (tmp_path / "other").exists()
-
-
 @pytest.mark.slow
 def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tmp_path):
     """With a central critic, scheduled rewards, and a lock on the folder while it runs."""
@@ -164,18 +132,3 @@ def test_two_processes_train_one_member_of_a_league(tmp_path):
     members = {each.name: each.parent for each in league.members()}
     assert members[f"main-{len(snapshots) + 1}"] == snapshots[-1].name
     assert max(line.get("league/opponents", 0) for line in read_metrics(tmp_path / "run")) > 1
-
-
-@pytest.mark.slow
-def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
-    arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
-    finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
-    finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
-    finish(start(["--resume", "parts", "--steps", "512"], tmp_path, processes=None))
-    whole, parts = load_checkpoint(tmp_path / "whole"), load_checkpoint(tmp_path / "parts")
-    assert whole.steps == parts.steps >= 512
-    for (name, one), two in zip(whole.policy.state_dict().items(), parts.policy.state_dict().values(), strict=True):
-        assert torch.equal(one, two), name
-    states = (tmp_path / "parts" / "checkpoints").glob("*/training.safetensors")
-    names = safetensors.torch.load_file(max(states)).keys()
-    assert {"random.torch", "rank1.random.torch"} < set(names)

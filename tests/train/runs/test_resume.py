@@ -12,7 +12,6 @@ import pytest
 
 from echelon_env.cli import main
 from echelon_env.config.curriculum import make_curriculum
-from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.config.schedules import RewardSchedules, Schedule
@@ -298,21 +297,6 @@ def test_a_process_is_stopped_and_another_resumes(tmp_path, by_command, number, 
     assert main(["train", "--resume", str(out)]) == 0
     assert "Trained on 160 decisions" in capsys.readouterr().out
     assert differences(by_command, out) == []
-
-
-@pytest.mark.long
-def test_a_continued_run_with_a_policy_as_teacher_equals_one_that_never_stopped(finished, tmp_path, monkeypatch):
-    ppo = {"policy_coef": 0.0, "kickstart_coef": course("1"), "learner_share": course("linear:0:1")}
-    config = resumable_run(teacher=f"policy:{finished}", ppo=ppo)
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    steps = train(config, whole, console=QUIET).steps
-    with monkeypatch.context() as patch:
-        at_step(patch, 20, interrupt)
-        assert train(config, stopped, console=QUIET).steps < steps
-    assert resume(stopped, console=QUIET).steps == steps
-    assert differences(whole, stopped) == []
-    with pytest.raises(CheckpointError, match=r"teacher: .*no such file or folder"):
-        train(resumable_run(teacher=f"policy:{tmp_path / 'absent'}", ppo=ppo), tmp_path / "other", console=QUIET)
 
 
 @pytest.mark.long

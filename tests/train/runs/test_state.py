@@ -94,44 +94,22 @@ def test_a_value_of_another_type_is_refused_with_its_key(path):
     assert ".".join(path) in str(error.value) and "\n" not in str(error.value)
 
 
-BY_NAME = [
-    "results.sums",
-    "results.own_sums",
-    "totals.recent.classes",
-    "totals.recent.opponents",
-    "opponents.results",
-    "opponents.handicaps",
-    "pending",
-]
-FIXED = [path for path in PLACES if not any(".".join(path).startswith(f"{each}.") for each in BY_NAME)]
-
-
-@pytest.mark.parametrize("path", FIXED, ids=".".join)
-def test_a_missing_key_is_refused(path):
-    with pytest.raises(CheckpointError, match=f"missing: .*{path[-1]}"):
-        RunState.from_dict(changed(path, ...))
+def test_a_missing_key_is_refused_although_it_has_a_default():
+    with pytest.raises(CheckpointError, match=r"missing: .*best\.moves"):
+        RunState.from_dict(changed(("best", "moves"), ...))
 
 
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("more", 1, "unknown key 'more'"),
         ("results.more", 1, "unknown key 'results.more'"),
         ("model.num_timesteps", -1, "from 0.0 to inf"),
         ("model.num_timesteps", True, "expected int"),
-        ("model.num_timesteps", 1.0, "expected int"),
         ("model.numpy_position", 625, "from 0 to 624"),
-        ("model.last_episodes", [{"r": "x"}], "expected int | float"),
-        ("clock.seconds", -0.5, "from 0.0"),
         ("curriculum.move", {"stage": 1}, "keys are missing: win_rate, battles"),
-        ("results.sums", {"wins": "x"}, "expected float"),
         ("curriculum.progress", {"stage": 0, "battles": 1, "won": [1]}, "expected bool"),
-        ("totals.rollouts_each", 0, "from 1"),
         ("totals.recent.classes", {"heavy": {"mechs": "x"}}, "expected float"),
-        ("best.win_rate", 1.5, "from -1 to 1"),
-        ("league.announced", True, "expected int"),
         ("opponents.handicaps", {"novice@auto": {"target": 0.5, "rung": 99, "since": 0}}, "from 0 to 26"),
-        ("opponents.results", {"novice": {"battles": 2}}, "keys are missing: opponents.results.novice.last"),
         ("opponents.results", {"novice@auto": {"battles": 1, "last": [7]}}, "from -1 to 1"),
         ("pending", {"x": {"number": "y", "exclude": []}}, "expected a number, got 'y'"),
     ],

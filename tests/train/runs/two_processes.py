@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,22 +17,9 @@ RUN = [
 
 def start(arguments: list[str], folder: Path, processes: int | None = 2) -> subprocess.Popen[str]:
     """Start a run in two processes; None: in as many as a resumed run has."""
-    command = [sys.executable, "-m", "echelon_train", *arguments]
-    return _start(command if processes is None else [*command, "--processes", str(processes)], folder)
-
-
-def torchrun(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
-    """Start a run in two processes of torchrun."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
-    return _start([*command, "-m", "echelon_train", *arguments], folder)
-
-
-def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "echelon_env", "train", *arguments]
     return subprocess.Popen(
-        command,
+        command if processes is None else [*command, "--processes", str(processes)],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -92,23 +92,18 @@ def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_pa
     assert results == [True] and not any(child.killed for child in launcher.children)
 
 
-def test_a_second_stop_kills_what_does_not_end(alone, fast, monkeypatch):
-    monkeypatch.setattr(module, "STOP_SECONDS", 1000.0)
+@pytest.mark.parametrize("minutes", [None, 0.005])
+def test_what_does_not_end_is_killed_at_a_second_stop_or_some_time_after_the_end(alone, fast, monkeypatch, minutes):
+    monkeypatch.setattr(module, "STOP_SECONDS", 1000.0 if minutes is None else 1.0)
     launcher = FakeLauncher()
-    found, seen, results, thread = running(alone, launcher)
+    found, seen, results, thread = running(alone, launcher, minutes=minutes)
     wait(lambda: launcher.children and seen)
-    found.stop()
-    wait(lambda: launcher.children[0].stopped)
-    found.stop()
-    thread.join(20.0)
-    assert results == [True] and launcher.children[0].killed
-
-
-def test_its_time_is_up(alone, fast):
-    launcher = FakeLauncher()
-    _found, _seen, results, thread = running(alone, launcher, minutes=0.005)
+    if minutes is None:
+        found.stop()
+        wait(lambda: launcher.children[0].stopped)
+        found.stop()
     thread.join(30.0)
-    assert results == [False] and launcher.children[0].stopped and launcher.children[0].killed
+    assert results == [minutes is None] and launcher.children[0].stopped and launcher.children[0].killed
 
 
 def test_two_supervisors_of_a_league_are_refused(alone, fast):
@@ -205,16 +200,8 @@ def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
     lines = texts(found.status())
     assert max(map(len, lines)) <= WIDTH
     text = "\n".join(lines)
-    for expected in (
-        "league-exploiter-z",
-        "main-0-long",
-        "and 2 more",
-        "killed by signal 9",
-        "matches",
-        "next",
-        "waiting",
-    ):
-        assert expected in text
+    for each in ("league-exploiter-z", "main-0-long", "and 2 more", "killed by signal 9", "matches", "next", "waiting"):
+        assert each in text
     assert "main (waiting)" in line(found.status())
 
 

@@ -103,23 +103,6 @@ def followed(config=STAGED):
     return callback, model, output
 
 
-@pytest.mark.parametrize("outcomes", [[1, -1], [1, 1, 1], [-1, -1, -1], []])
-def test_a_curriculum_is_restored(outcomes):
-    """A decision that is not yet carried out, forward or back, is not forgotten."""
-    first, model, _ = followed()
-    model.play(outcomes)
-    again = CurriculumCallback(STAGED, Console(file=io.StringIO()))
-    again.restore(through_json(first.state))
-    assert again.config == first.config == STAGED.stage(1)
-    assert again.state == first.state
-    other = Model(again)
-    for _ in range(3):
-        assert again.advance() == first.advance()
-        assert (again.config, again.moves) == (first.config, first.moves)
-        assert other.play([1, -1, 1, 1]) == model.play([1, -1, 1, 1])
-    assert again.state == first.state
-
-
 @pytest.mark.parametrize(
     ("config", "change"),
     [
