@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import rank_state
 from train.ppo import two_ranks
 from train.ppo.random_env import collect
