@@ -92,12 +92,12 @@ def test_the_first_champion_and_its_successor(commands, league, tmp_path, tiny):
     for seed, name in enumerate(["old", "young"], 1):
         league.add_checkpoint(saved(tmp_path / name, seed), "past", name)
     league.record(played("old", "novice", (*WIN, *LOSS) * 20, 8))
-    league.close_period()
+    league.rate_matches()
     assert "'young' has no rating yet" in commands.refusal("promote", league.path, "young")
     document = commands.json("promote", league.path, "old")
     assert (document["promoted"], document["previous"], document["champion"]) == (True, None, "old")
     league.record(played("young", "novice", WIN * 40, 9))
-    league.close_period()
+    league.rate_matches()
     battle = ["--scenario", tiny, "--maps", 2]
     lines = commands.lines("promote", league.path, "young", *battle)
     assert lines[0].startswith("'young' is champion: its score of ")

@@ -15,7 +15,7 @@ def cyclic_league(folder):
     league.add_scripted("expert")
     for number, pair in enumerate([("trivial", "novice"), ("novice", "expert"), ("expert", "trivial")], 1):
         league.record(played(*pair, WIN * 20, number))
-    league.close_period()
+    league.rate_matches()
     return league
 
 
@@ -39,7 +39,7 @@ def test_standings(commands, league):
 def test_champion_and_retired_members_are_marked(commands, league, tmp_path):
     member = league.add_checkpoint(saved(tmp_path / "checkpoint"), "past", "quick-fox")
     league.record(played("quick-fox", "novice", WIN * 4, 9))
-    league.close_period()
+    league.rate_matches()
     commands.lines("promote", league.path, member.name)
     commands.lines("retire", league.path, "expert")
     lines = commands.lines("standings", league.path)
@@ -101,8 +101,9 @@ def test_a_league_without_matches(commands, tmp_path):
 
 
 def test_history(commands, league):
-    for _ in range(20):
-        league.close_period()
+    for number in range(10, 30):
+        league.record(played("novice", "expert", WIN, number))
+        league.rate_matches()
     lines = commands.lines("history", league.path)
     assert lines[0].split()[1::2] == ["1", "6", "11", "16", "21"]
     assert lines[-1].endswith("5 of 21 periods, all with --json")

@@ -72,7 +72,7 @@ def test_opponents_that_beat_it_are_drawn_more_often(league):
 def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league):
     league.record(played("main-1", "novice", (1, 1) * 30, 1))
     league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
-    league.close_period()
+    league.rate_matches()
     learner = join(league, LeagueConfig(mixture=OpponentMixture(pfsp=1, verification=0)))
     assert learner.draw() == {"main-2": 1.0}, "without games, as the learner itself"
     learner.announce(100)

@@ -19,7 +19,7 @@ def sound(tmp_path_factory):
     league = small_league(folder / "league")
     league.add_checkpoint(saved(folder / "a"), "main", "learner")
     league.record(played("learner", "novice", (1, 0), 4))
-    league.close_period()
+    league.rate_matches()
     league.record(played("learner", "expert", (1, 0), 5))
     return league
 

@@ -64,7 +64,7 @@ database.sqlite3.connect = functools.partial(sqlite3.connect, factory=Killed)
 """
 
 RECORD = 'league.record(played("novice", "expert", (1, 0), 77, padding=200_000))'
-CLOSE = "league.close_period()"
+CLOSE = "league.rate_matches()"
 PLACED = "lambda *args: (members.place_files(*args), kill())"
 ADD = 'league.add_checkpoint(Path(sys.argv[2]), "main", "new")'
 
@@ -126,7 +126,7 @@ def test_closing_a_period(league, killed, before_commit, closed):
     assert fsck(league.path) == []
     assert len(league.history()) == closed and league.history()[1] == history[1]
     if closed == 1:
-        assert league.close_period() == 2
+        assert league.rate_matches()
     assert league.rebuild() == 0
     assert league.history()[2]["expert"] != league.history()[1]["expert"]
 

@@ -29,7 +29,7 @@ def challenged(folder):
         league.add_checkpoint(saved(folder / name, seed), "past", name)
     league.record(played("worse", "novice", outcomes(BAD, 60 - BAD), 1))
     league.record(played("better", "novice", outcomes(GOOD, 60 - GOOD), 2))
-    league.close_period()
+    league.rate_matches()
     return league
 
 
@@ -90,7 +90,7 @@ def test_the_first_champion_needs_a_rating_that_comes_from_games(league):
     with pytest.raises(LeagueError, match="'unplayed' has no rating yet"):
         promote(league, "unplayed", play=never)
     assert league.champion() is None and league.promotions() == []
-    league.close_period()
+    league.rate_matches()
     rating = league.ratings()["unplayed"]
     decision = promote(league, "unplayed", play=never, k=2.0)
     assert league.champion() == league.member("unplayed")
@@ -137,7 +137,7 @@ def test_a_refused_candidate_has_no_second_validation_match(league):
     assert len(league.matches()) == 3 and len(league.history()) == 2
     for n in range(10, 30):
         league.record(played("worse", "novice", outcomes(10, 0), n))
-    league.close_period()
+    league.rate_matches()
     decision = promote(league, "worse", play=never)
     assert decision.promotion.validation == refused.validation.uuid and decision.score > refused.score
 
@@ -255,7 +255,7 @@ def test_every_champion_satisfies_the_rule_whatever_is_played(original, tmp_path
     shutil.copytree(original.path, folder)
     league = League.open(folder)
     league.record(played("unplayed", "novice", outcomes(1, 1), 3))
-    league.close_period()
+    league.rate_matches()
     for number, (name, won, lost, even, k) in enumerate(attempts, 50):
         before, games = league.champion(), len(league.matches())
         decision = promote(league, name, play=plays(outcomes(won, lost, even), number=number), k=k)

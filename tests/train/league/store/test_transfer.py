@@ -53,7 +53,7 @@ def test_what_is_exported_is_imported(original, exported, tmp_path):
         assert getattr(league, each)() == getattr(original, each)(), each
     assert load_checkpoint(league.member_policy("learner")).steps == 100
     assert fsck(league.path) == []
-    assert league.record(played("learner", "expert", number=8)) and league.close_period() == 2
+    assert league.record(played("learner", "expert", number=8)) and league.rate_matches()
     assert [entry.name for entry in tmp_path.iterdir()] == ["new"]
 
 
