@@ -82,9 +82,7 @@ class Opponent(NamedTuple):
     source: Source
 
 
-def pfsp_weights(
-    win_probabilities: Sequence[float], weighting: Literal["hard", "var"] = "hard"
-) -> NDArray[np.float64]:
+def pfsp_weights(win_probabilities: Sequence[float], weighting: Literal["hard", "var"] = "hard") -> NDArray[np.float64]:
     """Probabilities (N,) of opponents by prioritised fictitious self-play; uniform if all weights are 0.
 
     The weighting "hard", (1 - x)^2 of the learner's win probability x, prefers opponents that it loses to; "var",

@@ -112,18 +112,9 @@ class League:
     ) -> Member:
         """Add the policy of a checkpoint, or of a run's last checkpoint, as a member. Its files are copied.
 
-        Parameters
-        ----------
-        path
-            Folder of a checkpoint or run, see `echelon_train.checkpoints.checkpoint.find_checkpoint`.
-        kind
-            Kind of the member: ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``.
-        name
-            Name of the member; by default its kind, `numbered`.
-        parent
-            Name of the member that it was trained from, if there is one.
-        numbered
-            Whether to append the smallest number, from 1, that makes the name new.
+        The kind is ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``, and `parent` names the member that
+        it was trained from. By default the name is the kind and a number; a `numbered` name gets a number, too: the
+        smallest, from 1, that makes it new.
 
         Raises
         ------

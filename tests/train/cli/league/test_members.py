@@ -67,7 +67,6 @@ def test_add(commands, league, tmp_path, capsys):
     [
         ("init {new} --anchor novic", "novic"),
         ("init {new} --tau 9", "tau"),
-        ("init {new} --tau x", "expected a number above 0, got 'x'"),
         ("init {new} --scripted expart", "did you mean 'expert'"),
         ("init {league}", "is not an empty folder"),
         ("add {league} competnt", "did you mean 'competent'"),

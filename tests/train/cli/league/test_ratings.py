@@ -129,15 +129,14 @@ def test_history(commands, league):
 )
 def test_pictures(command, options, commands, league, tmp_path):
     league.add_checkpoint(saved(tmp_path / "checkpoint"), "main", "main-1")
-    pictures = [tmp_path / "one.svg", tmp_path / "two.svg"]
-    given = dict(zip(options, pictures, strict=True))
-    same = commands.refusal(command, league.path, *(word for each in options for word in (each, pictures[0])))
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    same = commands.refusal(command, league.path, options[0], one, options[1], one)
     assert "expected another name for each picture" in same
-    commands.lines(command, league.path, *(word for pair in given.items() for word in pair))
-    assert all(picture.stat().st_size > 0 for picture in pictures)
+    commands.lines(command, league.path, options[0], one, options[1], two)
     commands.lines("history", league.path, "--picture", tmp_path / "history.svg")
+    assert all(picture.stat().st_size > 0 for picture in (one, two, tmp_path / "history.svg"))
     for path, message in (
-        (pictures[0], "exists already"),
+        (one, "exists already"),
         (tmp_path / "nowhere" / "a.png", "is not a folder"),
         (tmp_path / "a.txt", "a.txt: expected the name of a picture that ends in one of ."),
     ):
