@@ -155,7 +155,7 @@ def rating_run(
             break
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
-        ratings = rate_period(ratings, [game[:3] for game in played], pinned=anchors)
+        ratings = rate_period(ratings, results_of(played), pinned=anchors)
         if corrected:
             ratings = rate_newcomers(ratings, results_of(games), anchors)
         matches += len(pairings)

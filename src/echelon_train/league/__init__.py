@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from echelon_train.config.league import LeagueConfig, OpponentMixture
     from echelon_train.league.errors import LeagueError
-    from echelon_train.league.matchmaking.opponents import pfsp_weights
     from echelon_train.league.playing.executors import LocalExecutor
     from echelon_train.league.playing.ray_executor import RayExecutor
     from echelon_train.league.playing.replay import replay
     from echelon_train.league.playing.runner import rating_run
     from echelon_train.league.ratings.bradley_terry import bradley_terry
     from echelon_train.league.ratings.cycles import cycle_score
-    from echelon_train.league.ratings.glicko2 import Rating, expected_score, rate, rate_period
+    from echelon_train.league.ratings.glicko2 import Rating
     from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
     from echelon_train.league.ratings.payoffs import Payoffs, mispredictions, payoffs
     from echelon_train.league.store.fsck import fsck
@@ -45,17 +44,13 @@ __all__ = [
     "Standing",
     "bradley_terry",
     "cycle_score",
-    "expected_score",
     "export_league",
     "fsck",
     "import_league",
     "mispredictions",
     "nash_average",
     "payoffs",
-    "pfsp_weights",
     "promote",
-    "rate",
-    "rate_period",
     "rating_run",
     "replay",
 ]
@@ -63,14 +58,13 @@ __all__ = [
 _NAMES = {
     "config.league": "LeagueConfig OpponentMixture",
     "league.errors": "LeagueError",
-    "league.matchmaking.opponents": "pfsp_weights",
     "league.playing.executors": "LocalExecutor",
     "league.playing.ray_executor": "RayExecutor",
     "league.playing.replay": "replay",
     "league.playing.runner": "rating_run",
     "league.ratings.bradley_terry": "bradley_terry",
     "league.ratings.cycles": "cycle_score",
-    "league.ratings.glicko2": "Rating expected_score rate rate_period",
+    "league.ratings.glicko2": "Rating",
     "league.ratings.nash_averaging": "NashAverage nash_average",
     "league.ratings.payoffs": "Payoffs mispredictions payoffs",
     "league.store.fsck": "fsck",

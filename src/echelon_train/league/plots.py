@@ -96,14 +96,12 @@ def rating_history(history: Mapping[int, Mapping[str, Rating]], *, title: str = 
     """The members' ratings over the rating periods, with a band of one deviation to either side.
 
     The history is the number of a period -> the ratings after it, by member. A line starts at the member's first
-    period. Raises ValueError if there is no rating.
+    period.
     """
     lines: dict[str, list[tuple[float, float, float]]] = {}
     for period in sorted(history):
         for name, rating in history[period].items():
             lines.setdefault(name, []).append((period, rating.rating, rating.deviation))
-    if not lines:
-        raise ValueError("history: expected at least one rating")
     names = sorted(lines, key=lambda name: -lines[name][-1][1])[:MOST_DRAWN]  # the best first in the legend
     figure = Figure((9, max(4.5, 1.0 + 0.2 * len(names))), layout="constrained")
     axes = figure.subplots()
@@ -126,11 +124,8 @@ def rating_curve(members: Sequence[Member], ratings: Mapping[str, Rating], *, ti
     """The ratings of policies, with intervals, over the decisions that they were trained on.
 
     A line joins a policy to its parent. Policies without children are labelled. A scripted member is a horizontal line.
-    Raises ValueError if all members are scripted.
     """
     learned = {member.name: member for member in members if member.kind != "scripted"}
-    if not learned:
-        raise ValueError("members: expected at least one policy, got scripted players only")
     figure = Figure((9, 5.5), layout="constrained")
     axes = figure.subplots()
     for member in members:

@@ -256,7 +256,7 @@ def _replays(found: _League, most: int) -> Iterator[Embedded]:
 
     pairs.sort(key=order)
     for place, pair in enumerate(pairs[:most]):
-        played = found.league.matches(*pair)[-1]
+        played = found.league.matches(*pair, last=1)[0]
         match, battle = played.match, played.match.battles[0]
         title = f"{match.first} against {match.second}"
         score = score_interval({None: map_scores(match)})

@@ -62,7 +62,7 @@ def small_league(folder: Path) -> League:
     league.record(played("novice", "trivial", (1, 1, 0, 1), 1))
     league.record(played("expert", "novice", (1, 0, 1, -1), 2))
     league.record(played("trivial", "expert", (-1, -1, -1, 0), 3))
-    league.close_period()
+    league.rate_matches()
     return league
 
 

@@ -37,7 +37,7 @@ def grown(league, tmp_path):
         [("main-1", "novice"), ("main-2", "main-1"), ("old", "novice")], 4
     ):
         league.record(played(first, second, (1, 0, 1, 1), number_of_match))
-    league.close_period()
+    league.rate_matches()
     promote(league, "main-1", play=lambda first, second: played(first, second, (1, 1), 20))
     promote(league, "main-2", play=lambda first, second: played(first, second, (1, 1, 1, -1), 21), k=0.0)
     league.retire("old")

@@ -33,7 +33,7 @@ def policies(tmp_path) -> League:
     for number, member in enumerate(league.members()[1:], 1):
         wins = 10 * number
         league.record(played(member.name, "novice", (1,) * wins + (-1,) * (120 - wins), number))
-    league.close_period()
+    league.rate_matches()
     return league
 
 

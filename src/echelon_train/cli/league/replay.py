@@ -96,7 +96,7 @@ def _film(league: League, args: argparse.Namespace) -> Result:
 
 def _list(league: League) -> Result:
     """Show the last matches."""
-    last, recorded = league.last_matches(_LISTED), league.count_matches()
+    last, recorded = league.matches(last=_LISTED), league.count_matches()
     document = {"recorded": recorded, "matches": [match_document(played) for played in last]}
     header = f"{'match':<{_UUID + 2}}{'first':<{NAME + 1}}{'second':<{NAME + 1}}{'scenario':<{_SCENARIO + 1}}"
     lines = [f"{header}{'maps':>5}{'score %':>9}", *map(_row, last)]

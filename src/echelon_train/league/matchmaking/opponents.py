@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from echelon_env.config.schema import ConfigError, check_fields, quantity
+from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import OpponentMixture, Source
 
 NEWCOMER_GAMES: Final = 20
@@ -48,31 +48,23 @@ _WEIGHTINGS: Final[dict[Source, Literal["hard", "var"]]] = {"scripted": "var", "
 
 @dataclass(frozen=True)
 class Learner:
-    """The member that opponents are chosen for. Raises `ConfigError` for values out of range."""
+    """The member that opponents are chosen for."""
 
     name: str
-    rating: float = quantity(1500.0, "points", 0, 1e4)
-    games: float = quantity(0.0, "games", 0, 2**53)  # against all opponents
+    rating: float = 1500.0  # points
+    games: float = 0.0  # against all opponents
     last: str | None = None  # name of its last snapshot
-
-    def __post_init__(self) -> None:
-        check_fields(self, "learner.")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A possible opponent, with the learner's results against it. Raises `ConfigError` for values out of range."""
+    """A possible opponent, with the learner's results against it."""
 
     name: str
     relation: Relation  # "past" for the learner's own past selves
-    rating: float = quantity(1500.0, "points", 0, 1e4)
-    games: float = quantity(0.0, "games", 0, 2**53)  # of the learner against it
-    score: float = quantity(0.0, "games", 0, 2**53)  # of the learner in these games
-
-    def __post_init__(self) -> None:
-        check_fields(self, "candidate.")
-        if self.score > self.games:
-            raise ConfigError(f"candidate.score: expected at most 1 a game, got {self.score} in {self.games}")
+    rating: float = 1500.0  # points
+    games: float = 0.0  # of the learner against it
+    score: float = 0.0  # of the learner in these games, at most 1 a game
 
     @property
     def win_probability(self) -> float:
@@ -90,57 +82,21 @@ class Opponent(NamedTuple):
     source: Source
 
 
-def pfsp_weights(win_probabilities: ArrayLike, weighting: Literal["hard", "var"] = "hard") -> NDArray[np.float64]:
-    """Probabilities of opponents by prioritised fictitious self-play.
+def pfsp_weights(win_probabilities: Sequence[float], weighting: Literal["hard", "var"] = "hard") -> NDArray[np.float64]:
+    """Probabilities (N,) of opponents by prioritised fictitious self-play; uniform if all weights are 0.
 
-    Parameters
-    ----------
-    win_probabilities
-        (N,) of the learner against each opponent, 0 to 1. NaN, for an opponent without games, counts as 1/2.
-    weighting
-        "hard", (1 - x)^2, prefers opponents that the learner loses to; "var", x (1 - x), prefers its equals.
-
-    Returns
-    -------
-    (N,) probabilities; uniform if all weights are 0.
-
-    Raises
-    ------
-    ConfigError
-        For probabilities out of range and for unknown weightings.
+    The weighting "hard", (1 - x)^2 of the learner's win probability x, prefers opponents that it loses to; "var",
+    x (1 - x), prefers its equals.
     """
     chances = np.asarray(win_probabilities, dtype=np.float64)
-    chances = np.where(np.isnan(chances), 0.5, chances)
-    if np.any((chances < 0) | (chances > 1)):
-        raise ConfigError(f"win probabilities: expected numbers from 0 to 1, got {win_probabilities!r}")
-    if weighting not in ("hard", "var"):
-        raise ConfigError(f"weighting: expected 'hard' or 'var', got {weighting!r}")
     return _normalised((1 - chances) ** 2 if weighting == "hard" else chances * (1 - chances))
 
 
-def skill_weights(rating: float, ratings: ArrayLike, width: float = 200.0) -> NDArray[np.float64]:
-    """Probabilities of opponents by a normal curve of their ratings around the learner's.
+def skill_weights(rating: float, ratings: Sequence[float], width: float) -> NDArray[np.float64]:
+    """Probabilities (N,) of opponents by a normal curve of their ratings around the learner's.
 
-    Parameters
-    ----------
-    rating
-        Rating of the learner, points.
-    ratings
-        (N,) ratings of the opponents, points.
-    width
-        Standard deviation of the curve, points, above 0.
-
-    Returns
-    -------
-    (N,) probabilities. They are normalised, so there is an opponent however distant all are.
-
-    Raises
-    ------
-    ConfigError
-        For a width that is not above 0.
+    `width` is its standard deviation, points. There is an opponent however distant all are.
     """
-    if not width > 0:
-        raise ConfigError(f"width: expected a number above 0 points, got {width!r}")
     squares = ((np.asarray(ratings, dtype=np.float64) - rating) / width) ** 2 / 2
     return _normalised(np.exp(np.min(squares, initial=np.inf) - squares))
 
@@ -179,29 +135,11 @@ def failing(candidates: Sequence[Candidate]) -> list[Candidate]:
 def opponent_probabilities(
     mixture: OpponentMixture, learner: Learner, candidates: Sequence[Candidate]
 ) -> dict[Opponent, float]:
-    """The probability of each opponent, by source.
+    """The probability of each opponent, by source. The candidates are in order of age, oldest first.
 
-    Parameters
-    ----------
-    mixture
-        Weights of the sources.
-    learner
-        The member that opponents are chosen for.
-    candidates
-        Possible opponents without the learner, in order of age, oldest first.
-
-    Returns
-    -------
-    Probabilities above 0 that sum to 1. A member that several sources offer has one entry for each.
-
-    Raises
-    ------
-    ConfigError
-        For a duplicate name, and if there is neither a candidate of a source with a weight nor a scripted one.
+    The probabilities are above 0 and sum to 1. A member that several sources offer has one entry for each. Raises
+    ConfigError if there is neither a candidate of a source with a weight nor a scripted one.
     """
-    names = [learner.name, *(candidate.name for candidate in candidates)]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"candidates: expected different names, none the learner's, got {', '.join(names)}")
     offers = {
         source: _offer(source, mixture, learner, candidates) for source, share in mixture.weights.items() if share
     }

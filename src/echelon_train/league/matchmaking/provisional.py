@@ -20,21 +20,9 @@ PROVISIONAL: Final = 120
 
 
 def rate_newcomers(ratings: Mapping[str, Rating], results: Results, pinned: Collection[str]) -> dict[str, Rating]:
-    """The ratings after a period; newcomers that have played get jointly fitted ratings instead of Glicko-2's.
+    """The Glicko-2 ratings after a period, in which newcomers that have played get jointly fitted ratings instead.
 
-    Parameters
-    ----------
-    ratings
-        Glicko-2 ratings after the period, by member.
-    results
-        All games so far.
-    pinned
-        Members that keep their ratings, at least one.
-
-    Raises
-    ------
-    ConfigError
-        As `joint_ratings` does.
+    `results` has all games so far. The pinned members keep their ratings. Raises ConfigError as `joint_ratings` does.
     """
     newcomers = {name for name in ratings if name not in pinned and 0 < results.games(name) <= PROVISIONAL}
     if not newcomers:

@@ -28,21 +28,8 @@ def role_probabilities(
 ) -> dict[str, float]:
     """The probability of each opponent of a learner in a new battle, by its role.
 
-    Parameters
-    ----------
-    settings
-        The role, and a main agent's opponent mixture.
-    learner
-        The member that opponents are chosen for.
-    candidates
-        Possible opponents, oldest first.
-    main
-        Names of the candidates that are snapshots of the main agent, oldest first.
-
-    Raises
-    ------
-    ConfigError
-        If there is no candidate: a main exploiter needs a main agent, a league exploiter trained members.
+    The candidates are in order of age, oldest first; `main` names those that are snapshots of the main agent. Raises
+    ConfigError if there is no candidate: a main exploiter needs a main agent, a league exploiter trained members.
     """
     mixture = OpponentMixture(last=0, pfsp=1, verification=0)
     if settings.role == "best_response":
@@ -71,16 +58,8 @@ def role_probabilities(
 def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candidate], last: str | None = None) -> bool:
     """Whether a learner adds a snapshot to the league now: it beats its opponents, a main agent its last snapshot.
 
-    Parameters
-    ----------
-    settings
-        The role and its settings.
-    samples
-        Samples that it has trained on since its last snapshot, or since it started.
-    opponents
-        Its opponents since it started or was reset, with its results.
-    last
-        Name of its last snapshot. A main agent without one leaves a snapshot as soon as it has the samples.
+    `samples` are those since its last snapshot, or since it started; `opponents` those since it started or was reset.
+    A main agent without a `last` snapshot leaves one as soon as it has the samples.
     """
     if samples < settings.snapshot_every or settings.role == "best_response":
         return False

@@ -76,26 +76,29 @@ def joint_ratings(ratings: Mapping[str, Rating], results: Results, pinned: Colle
     """Fit the Bradley-Terry model to the games of all members that are not pinned, on the scale of the pinned ones.
 
     A score counts as a fraction of a win. The prior is normal, see `PRIOR` and `MEAN_DEVIATION`. The result is the mode
-    of the posterior and the normal approximation there.
-
-    Parameters
-    ----------
-    ratings
-        By member. Those of the pinned members are given; the others are not used.
-    results
-        The games.
-    pinned
-        Members whose ratings are given, at least one.
-
-    Raises
-    ------
-    ConfigError
-        Without a pinned member, and for a game of a member without a rating.
+    of the posterior and the normal approximation there. The ratings of members that are not pinned are not used. Raises
+    ConfigError for a game of a member without a rating.
     """
-    place = _places(ratings, pinned)
+    place = {name: index for index, name in enumerate(ratings)}
     free = np.array([name not in pinned for name in place])
     given = np.array([(each.rating - PRIOR.rating) / SCALE for each in ratings.values()])
-    strengths, covariance = _posterior(_pairs(place, results, pinned), given, free)
+    covariance = np.zeros((len(free), len(free)))
+    size = int(np.count_nonzero(free))
+    if not size:
+        return JointRatings(tuple(place), PRIOR.rating + SCALE * given, covariance)
+    first, second, games, points = _pairs(place, results, pinned)
+    own, mean = (PRIOR.deviation / SCALE) ** 2, (MEAN_DEVIATION / SCALE) ** 2
+    likelihood = Likelihood(
+        np.append(first, second),
+        np.append(second, first),
+        np.append(points, games - points),
+        np.append(games, games),
+        own=1 / own,
+        shared=mean / (own * (own + size * mean)),  # by Sherman-Morrison, as the mean is uncertain, too
+        free=free,
+    )
+    strengths = likelihood.maximise(np.where(free, 0.0, given))
+    covariance[np.ix_(free, free)] = np.linalg.inv(likelihood.information(strengths))
     return JointRatings(tuple(place), PRIOR.rating + SCALE * strengths, SCALE**2 * covariance)
 
 
@@ -132,10 +135,8 @@ def propose_matches(
 
     Parameters
     ----------
-    ratings
-        By member.
-    results
-        All games so far.
+    ratings, results
+        Of all members; all games so far.
     pinned
         Members that anchor the scale, at least one.
     used
@@ -143,25 +144,19 @@ def propose_matches(
     target
         Deviation at which a rating counts as known, points, see `deviations`. It must be above 45, the smallest
         Glicko-2 deviation.
-    matches
-        Largest number of proposals; fewer if fewer are expected to suffice.
-    maps
-        Maps per match.
+    matches, maps
+        Largest number of proposals, fewer if fewer are expected to suffice; and maps of each match.
     seed
         Seed that the maps follow from.
-
-    Returns
-    -------
-    Up to `matches` pairings. The same input gives the same result.
 
     Raises
     ------
     ConfigError
-        As `joint_ratings` does; also for fewer than two members, and a target or number out of range.
+        As `joint_ratings` does; also for fewer than two members, and a target or number of maps out of range.
     """
     if not DEVIATIONS[0] < target < np.inf:
         raise ConfigError(f"target: expected a deviation above {DEVIATIONS[0]:g} points, got {target!r}")
-    matches, maps = check_integer("matches", matches), check_integer("maps", maps)
+    check_integer("maps", maps)
     if len(ratings) < 2:
         raise ConfigError(f"expected at least two members, got {len(ratings)}")
     joint = joint_ratings(ratings, results, pinned)
@@ -178,15 +173,6 @@ def propose_matches(
     return _with_maps(chosen, used, maps, seed)
 
 
-def _places(ratings: Mapping[str, Rating], pinned: Collection[str]) -> dict[str, int]:
-    if not pinned:
-        raise ConfigError("pinned: expected at least one member that anchors the scale")
-    for name in pinned:
-        if name not in ratings:
-            raise ConfigError(f"pinned: expected a member that has a rating, got {name!r}")
-    return {name: index for index, name in enumerate(ratings)}
-
-
 def _pairs(place: Mapping[str, int], results: Results, pinned: Collection[str]) -> _Pairs:
     """All pairs that have played and are not both pinned, in an order that does not depend on that of the results."""
     rows = []
@@ -200,28 +186,6 @@ def _pairs(place: Mapping[str, int], results: Results, pinned: Collection[str]) 
                 rows.append((index, place[opponent], games, points))
     columns = np.array(sorted(rows), dtype=np.float64).reshape(-1, 4).T
     return _Pairs(columns[0].astype(np.intp), columns[1].astype(np.intp), columns[2], columns[3])
-
-
-def _posterior(pairs: _Pairs, given: Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """(P,) strengths, given or (where free) the posterior's mode, and their (P, P) covariance, in Glicko-2's units."""
-    size = int(np.count_nonzero(free))
-    covariance = np.zeros((len(free), len(free)))
-    if not size:
-        return given, covariance
-    first, second, games, points = pairs
-    own, mean = (PRIOR.deviation / SCALE) ** 2, (MEAN_DEVIATION / SCALE) ** 2
-    likelihood = Likelihood(
-        np.append(first, second),
-        np.append(second, first),
-        np.append(points, games - points),
-        np.append(games, games),
-        own=1 / own,
-        shared=mean / (own * (own + size * mean)),  # by Sherman-Morrison, as the mean is uncertain, too
-        free=free,
-    )
-    strengths = likelihood.maximise(np.where(free, 0.0, given))
-    covariance[np.ix_(free, free)] = np.linalg.inv(likelihood.information(strengths))
-    return strengths, covariance
 
 
 def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> Array:

@@ -19,7 +19,7 @@ def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, s
     default. Battles are configured as in training. Raises ConfigError for an unknown scenario, LeagueError and
     CheckpointError for a policy that cannot be read.
     """
-    for last in league.last_matches(1) if scenario is None else ():
+    for last in league.matches(last=1) if scenario is None else ():
         return last.config, last.match.scenario
     policies = [member.name for member in league.members() if member.weights_sha256 is not None]
     if scenario is None and policies:

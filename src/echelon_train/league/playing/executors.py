@@ -89,7 +89,10 @@ class LocalExecutor:
                         exit_code = worker.end(patience=EXIT_SECONDS)
                         killed[job.uuid] += 1
                         if killed[job.uuid] == ATTEMPTS:
-                            raise LeagueError(_failure(job, exit_code))
+                            raise LeagueError(
+                                f"{job}: given up: {ATTEMPTS} processes ended while they played it (last exit code "
+                                f"{exit_code}; -9 can mean too little memory)"
+                            )
                         waiting.appendleft(job)
                         continue
                     self._idle.append(worker)
@@ -160,10 +163,3 @@ def _answer(path: Path, job: Job) -> PlayedMatch | Exception:
         except Exception:
             return RuntimeError(f"{job}: {traceback.format_exc()}")
         return error
-
-
-def _failure(job: Job, exit_code: int | None) -> str:
-    return (
-        f"{job}: given up: {ATTEMPTS} processes ended while they played it (last exit code {exit_code}; "
-        "-9 can mean too little memory)"
-    )

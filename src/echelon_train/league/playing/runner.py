@@ -104,10 +104,8 @@ def rating_run(
     ----------
     target_deviation
         Deviation at which a rating counts as known, points, see `scheduling.propose_matches`.
-    maps_per_match
-        Number of maps, each played from both sides.
-    max_matches
-        Number of matches after which the run ends in any case.
+    maps_per_match, max_matches
+        Number of maps, each played from both sides; and of matches after which the run ends in any case.
     members
         Participants besides the anchor; by default all active members.
     seed

@@ -9,7 +9,7 @@ training: the deviation of a frozen policy never grows.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Final
@@ -28,7 +28,7 @@ SCALE: Final = 173.7178
 INITIAL_RATING: Final = 1500.0
 RATINGS: Final = (400.0, 4000.0)
 DEVIATIONS: Final = (45.0, 500.0)
-"""Bounds of the deviations that `rate` returns, points. With a smaller one, a rating would ignore new results."""
+"""Bounds of the deviations after a period, points. With a smaller one, a rating would ignore new results."""
 
 VOLATILITIES: Final = (0.01, 0.1)
 LARGEST_MOVE: Final = 700.0
@@ -39,7 +39,6 @@ MOST_ITERATIONS: Final = 1000
 
 TAU: Final = 0.5
 """How fast volatilities change; Glickman recommends 0.3 to 1.2."""
-
 
 REACH: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Half of an interval, in deviations."""
@@ -62,57 +61,21 @@ def format_rating(rating: Rating) -> str:
     return f"{rating.rating:.0f} ± {REACH * rating.deviation:.0f}"
 
 
-def expected_score(first: Rating, second: Rating) -> float:
-    """Expected score of the first against the second, 0 to 1.
-
-    It is the probability of a win, with a draw counted as half a win. Both deviations are taken into account: Glickman,
-    "The Glicko system", 1999, equation 16.
-    """
-    return float(expected_scores(first.rating - second.rating, math.hypot(first.deviation, second.deviation)))
-
-
 def expected_scores(ahead: Any, deviation: Any) -> Any:
-    """As `expected_score`, from the differences of ratings and their deviations, numbers or arrays of points."""
+    """Expected scores, 0 to 1, from differences of ratings and the deviations of these, numbers or arrays of points.
+
+    They are probabilities of a win, with a draw counted as half a win: Glickman, "The Glicko system", 1999, equation
+    16. The deviation of a difference is the root of the sum of the squares of both deviations.
+    """
     return expit(ahead / SCALE / np.sqrt(1 + 3 * (deviation / SCALE / math.pi) ** 2))
 
 
-def rate(
-    rating: Rating, opponents: Sequence[Rating], scores: Sequence[float], tau: float = TAU, *, drifting: bool = True
-) -> Rating:
-    """A member's rating after a period with games. It does not depend on the order of the games, to the last bit.
-
-    Parameters
-    ----------
-    rating
-        Of the member before the period.
-    opponents
-        Ratings of the opponents before the period, one per game.
-    scores
-        Of the member in each game, 0 to 1.
-    tau
-        How fast the volatility changes, 0.1 to 2.
-    drifting
-        Whether the member's strength changes with time, as Glickman assumes. If not, the volatility is constant and
-        does not add to the deviation.
-
-    Raises
-    ------
-    ValueError
-        Without games, for other than one score per game, and for a score or tau out of range.
-    """
-    _check_tau(tau)
-    if not opponents or len(opponents) != len(scores):
-        raise ValueError(
-            f"expected at least one game and a score of each, got {len(opponents)} opponents, {len(scores)} scores"
-        )
-    for score in scores:
-        _check_score(score)
-    games = [(opponent, 1, score) for opponent, score in zip(opponents, scores, strict=True)]
-    return _rate(rating, games, tau, drifting=drifting)
-
-
 def _rate(rating: Rating, results: Sequence[tuple[Rating, int, float]], tau: float, *, drifting: bool) -> Rating:
-    """As `rate`, from the opponents' ratings, the number of games against each and the sum of the scores in them."""
+    """A member's rating after a period with games, from the opponents' ratings, numbers of games and sums of scores.
+
+    It does not depend on the order of the games, to the last bit. Without `drifting` the volatility is constant and
+    does not add to the deviation.
+    """
     own, deviation, volatility = _internal(rating.rating), rating.deviation / SCALE, rating.volatility
     gains, informations = [], []
     for opponent, games, points in results:
@@ -131,15 +94,14 @@ def _rate(rating: Rating, results: Sequence[tuple[Rating, int, float]], tau: flo
     )
 
 
-def without_games(rating: Rating) -> Rating:
-    """The rating of a training member after a period without games: its deviation grows."""
+def _without_games(rating: Rating) -> Rating:
     deviation = SCALE * math.hypot(rating.deviation / SCALE, rating.volatility)
     return Rating(rating.rating, _clamp(deviation, DEVIATIONS), rating.volatility)
 
 
 def rate_period(
     ratings: Mapping[str, Rating],
-    games: Iterable[tuple[str, str, float]] | Results,
+    results: Results,
     *,
     drifting: Collection[str] = (),
     pinned: Collection[str] = (),
@@ -151,49 +113,33 @@ def rate_period(
     ----------
     ratings
         By member.
-    games
-        First member, second member, the first's score from 0 to 1, in any order; or the `Results`.
+    results
+        The games of the period.
     drifting
         Members whose strength changes with time: those still training. The deviations of others never grow.
     pinned
         Members that keep their ratings exactly, which anchors the scale.
     tau
-        See `rate`.
+        How fast volatilities change, 0.1 to 2.
 
     Raises
     ------
     ValueError
-        For members without a rating, games of a member against itself, and a score or tau out of range.
+        For members without a rating, and a tau out of range.
     """
-    _check_tau(tau)
-    for name in (*drifting, *pinned):
-        _check_member(name, ratings)
-    results = games if isinstance(games, Results) else Results(games)
-    for name in results.members:
-        _check_member(name, ratings)
+    if not 0.1 <= tau <= 2:
+        raise ValueError(f"tau: expected a number from 0.1 to 2, got {tau!r}")
+    for name in (*drifting, *pinned, *results.members):
+        if name not in ratings:
+            raise ValueError(f"expected a member that has a rating, got {name!r}")
     after = dict(ratings)
     for name in ratings.keys() - set(pinned):
         played = [(ratings[opponent], *sums) for opponent, sums in results.of(name).items()]
         if played:
             after[name] = _rate(ratings[name], played, tau, drifting=name in drifting)
         elif name in drifting:
-            after[name] = without_games(ratings[name])
+            after[name] = _without_games(ratings[name])
     return after
-
-
-def _check_tau(tau: float) -> None:
-    if not 0.1 <= tau <= 2:
-        raise ValueError(f"tau: expected a number from 0.1 to 2, got {tau!r}")
-
-
-def _check_score(score: float) -> None:
-    if not 0 <= score <= 1:
-        raise ValueError(f"score: expected a number from 0 to 1, got {score!r}")
-
-
-def _check_member(name: str, ratings: Mapping[str, Rating]) -> None:
-    if name not in ratings:
-        raise ValueError(f"expected a member that has a rating, got {name!r}")
 
 
 def _internal(rating: float) -> float:

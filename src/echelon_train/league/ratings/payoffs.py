@@ -149,7 +149,7 @@ def member_ratings(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Rati
 
 
 def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray[np.float64]:
-    """The scores (P, P) of row against column that the ratings predict, see `glicko2.expected_score`.
+    """The scores (P, P) of row against column that the ratings predict, see `glicko2.expected_scores`.
 
     Raises ValueError if a member has no rating.
     """

@@ -83,12 +83,8 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
     For the champion itself, the call returns the decision that promoted it. The match counts for the ratings in any
     case. If another member becomes champion meanwhile, the candidate plays against that one.
 
-    Parameters
-    ----------
-    play
-        Plays a match of the candidate (first) against the champion (second) on maps that are new to the pair.
-    k
-        Deviations that are subtracted from a rating, at least 0.
+    `play` plays a match of the candidate (first) against the champion (second) on maps that are new to the pair. `k`
+    is the number of deviations that are subtracted from a rating, at least 0.
 
     Raises
     ------

@@ -180,22 +180,17 @@ def checked_columns(row: Row) -> tuple[dict[str, Any], list[int]]:
 
 
 def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
-    """Add a match to a database, and its configuration if that is new.
+    """Add a match to a database, and its configuration without the rewards if that is new.
 
     Raises DamagedLeagueError for a text that could not be read again, and LeagueError if the league is full.
     """
     for text in (row.scenario, row.worker, row.played_at):
         check_text(text, f"match {row.uuid}")
     if connection.execute("SELECT 1 FROM configs WHERE hash = ?", (row.config,)).fetchone() is None:
-        insert(connection, "configs", hash=row.config, document=config_document(played.config))
+        insert(connection, "configs", hash=row.config, document=_json(battle_document(played.config)))
     players = {name: None if name is None else members[name].id for name in (row.first, row.second, row.learner)}
     ids = {"first": players[row.first], "second": players[row.second], "learner": players[row.learner]}
     insert(connection, "matches", **{**row._asdict(), **ids, "content_sha256": row.content_sha256})
-
-
-def config_document(config: BattleConfig) -> str:
-    """A configuration as the JSON of its `battle_hash`, without the rewards, which do not affect a battle."""
-    return _json(battle_document(config))
 
 
 def read_outcomes(outcomes: str) -> list[int]:

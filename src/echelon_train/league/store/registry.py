@@ -112,18 +112,9 @@ class League:
     ) -> Member:
         """Add the policy of a checkpoint, or of a run's last checkpoint, as a member. Its files are copied.
 
-        Parameters
-        ----------
-        path
-            Folder of a checkpoint or run, see `echelon_train.checkpoints.checkpoint.find_checkpoint`.
-        kind
-            Kind of the member: ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``.
-        name
-            Name of the member; by default its kind, `numbered`.
-        parent
-            Name of the member that it was trained from, if there is one.
-        numbered
-            Whether to append the smallest number, from 1, that makes the name new.
+        The kind is ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``, and `parent` names the member that
+        it was trained from. By default the name is the kind and a number; a `numbered` name gets a number, too: the
+        smallest, from 1, that makes it new.
 
         Raises
         ------
@@ -232,19 +223,18 @@ class League:
             records.insert_match(connection, row, played, members)
             return True
 
-    def matches(self, member: str | None = None, opponent: str | None = None) -> list[PlayedMatch]:
-        """The matches in the order of recording: all, those of a member, or those between two members."""
-        names = [name for name in (member, opponent) if name is not None]
+    def matches(self, *names: str, last: int | None = None) -> list[PlayedMatch]:
+        """The matches of all the named members in the order of recording; of these the `last`, or all.
+
+        Raises LeagueError for an unknown member.
+        """
         with reading(self.path) as connection:
             members = _by_name(connection)
             ids = [_known(members, name).id for name in names]
-            return records.read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
-
-    def last_matches(self, count: int) -> list[PlayedMatch]:
-        """The matches that were recorded last, in the order of recording, at most so many."""
-        with reading(self.path) as connection:
-            newest = "m.id IN (SELECT id FROM matches ORDER BY id DESC LIMIT ?)"
-            return records.read_matches(connection, newest, [count])
+            where = " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1"
+            if last is not None:
+                where = f"m.id IN (SELECT id FROM matches m WHERE {where} ORDER BY id DESC LIMIT {last:d})"
+            return records.read_matches(connection, where, ids)
 
     def match(self, uuid: str) -> PlayedMatch:
         """A match by its uuid, or by a prefix that no other uuid has. Raises LeagueError if there is no such match."""
@@ -295,24 +285,16 @@ class League:
         with reading(self.path) as connection:
             return [number for (number,) in connection.execute("SELECT number FROM periods ORDER BY number")]
 
-    def close_period(self) -> int:
-        """Rate all members by the matches since the last period. Returns the period's number.
-
-        A period without matches only makes the ratings of members that are still training less certain. Other processes
-        may use the league meanwhile: a match that they add belongs to the next period.
-        """
-        return self._close(empty=True)
-
     def rate_matches(self) -> bool:
-        """Close a period if there are unrated matches. Returns whether it did; of several processes only one does."""
-        return self._close(empty=False) > 0
+        """Close a period if there are unrated matches. Returns whether it did; of several processes only one does.
 
-    def _close(self, *, empty: bool) -> int:
-        """Close a period, also an `empty` one; returns its number, or 0. The league is not locked while it is rated."""
+        The league is not locked while the ratings are computed: a match that is added meanwhile belongs to the next
+        period.
+        """
         while True:
             with reading(self.path) as connection:
-                if not empty and not periods.count_matches(connection, periods.last_period(connection)[1]):
-                    return 0
+                if not periods.count_matches(connection, periods.last_period(connection)[1]):
+                    return False
                 inputs = periods.read_inputs(connection, periods.next_period(connection, self.settings))
             ratings, number = periods.derive(inputs), inputs.period.number
             with writing(self.path) as connection:
@@ -320,7 +302,7 @@ class League:
                 if last == number - 1 and periods.read_ratings(connection, last) == inputs.before:
                     periods.insert_period(connection, inputs.period)
                     periods.write_ratings(connection, number, ratings.values())
-                    return number
+                    return True
             # another process has closed a period, or has rebuilt the ratings
 
     def ratings(self) -> dict[str, Rating]:

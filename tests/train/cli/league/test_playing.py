@@ -35,10 +35,7 @@ def test_a_rating_run_names_who_is_not_waited_for(commands, league, monkeypatch)
     found = RatingRun(3, {"novice": 0.0, "idle": 122.4, "random": 60.0}, True, ("idle",))
     monkeypatch.setattr("echelon_train.cli.league.play.rating_run", lambda *args, **options: found)
     text = commands.text("play", league.path, "--scenario", "duel")
-    assert (
-        "all rating deviations are at most 75 points, but for idle (122), which further matches would hardly reduce."
-        in text
-    )
+    assert "at most 75 points, but for idle (122), which further matches would hardly reduce." in text
     assert commands.json("play", league.path)["rating_run"]["one_sided"] == ["idle"]
 
 
@@ -55,14 +52,11 @@ def test_without_a_terminal_a_rating_run_says_each_minute_what_it_does(league, t
     ("arguments", "message"),
     [
         (["idle"], "expected two players, or none for a rating run, got idle"),
-        (["idle", "random", "novice"], "expected two players, or none for a rating run, got idle, random, novice"),
         (["idle", "idle"], "expected two members, got 'idle' against itself"),
         (["idle", "randm"], "did you mean 'random'"),
         (["idle", "random", "--until-rd", "80"], "--until-rd: goes with a rating run"),
         (["idle", "random", "--max-matches", "8"], "--max-matches: goes with a rating run"),
         (["--until-rd", "30"], "expected a deviation above 45 points, got 30"),
-        (["--until-rd", "0"], "--until-rd"),
-        (["--maps", "0"], "--maps"),
         (["--scenario", "dule"], "did you mean 'duel'"),
         (["--processes", "2", "--ray"], "not allowed with argument"),
         (["--ray"], "pip install 'echelon-env[ray]'"),
@@ -168,7 +162,6 @@ def test_a_film_of_a_battle(commands, league, tiny, tmp_path):
     ("arguments", "message"),
     [
         (["--force"], "expected the MATCH"),
-        (["--gif", "x.gif"], "expected the MATCH"),
         (["1234", "--battle", "1"], "--battle: goes with --gif and --html"),
         (["1234", "--gif", "x.gif", "--html", "x.html"], "--html: not allowed with --gif"),
         (["1234", "--html", "x.gif"], "ends in .html, got x.gif"),

@@ -15,7 +15,7 @@ def cyclic_league(folder):
     league.add_scripted("expert")
     for number, pair in enumerate([("trivial", "novice"), ("novice", "expert"), ("expert", "trivial")], 1):
         league.record(played(*pair, WIN * 20, number))
-    league.close_period()
+    league.rate_matches()
     return league
 
 
@@ -39,7 +39,7 @@ def test_standings(commands, league):
 def test_champion_and_retired_members_are_marked(commands, league, tmp_path):
     member = league.add_checkpoint(saved(tmp_path / "checkpoint"), "past", "quick-fox")
     league.record(played("quick-fox", "novice", WIN * 4, 9))
-    league.close_period()
+    league.rate_matches()
     commands.lines("promote", league.path, member.name)
     commands.lines("retire", league.path, "expert")
     lines = commands.lines("standings", league.path)
@@ -101,8 +101,9 @@ def test_a_league_without_matches(commands, tmp_path):
 
 
 def test_history(commands, league):
-    for _ in range(20):
-        league.close_period()
+    for number in range(10, 30):
+        league.record(played("novice", "expert", WIN, number))
+        league.rate_matches()
     lines = commands.lines("history", league.path)
     assert lines[0].split()[1::2] == ["1", "6", "11", "16", "21"]
     assert lines[-1].endswith("5 of 21 periods, all with --json")
@@ -128,15 +129,14 @@ def test_history(commands, league):
 )
 def test_pictures(command, options, commands, league, tmp_path):
     league.add_checkpoint(saved(tmp_path / "checkpoint"), "main", "main-1")
-    pictures = [tmp_path / "one.svg", tmp_path / "two.svg"]
-    given = dict(zip(options, pictures, strict=True))
-    same = commands.refusal(command, league.path, *(word for each in options for word in (each, pictures[0])))
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    same = commands.refusal(command, league.path, options[0], one, options[1], one)
     assert "expected another name for each picture" in same
-    commands.lines(command, league.path, *(word for pair in given.items() for word in pair))
-    assert all(picture.stat().st_size > 0 for picture in pictures)
+    commands.lines(command, league.path, options[0], one, options[1], two)
     commands.lines("history", league.path, "--picture", tmp_path / "history.svg")
+    assert all(picture.stat().st_size > 0 for picture in (one, two, tmp_path / "history.svg"))
     for path, message in (
-        (pictures[0], "exists already"),
+        (one, "exists already"),
         (tmp_path / "nowhere" / "a.png", "is not a folder"),
         (tmp_path / "a.txt", "a.txt: expected the name of a picture that ends in one of ."),
     ):

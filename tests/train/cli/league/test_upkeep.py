@@ -1,23 +1,19 @@
 """``echelon league rebuild``, ``fsck``, ``export`` and ``import``; and what all commands have in common."""
 
 import re
-import sqlite3
 
 import pytest
 
 from echelon_env.cli import main
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
-from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.registry import League
-from train.league.leagues import saved
+from train.league.leagues import change, saved
 
 
 def test_rebuild(commands, league):
     ratings = league.ratings()
     assert commands.lines("rebuild", league.path) == ["All ratings are computed again: none has changed."]
-    with sqlite3.connect(league.path / DATABASE_FILE) as connection:
-        connection.execute("UPDATE ratings SET rating = rating + 1 WHERE member = 2")
-    connection.close()
+    change(league, "UPDATE ratings SET rating = rating + 1 WHERE member = 2")
     assert commands.json("rebuild", league.path)["changed"] == 1
     assert league.ratings() == ratings
 

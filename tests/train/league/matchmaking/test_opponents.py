@@ -2,8 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.league.matchmaking.opponents import (
@@ -36,58 +34,31 @@ def by_name(mixture, learner, candidates):
     return {opponent.name: chance for opponent, chance in opponent_probabilities(mixture, learner, candidates).items()}
 
 
-def test_hard_weights_prefer_opponents_that_the_learner_loses_to():
-    np.testing.assert_allclose(pfsp_weights([0.0, 0.5, 1.0]), [0.8, 0.2, 0.0])
+@pytest.mark.parametrize(
+    ("weighting", "chances", "expected"),
+    [
+        ("hard", [0.0, 0.5, 1.0], [0.8, 0.2, 0.0]),
+        ("var", [0.0, 0.5, 0.1, 1.0], [0, 0.25 / 0.34, 0.09 / 0.34, 0]),
+        ("hard", [1.0] * 4, [0.25] * 4),
+        ("var", [1.0] * 4, [0.25] * 4),
+    ],
+)
+def test_pfsp_prefers_opponents_that_the_learner_loses_to_or_its_equals(weighting, chances, expected):
+    np.testing.assert_allclose(pfsp_weights(chances, weighting), expected)
 
 
-def test_var_weights_prefer_equals():
-    np.testing.assert_allclose(pfsp_weights([0.0, 0.5, 0.1, 1.0], "var"), [0, 0.25 / 0.34, 0.09 / 0.34, 0])
-
-
-@pytest.mark.parametrize("weighting", ["hard", "var"])
-def test_unplayed_counts_as_even(weighting):
-    np.testing.assert_array_equal(
-        pfsp_weights([math.nan, 0.1, 0.9], weighting), pfsp_weights([0.5, 0.1, 0.9], weighting)
-    )
-
-
-@pytest.mark.parametrize("weighting", ["hard", "var"])
-def test_if_all_weights_are_zero_all_shares_are_equal(weighting):
-    np.testing.assert_array_equal(pfsp_weights([1.0] * 4, weighting), [0.25] * 4)
-
-
-@given(st.lists(st.one_of(st.floats(0, 1), st.just(math.nan)), min_size=1), st.sampled_from(["hard", "var"]))
-def test_pfsp_weights_are_probabilities(chances, weighting):
-    weights = pfsp_weights(chances, weighting)
-    assert weights.shape == (len(chances),)
-    assert np.all(weights >= 0) and weights.sum() == pytest.approx(1)
-
-
-def test_skill_weights_follow_a_bell_curve_of_200_points():
-    weights = skill_weights(1500, [1500, 1700, 1300, 1900])
+def test_skill_weights_follow_a_bell_curve_and_find_an_opponent_at_any_distance():
+    weights = skill_weights(1500, [1500, 1700, 1300, 1900], 200)
     np.testing.assert_allclose(weights / weights[0], [1, math.exp(-0.5), math.exp(-0.5), math.exp(-2)])
+    np.testing.assert_allclose(skill_weights(400, [4000, 3990], 1), [0, 1], atol=1e-12)
 
 
-def test_skill_weights_find_an_opponent_at_any_distance():
-    np.testing.assert_allclose(skill_weights(400, [4000, 3990], width=1), [0, 1], atol=1e-12)
-
-
-def test_a_newcomer_plays_against_neighbours_only():
+def test_a_newcomer_plays_against_neighbours_or_the_nearest():
     candidates = [Candidate(str(rating), "other", rating) for rating in (1250.0, 1300.0, 1550.0, 1700.0, 1701.0)]
     assert names(neighbours(Learner("new", 1500.0, 19), candidates)) == ["1300.0", "1550.0", "1700.0"]
+    assert names(neighbours(Learner("new", 2500.0), candidates)) == ["1701.0"]
     assert neighbours(Learner("known", 1500.0, 20), candidates) == candidates
-
-
-def test_a_newcomer_without_neighbours_plays_against_the_nearest():
-    candidates = [Candidate("far", "other", 2000.0), Candidate("near", "other", 1000.0)]
-    assert names(neighbours(Learner("new", 1400.0), candidates)) == ["near"]
     assert neighbours(Learner("new"), []) == []
-
-
-def test_a_win_probability_is_never_certain():
-    assert Candidate("a", "other").win_probability == 0.5
-    assert Candidate("a", "other", games=1, score=1.0).win_probability == pytest.approx(2 / 3)
-    assert Candidate("a", "other", games=98, score=98.0).win_probability == pytest.approx(0.99)
 
 
 def test_exploiters_that_win_are_verified_first():
@@ -170,22 +141,21 @@ def test_verification_is_hard_and_levels_are_equals_whatever_pfsp_is():
     assert by_name(only(scripted=1.0), LEARNER, levels) == pytest.approx({"a": 9 / 43, "b": 25 / 43, "c": 9 / 43})
 
 
-def test_sources_are_mixed_by_weight():
+def test_sources_are_mixed_by_weight_and_one_without_candidates_leaves_its_share_to_the_others():
     chances = opponent_probabilities(only(last=1.0, past=2.0, scripted=1.0), LEARNER, LEAGUE)
     assert sum(chances.values()) == pytest.approx(1)
     for source, share in (("last", 0.25), ("past", 0.5), ("scripted", 0.25)):
         assert sum(chance for opponent, chance in chances.items() if opponent.source == source) == pytest.approx(share)
-
-
-def test_a_source_without_candidates_leaves_its_share_to_the_others():
     fine = [candidate for candidate in LEAGUE if candidate.name == "other"]
     assert opponent_probabilities(OpponentMixture(), LEARNER, fine) == {Opponent("other", "pfsp"): 1}
 
 
-def test_before_anybody_has_been_trained_scripted_levels_play():
+def test_before_a_member_is_trained_scripted_levels_play():
     levels = [candidate for candidate in LEAGUE if candidate.relation == "scripted"]
     found = opponent_probabilities(OpponentMixture(), LEARNER, levels)
     assert found == opponent_probabilities(only(scripted=1.0), LEARNER, levels)
+    with pytest.raises(ConfigError, match="offers 'learner' no opponent, and no scripted level"):
+        opponent_probabilities(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
 
 
 def test_a_newcomer_is_offered_neighbours_by_every_source():
@@ -193,32 +163,16 @@ def test_a_newcomer_is_offered_neighbours_by_every_source():
     assert set(chances) == {"past 1", "past 2", "exploiter", "veteran"}
 
 
-def test_a_mixture_that_offers_no_opponent_is_refused():
-    with pytest.raises(ConfigError, match="offers 'learner' no opponent, and no scripted level"):
-        opponent_probabilities(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
-
-
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("changes", "message"),
     [
-        (lambda: pfsp_weights([1.1]), "numbers from 0 to 1"),
-        (lambda: pfsp_weights([0.5, -0.1]), "numbers from 0 to 1"),
-        (lambda: pfsp_weights([0.5], "soft"), "'soft'"),
-        (lambda: skill_weights(1500, [1500], 0.0), "width: expected a number above 0"),
-        (lambda: OpponentMixture(pfsp=-1.0), "pfsp"),
-        (lambda: OpponentMixture(skill_width=0.0), "skill_width"),
-        (lambda: OpponentMixture(pfsp_weighting="soft"), "pfsp_weighting"),
-        (lambda: OpponentMixture(past=math.nan), "past"),
-        (lambda: OpponentMixture(**NOTHING), "a weight above 0"),
-        (lambda: Candidate("a", "friend"), "relation"),
-        (lambda: Candidate("a", "past", games=-1), "games"),
-        (lambda: Candidate("a", "past", games=1, score=1.5), "at most 1 a game, got 1.5 in 1"),
-        (lambda: Candidate("a", "past", rating=math.inf), "rating"),
-        (lambda: Learner("learner", games=-1), r"learner\.games"),
-        (lambda: opponent_probabilities(OpponentMixture(), LEARNER, [Candidate("learner", "past")]), "different names"),
-        (lambda: opponent_probabilities(OpponentMixture(), LEARNER, [Candidate("a", "past")] * 2), "different names"),
+        ({"pfsp": -1.0}, "pfsp"),
+        ({"skill_width": 0.0}, "skill_width"),
+        ({"pfsp_weighting": "soft"}, "pfsp_weighting"),
+        ({"past": math.nan}, "past"),
+        (NOTHING, "a weight above 0"),
     ],
 )
-def test_impossible_values_are_refused(make, message):
+def test_impossible_mixtures_are_refused(changes, message):
     with pytest.raises(ConfigError, match=message):
-        make()
+        OpponentMixture(**changes)

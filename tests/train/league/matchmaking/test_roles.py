@@ -30,68 +30,51 @@ def test_a_main_agent_plays_by_its_mixture():
     assert chances == pytest.approx({"main-1": 0.25, "novice": 0.75})
 
 
-class TestMainExploiter:
-    SETTINGS = LeagueConfig(role="main_exploiter")
-    MAIN = ("main-1", "main-2", "main-3")
-
-    def test_it_plays_against_the_newest_snapshot_alone(self):
-        members = [candidate("novice", "scripted"), *map(candidate, self.MAIN), candidate("league-exploiter-1")]
-        assert shares(self.SETTINGS, members, self.MAIN) == {"main-3": 1}
-
-    def test_if_it_hardly_ever_wins_it_plays_against_earlier_snapshots_mostly_its_equals(self):
-        members = [
-            candidate("novice", "scripted"), candidate("main-1", won=0.5), candidate("main-2", won=0.1),
-            candidate("main-3", won=0.02), candidate("other"),
-        ]  # fmt: skip
-        chances = shares(self.SETTINGS, members, self.MAIN)
-        assert chances.keys() == {"main-1", "main-2"}
-        # x (1 - x) of 0.5 and of 0.1, by the rule of succession 0.108
-        assert chances["main-1"] == pytest.approx(0.25 / (0.25 + 0.1078 * 0.8922), abs=1e-3)
-
-    @pytest.mark.parametrize(
-        "newest",
-        [candidate("main-2", won=0, games=MIN_GAMES - 1), candidate("main-2", won=0.11)],
-        ids=["few battles", "not quite"],
-    )
-    def test_few_battles_or_a_higher_win_rate_are_not_hopeless(self, newest):
-        assert shares(self.SETTINGS, [candidate("main-1"), newest], self.MAIN[:2]) == {"main-2": 1}
-
-    def test_the_only_snapshot_is_drawn_however_hopeless(self):
-        assert shares(self.SETTINGS, [candidate("main-1", won=0)], ["main-1"]) == {"main-1": 1}
-
-    def test_it_needs_a_main_agent(self):
-        with pytest.raises(ConfigError, match="the league has no snapshot of one"):
-            shares(self.SETTINGS, [candidate("novice", "scripted")])
+MAIN = ("main-1", "main-2", "main-3")
 
 
-class TestLeagueExploiter:
-    SETTINGS = LeagueConfig(role="league_exploiter")
-
-    def test_it_plays_against_all_policies_mostly_those_that_it_loses_to(self):
-        chances = shares(
-            self.SETTINGS,
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        (
+            [candidate("novice", "scripted"), *map(candidate, MAIN), candidate("league-exploiter-1")],
+            {"main-3": 1},
+        ),
+        # x (1 - x) of the equal and of 0.1, by the rule of succession 0.108
+        (
             [
-                candidate("novice", "scripted"),
-                candidate("main-1", "past", won=0.5),
-                candidate("main-exploiter-1", "exploiter", won=0.9),
+                candidate("novice", "scripted"), candidate("main-1", won=0.5), candidate("main-2", won=0.1),
+                candidate("main-3", won=0.02), candidate("other"),
             ],
-        )
-        assert chances.keys() == {"main-1", "main-exploiter-1"}
-        assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=1e-3)
-
-    def test_its_own_last_snapshot_is_one_of_them(self, monkeypatch):
-        """Not one that it must beat, as a main agent must."""
-        monkeypatch.setattr(f"{__name__}.LEARNER", dataclasses.replace(LEARNER, last="league-exploiter-1"))
-        members = [candidate("main-1", won=0.5), candidate("league-exploiter-1", "past", won=0.9)]
-        chances = shares(self.SETTINGS, members)
-        assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=1e-3)
-
-    def test_it_needs_a_policy(self):
-        with pytest.raises(ConfigError, match="the league has none"):
-            shares(self.SETTINGS, [candidate("novice", "scripted")])
+            {"main-1": 0.25 / (0.25 + 0.1078 * 0.8922), "main-2": 0.1078 * 0.8922 / (0.25 + 0.1078 * 0.8922)},
+        ),
+        ([candidate("main-1"), candidate("main-2", won=0, games=MIN_GAMES - 1)], {"main-2": 1}),
+        ([candidate("main-1"), candidate("main-2", won=0.11)], {"main-2": 1}),
+        ([candidate("main-1", won=0)], {"main-1": 1}),
+    ],
+    ids=["the newest", "hopeless", "few battles", "not quite hopeless", "the only one"],
+)  # fmt: skip
+def test_a_main_exploiter_plays_against_the_newest_snapshot_or_earlier_ones_if_that_is_hopeless(candidates, expected):
+    assert shares(LeagueConfig(role="main_exploiter"), candidates, MAIN) == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_best_response_plays_against_its_target_alone():
+@pytest.mark.parametrize("own", [False, True])
+def test_a_league_exploiter_plays_against_all_policies_mostly_those_that_it_loses_to(own, monkeypatch):
+    """Also against its own last snapshot, which it need not beat, as a main agent must."""
+    monkeypatch.setattr(f"{__name__}.LEARNER", dataclasses.replace(LEARNER, last="exploiter-1" if own else None))
+    other = candidate("exploiter-1", "past" if own else "exploiter", won=0.9)
+    chances = shares(
+        LeagueConfig(role="league_exploiter"),
+        [candidate("novice", "scripted"), candidate("main-1", "past", won=0.5), other],
+    )
+    assert chances.keys() == {"main-1", "exploiter-1"}
+    assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=1e-3)
+
+
+def test_exploiters_need_policies_and_a_best_response_its_target_alone():
+    for role, reason in (("main_exploiter", "the league has no snapshot of one"), ("league_exploiter", "has none")):
+        with pytest.raises(ConfigError, match=reason):
+            shares(LeagueConfig(role=role), [candidate("novice", "scripted")])
     settings = LeagueConfig(role="best_response", target="main-1")
     assert shares(settings, [candidate("main-1"), candidate("main-2")], ["main-1", "main-2"]) == {"main-1": 1}
 

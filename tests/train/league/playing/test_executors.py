@@ -48,15 +48,12 @@ def expected(path):
 
 @pytest.mark.long
 def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
-    here = list(LocalExecutor(1).run(path, JOBS))
+    here, there = list(LocalExecutor(1).run(path, JOBS)), list(two.run(path, JOBS))
     assert {played.worker for played in here} == {worker_name()}
-    there = list(two.run(path, JOBS))
     assert len(there) == len(here) == len(JOBS)
     assert results(there) == results(here) == {order.uuid: expected[order.uuid] for order in JOBS}
-    played_by = {process_of(played) for played in there}
-    assert played_by <= workers() and len(workers()) == 2
     again = list(two.run(path, JOBS))
-    assert {process_of(played) for played in again} <= workers() and len(workers()) == 2, "the workers stay"
+    assert {process_of(played) for played in [*there, *again]} <= workers() and len(workers()) == 2, "the workers stay"
     assert list(two.run(path, [])) == []
 
 

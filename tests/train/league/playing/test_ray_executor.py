@@ -47,11 +47,13 @@ def test_matches_end_as_in_this_process_and_only_this_one_records(ray, league):
 @pytest.mark.long
 def test_errors_are_reported(ray, league):
     executor = RayExecutor()
-    with pytest.raises(ValueError, match="seeds: expected at least one") as caught:
-        list(executor.run(league.path, [job(maps=0)]))
-    assert type(caught.value) is ValueError
-    with pytest.raises(LeagueError, match="no member 'absent'"):
-        list(executor.run(league.path, [job("absent")]))
+    for order, error, reason in (
+        (job(maps=0), ValueError, "seeds: expected at least one"),
+        (job("absent"), LeagueError, "no member 'absent'"),
+    ):
+        with pytest.raises(error, match=reason) as caught:
+            list(executor.run(league.path, [order]))
+        assert type(caught.value) is error
     file = league.member_policy("heron") / WEIGHTS_FILE
     file.write_bytes(b"altered" + file.read_bytes()[7:])
     with pytest.raises(LeagueError, match=r"'heron' cannot be used: .*altered"):

@@ -28,14 +28,11 @@ def recorded_again(league, played, **changes):
     return changed
 
 
-def test_every_battle_ends_as_it_was_recorded(league, recorded):
+def test_every_battle_ends_as_it_was_recorded_in_its_action_mode(league, recorded):
     league.retire("otter")
     found = replay(league, recorded.uuid[:8])
     assert found.same and found.different == () == found.cautions
     assert found.match == recorded.match == found.played.match
-
-
-def test_a_policy_is_played_again_in_its_action_mode(league, recorded):
     order = job("otter", "novice", maps=2, seed=1)
     otter = member_player(league.path, league.member("otter"), action_mode="deterministic")
     league.record(play_job(order, otter, baseline("novice"), ""))
@@ -55,26 +52,15 @@ def test_battles_that_end_differently_are_named(league, recorded):
     assert found.match == played.match
 
 
-@pytest.mark.parametrize(
-    ("key", "reason"),
-    [
-        ("engine_hash", "the rules, the engine, or what players observe have changed since"),
-        ("opponents_hash", "the scripted players, or how players draw random numbers have changed since"),
-    ],
-)
-def test_a_match_of_other_code_is_replayed_by_force_only(league, recorded, key, reason):
-    played = recorded_again(league, recorded, stamp={**stamp(), key: "0" * 64})
+def test_a_match_of_other_code_is_replayed_by_force_only_and_other_versions_are_reported(league, recorded):
+    stamps = {**stamp(), "engine_hash": "0" * 64, "numpy": "1.0", "jax": "2.0"}
+    played = recorded_again(league, recorded, stamp=stamps)
+    reason = "the rules, the engine, or what players observe have changed since"
     with pytest.raises(LeagueError, match=f"match {played.uuid}: cannot be reproduced: {reason}$"):
         replay(league, played.uuid)
     found = replay(league, played.uuid, force=True)
-    assert found.same and found.cautions == (reason,)
-
-
-def test_other_versions_are_reported(league, recorded):
-    played = recorded_again(league, recorded, stamp={**stamp(), "numpy": "1.0", "jax": "2.0"})
-    found = replay(league, played.uuid)
     assert found.same
-    assert found.cautions == ("jax: None now, 2.0 then", f"numpy: {stamp()['numpy']} now, 1.0 then")
+    assert found.cautions == (reason, "jax: None now, 2.0 then", f"numpy: {stamp()['numpy']} now, 1.0 then")
 
 
 def test_a_policy_whose_files_are_altered_plays_by_force_only(league, recorded, tmp_path):

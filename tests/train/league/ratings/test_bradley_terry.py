@@ -56,7 +56,7 @@ def test_a_league_of_one_and_one_without_games():
     np.testing.assert_allclose(nothing.high - 1500.0, half, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("games", "neighbours", "tolerance"), [(3, 99, 0.1), (10, 99, 0.02), (3, 2, 0.25)])
+@pytest.mark.parametrize(("games", "neighbours", "tolerance"), [(10, 99, 0.02), (3, 2, 0.25)])
 @pytest.mark.parametrize("anchor", ["member-3", None])
 def test_the_intervals_of_many_members_are_nearly_the_exact_ones(monkeypatch, games, neighbours, tolerance, anchor):
     rng = np.random.default_rng(2)
@@ -105,11 +105,3 @@ def test_the_coverage_of_the_intervals(spread, games, alike, drawn):
     coverage = np.mean(held)
     print(f"{spread}, {games} games, alike {alike}, drawn {drawn}: {coverage:.3f}, member 0 {np.mean(held, 0)[0]:.3f}")
     assert 0.9 < coverage < 0.99
-
-
-def test_games_that_vary_less_say_more():
-    steady, lively = (
-        bradley_terry(payoffs(["a", "b"], {("a", "b"): scores * 10})) for scores in ([0.75] * 4, [1.0, 1.0, 1.0, 0.0])
-    )
-    assert steady.strength == pytest.approx(lively.strength, abs=5)
-    assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()

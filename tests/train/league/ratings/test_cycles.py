@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from echelon_train.league.analysis import Analysis, warnings
-from echelon_train.league.ratings import cycles
 from echelon_train.league.ratings.bradley_terry import bradley_terry
 from echelon_train.league.ratings.cycles import CycleScore, cycle_score
 from echelon_train.league.ratings.payoffs import payoffs
@@ -48,6 +47,8 @@ def test_without_a_closed_loop_there_is_no_score():
     assert (found.score, found.p_value, found.loops, found.triangle) == (0.0, 1.0, 0, None)
     empty = scored(payoffs(["a", "b"], {}))
     assert (empty.score, empty.loops) == (0.0, 0)
+    with pytest.raises(ValueError, match="strengths: expected those of"):
+        cycle_score(payoffs(["a", "b"], {}), bradley_terry(payoffs(["a", "c"], {})))
 
 
 def test_a_loop_of_four_is_found_though_no_three_have_all_played():
@@ -68,39 +69,15 @@ def test_the_triangle_is_the_first_of_the_clearest(seed):
                itertools.permutations(range(7), 3)}  # fmt: skip
     clearest = max(triples.values())
     expected = next(triple for triple, value in triples.items() if value == clearest)
-    found = cycles._triangle(table)
-    assert found == (None if clearest <= 0.5 else tuple(table.members[place] for place in expected))
+    assert scored(table).triangle == (None if clearest <= 0.5 else tuple(table.members[place] for place in expected))
 
 
-def test_strengths_of_others_are_refused():
-    strengths = bradley_terry(payoffs(["a", "c"], {}))
-    with pytest.raises(ValueError, match="strengths: expected those of"):
-        cycle_score(payoffs(["a", "b"], {}), strengths)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("alike", [0.0, 1.0])
-@pytest.mark.parametrize("games", [3, 20])
-@pytest.mark.parametrize("neighbours", [2, 99])
-def test_the_rate_of_false_alarms(alike, games, neighbours):
-    rng = np.random.default_rng(5)
-    found = []
-    for _ in range(100):
-        logits = ahead(rng.normal(0, 300, size=7))
-        found.append(scored(draw_league(rng, logits, games, alike=alike, neighbours=neighbours)).significant)
-    print(f"alike {alike}, {games} games, {neighbours} neighbours: {np.mean(found):.3f}")
-    assert np.mean(found) <= 0.1
-
-
-@pytest.mark.parametrize(
-    ("triangle", "sentence"),
-    [
+def test_a_significant_cycle_is_said_with_its_members():
+    members = {"mispredictions": [], "unexplained": [], "ratings": {}, "payoffs": None, "strengths": None}
+    for triangle, sentence in (
         (("rock", "scissors", "paper"), "rock beats scissors, scissors beats paper, and paper beats rock."),
         (None, "No cycle of three members is certain by itself."),
-    ],
-)
-def test_a_significant_cycle_is_said_with_its_members(triangle, sentence):
-    members = {"mispredictions": [], "unexplained": [], "ratings": {}, "payoffs": None, "strengths": None}
-    said = warnings(Analysis(**members, cycle=CycleScore(0.25, 0.004, 1, triangle)), "")
-    assert said == [f"No ratings explain 25.0 % of the results (p = 0.004). {sentence}"]
+    ):
+        said = warnings(Analysis(**members, cycle=CycleScore(0.25, 0.004, 1, triangle)), "")
+        assert said == [f"No ratings explain 25.0 % of the results (p = 0.004). {sentence}"]
     assert warnings(Analysis(**members, cycle=CycleScore(0.25, 0.2, 1, None)), "") == []

@@ -14,11 +14,10 @@ from echelon_train.league.ratings.glicko2 import (
     SCALE,
     VOLATILITIES,
     Rating,
-    expected_score,
-    rate,
+    expected_scores,
     rate_period,
-    without_games,
 )
+from echelon_train.league.ratings.results import Results
 
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 ANY = st.builds(Rating, st.floats(*RATINGS), st.floats(0, DEVIATIONS[1]), st.floats(*VOLATILITIES))
@@ -29,25 +28,29 @@ def games_of(ratings, most):
     return st.lists(st.tuples(ratings, SCORES), min_size=1, max_size=most)
 
 
-def rated(rating, games, **options):
-    return rate(rating, [opponent for opponent, _ in games], [score for _, score in games], **options)
+def rated(rating, games, *, drifting=True, **options):
+    """The rating of a member after games, each against another opponent."""
+    opponents = {f"{number}": opponent for number, (opponent, _) in enumerate(games)}
+    results = Results(("own", f"{number}", score) for number, (_, score) in enumerate(games))
+    drifts = ["own"] if drifting else []
+    return rate_period({"own": rating, **opponents}, results, drifting=drifts, **options)["own"]
 
 
 def test_the_papers_example():
-    after = rate(Rating(1500, 200), [Rating(1400, 30), Rating(1550, 100), Rating(1700, 300)], [1, 0, 0])
+    after = rated(Rating(1500, 200), [(Rating(1400, 30), 1), (Rating(1550, 100), 0), (Rating(1700, 300), 0)])
     assert after.rating == pytest.approx(1464.05067, abs=5e-6)
     assert after.deviation == pytest.approx(151.516524, abs=5e-7)
     assert after.volatility == pytest.approx(0.0599959843, abs=2e-10)  # published step 5 stops at 1e-6
 
 
 def test_a_period_without_games():
-    after = without_games(Rating(1500, 200))
+    after = rated(Rating(1500, 200), [])
     assert after.deviation == pytest.approx(200.271417, abs=5e-7)
     assert (after.rating, after.volatility) == (1500, 0.06)
 
 
 def test_results_that_make_step_5_diverge_end_at_the_bounds():
-    after = rate(Rating(2000, 50), [Rating(1000, 50)] * 30, [0] * 30)
+    after = rated(Rating(2000, 50), [(Rating(1000, 50), 0)] * 30)
     assert after.volatility == VOLATILITIES[1]
     assert 2000 - LARGEST_MOVE <= after.rating < 2000
 
@@ -91,16 +94,10 @@ def test_a_frozen_member_never_becomes_less_certain(rating, games):
     assert after.deviation <= rated(rating, games).deviation + 1e-9
 
 
-@given(ANY, ANY)
-def test_expected_scores_of_two_sum_to_one(first, second):
-    assert expected_score(first, second) + expected_score(second, first) == pytest.approx(1)
-
-
 def test_the_expected_score_is_elos_where_ratings_are_certain():
-    assert expected_score(Rating(1900, 0), Rating(1500, 0)) == pytest.approx(10 / 11, abs=1e-6)
-    uncertain = expected_score(Rating(1900, 300), Rating(1500, 100))
-    spread = 3 * (math.hypot(300, 100) / SCALE / math.pi) ** 2
-    assert uncertain == pytest.approx(1 / (1 + 10 ** (-1 / math.sqrt(1 + spread))), abs=1e-6)
+    assert expected_scores(400, 0) == pytest.approx(10 / 11, abs=1e-6)
+    spread = 3 * (316.0 / SCALE / math.pi) ** 2
+    assert expected_scores(400, 316.0) == pytest.approx(1 / (1 + 10 ** (-1 / math.sqrt(1 + spread))), abs=1e-6)
 
 
 BEFORE = {"anchor": Rating(1500, 60), "learner": Rating(1600, 100), "frozen": Rating(1700, 120), "idle": Rating(1400)}
@@ -108,37 +105,28 @@ GAMES = [("anchor", "learner", 0.75), ("frozen", "learner", 0.25), ("learner", "
 
 
 def test_a_period_is_computed_from_the_snapshot():
-    after = rate_period(BEFORE, GAMES, drifting=["learner"], pinned=["anchor"])
-    assert after["learner"] == rate(
-        BEFORE["learner"], [BEFORE["anchor"], BEFORE["frozen"], BEFORE["anchor"]], [0.25, 0.75, 0.0]
-    )
-    assert after["frozen"] == rate(BEFORE["frozen"], [BEFORE["learner"]], [0.25], drifting=False)
-    assert after["anchor"] is BEFORE["anchor"]
-    assert after["idle"] is BEFORE["idle"]
-    assert list(after) == list(BEFORE)
-
-
-def test_only_learners_without_games_become_less_certain():
-    after = rate_period(BEFORE, [], drifting=["learner", "anchor"], pinned=["anchor"])
-    assert after == BEFORE | {"learner": without_games(BEFORE["learner"])}
+    after = rate_period(BEFORE, Results(GAMES), drifting=["learner", "anchor"], pinned=["anchor"])
+    anchor, frozen = BEFORE["anchor"], BEFORE["frozen"]
+    assert after["learner"] == rated(BEFORE["learner"], [(anchor, 0.25), (frozen, 0.75), (anchor, 0.0)])
+    assert after["frozen"] == rated(frozen, [(BEFORE["learner"], 0.25)], drifting=False)
+    assert (after["anchor"], after["idle"], [*after]) == (anchor, BEFORE["idle"], [*BEFORE])
+    alone = rate_period(BEFORE, Results(), drifting=["learner", "anchor"], pinned=["anchor"])
+    assert alone == BEFORE | {"learner": rated(BEFORE["learner"], [])}, "only learners become less certain"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("options", "message"),
     [
-        ({"games": [("learner", "absent", 1)]}, "a member that has a rating, got 'absent'"),
-        ({"games": [("absent", "learner", 1)]}, "a member that has a rating, got 'absent'"),
-        ({"games": [("idle", "idle", 1)]}, "'idle' against itself"),
-        ({"games": [("idle", "learner", 1.5)]}, "score: expected a number from 0 to 1, got 1.5"),
-        ({"games": [("idle", "learner", math.nan)], "pinned": ["idle", "learner"]}, "got nan"),
-        ({"games": [], "drifting": ["absent"]}, "got 'absent'"),
-        ({"games": [], "pinned": ["absent"]}, "got 'absent'"),
-        ({"games": [], "tau": 0.0}, "tau: expected a number from 0.1 to 2, got 0.0"),
+        ({"results": Results([("learner", "absent", 1)])}, "a member that has a rating, got 'absent'"),
+        ({"drifting": ["absent"]}, "got 'absent'"),
+        ({"pinned": ["absent"]}, "got 'absent'"),
+        ({"tau": 0.0}, "tau: expected a number from 0.1 to 2, got 0.0"),
+        ({"tau": math.nan}, "tau"),
     ],
 )
-def test_impossible_periods_are_refused(arguments, message):
+def test_impossible_periods_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        rate_period(BEFORE, **arguments)
+        rate_period(**{"ratings": BEFORE, "results": Results(), **options})
 
 
 @pytest.mark.parametrize(
@@ -147,17 +135,3 @@ def test_impossible_periods_are_refused(arguments, message):
 def test_impossible_ratings_are_refused(values):
     with pytest.raises(ConfigError, match=next(iter(values))):
         Rating(**values)
-
-
-@pytest.mark.parametrize(
-    ("opponents", "scores", "tau", "message"),
-    [
-        ([], [], 0.5, "got 0 opponents, 0 scores"),
-        ([Rating()], [1, 1], 0.5, "got 1 opponents, 2 scores"),
-        ([Rating()], [-0.1], 0.5, r"score: expected a number from 0 to 1, got -0\.1"),
-        ([Rating()], [1], math.nan, "tau"),
-    ],
-)
-def test_impossible_games_of_one_member_are_refused(opponents, scores, tau, message):
-    with pytest.raises(ValueError, match=message):
-        rate(Rating(), opponents, scores, tau=tau)

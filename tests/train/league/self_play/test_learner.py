@@ -45,6 +45,8 @@ def relations(learner):
 
 def test_it_knows_its_opponents_and_their_relations(league):
     learner = join(league)
+    loaded = weights_of(learner.load("main-1"))["action_net.weight"]
+    assert loaded.equal(weights_of(build_policy(NETWORK, 1))["action_net.weight"])
     members = {"novice@auto": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
     assert relations(learner) == members and learner.draw().keys() == members.keys()
     learner.announce(100)
@@ -72,7 +74,7 @@ def test_opponents_that_beat_it_are_drawn_more_often(league):
 def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league):
     league.record(played("main-1", "novice", (1, 1) * 30, 1))
     league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
-    league.close_period()
+    league.rate_matches()
     learner = join(league, LeagueConfig(mixture=OpponentMixture(pfsp=1, verification=0)))
     assert learner.draw() == {"main-2": 1.0}, "without games, as the learner itself"
     learner.announce(100)
@@ -83,21 +85,20 @@ def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league):
     assert set(learner.draw()) == {"main-1", "main-2", "main-exploiter-1"}
 
 
-def test_members_come_with_the_weights_they_joined_with(league, tmp_path):
-    loaded = weights_of(join(league).load("main-1"))["action_net.weight"]
-    assert loaded.equal(weights_of(build_policy(NETWORK, 1))["action_net.weight"])
-
-
-@pytest.mark.parametrize(("target", "reason"), [("idle", "no opponent in training"), ("absent", "no member")])
-def test_a_target_that_cannot_be_is_refused(league, target, reason):
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"role": "best_response", "target": "idle"}, "no opponent in training"),
+        ({"role": "best_response", "target": "absent"}, "no member"),
+        *(
+            ({"agent": agent}, r"name '.*-999999': expected 1 to 32 lower-case")
+            for agent in ("Main A", "a" * 31, "a/b")
+        ),
+    ],
+)
+def test_targets_and_agents_that_cannot_be_are_refused_at_once(league, settings, reason):
     with pytest.raises(LeagueError, match=reason):
-        LeagueLearner(league, LeagueConfig(role="best_response", target=target), 0)
-
-
-@pytest.mark.parametrize("agent", ["Main A", "a" * 31, "-a", "a/b"])
-def test_an_agent_whose_snapshots_could_have_no_name_is_refused_at_once(league, agent):
-    with pytest.raises(LeagueError, match=r"name '.*-999999': expected 1 to 32 lower-case letters"):
-        LeagueLearner(league, LeagueConfig(agent=agent), 0)
+        LeagueLearner(league, LeagueConfig(**settings), 0)
 
 
 def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, tmp_path):

@@ -74,24 +74,25 @@ def test_members_play_with_their_own_weights(league, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", [1, 30, 60])
-def test_an_interrupted_run_resumes_as_if_it_had_not_been(step, tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes_as_if_it_had_not_been(tmp_path, monkeypatch):
     """Each in its own league: members that others add meanwhile would change it."""
-    whole, parts = (League.create(tmp_path / name) for name in ("whole", "parts"))
+    whole = League.create(tmp_path / "whole")
     train(run_in(whole, self_play=0.5), tmp_path / "run", console=QUIET)
-    with monkeypatch.context() as patched:
-        at_step(patched, step, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            train(run_in(parts, self_play=0.5), tmp_path / "again", console=QUIET)
-    resume(tmp_path / "again", console=QUIET)
-    assert left(parts) == left(whole)
-    assert [each.weights_sha256 for each in parts.members()] == [each.weights_sha256 for each in whole.members()]
-    found = differences(tmp_path / "run", tmp_path / "again")
-    assert [name for name in found if "league" not in name.lower() and "config" not in name] == []
+    for step in (1, 30, 60):
+        parts, run = League.create(tmp_path / f"parts{step}"), tmp_path / f"again{step}"
+        with monkeypatch.context() as patched:
+            at_step(patched, step, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                train(run_in(parts, self_play=0.5), run, console=QUIET)
+        resume(run, console=QUIET)
+        assert left(parts) == left(whole), step
+        assert [each.weights_sha256 for each in parts.members()] == [each.weights_sha256 for each in whole.members()]
+        found = differences(tmp_path / "run", run)
+        assert [name for name in found if "league" not in name.lower() and "config" not in name] == [], step
 
 
 @pytest.mark.long
-def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
+def test_the_path_and_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "run", console=QUIET)
     moved, other = tmp_path / "moved", League.create(tmp_path / "other")
     league.path.rename(moved)
@@ -99,25 +100,13 @@ def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
         resume(tmp_path / "run", steps=240, console=QUIET)
     with pytest.raises(LeagueError, match="no member 'main-"):
         resume(tmp_path / "run", steps=240, **{"league.path": str(other.path)}, console=QUIET)
-    resume(tmp_path / "run", steps=240, **{"league.path": str(moved)}, console=QUIET)
-    assert left(League.open(moved))["main-3"] == "main-2"
-    assert left(other) == {}
-    assert read_run_config(tmp_path / "run").league.path == str(moved), "also for the next resume"
-
-    train(resumable_run(), tmp_path / "alone", console=QUIET)
-    with pytest.raises(ConfigError, match="not in a league"):
-        resume(tmp_path / "alone", **{"league.path": str(moved)}, console=QUIET)
-
-
-@pytest.mark.long
-def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
-    train(run_in(league), tmp_path / "run", console=QUIET)
     opponents = watch_opponents(monkeypatch)
-    scripted_only = {f"league.mixture.{name}": 0.0 for name in ("past", "pfsp")}
-    resume(tmp_path / "run", steps=400, **scripted_only, console=QUIET)
-    assert read_run_config(tmp_path / "run").league.mixture == OpponentMixture(
-        last=0, past=0, pfsp=0, scripted=1, verification=0
-    )
+    changes = {"league.path": str(moved), "league.mixture.past": 0.0, "league.mixture.pfsp": 0.0}
+    resume(tmp_path / "run", steps=400, **changes, console=QUIET)
+    assert left(League.open(moved))["main-3"] == "main-2" and left(other) == {}
+    settings = read_run_config(tmp_path / "run").league
+    assert settings.path == str(moved), "also for the next resume"
+    assert settings.mixture == OpponentMixture(last=0, past=0, pfsp=0, scripted=1, verification=0)
     late = Counter(opponents)
     resume(tmp_path / "run", steps=800, console=QUIET)
     assert set(opponents - late) <= {"novice@auto", "trivial@auto"}, "battles against earlier opponents are over"

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database
 from echelon_train.league.store.database import DATABASE_FILE, reading, writing
 from echelon_train.league.store.registry import League
@@ -15,12 +15,19 @@ def raw(league):
     return sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
 
 
-def test_settings_of_a_connection(league):
+def test_settings_of_a_connection_and_a_transaction_that_fails(league):
+    def fail():
+        with writing(league.path) as connection:
+            connection.execute("UPDATE members SET state = 'retired'")
+            raise KeyError
+
     with reading(league.path) as connection:
-        pragmas = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "foreign_keys")}
-        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
-    assert pragmas == {"synchronous": 3, "foreign_keys": 1}
-    assert mode == ("wal" if sqlite3.sqlite_version_info >= (3, 51, 3) else "delete")
+        names = ("synchronous", "foreign_keys", "journal_mode")
+        values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+    assert values == [3, 1, "wal" if sqlite3.sqlite_version_info >= (3, 51, 3) else "delete"]
+    with pytest.raises(KeyError):
+        fail()
+    assert {member.state for member in league.members()} == {"active"}
 
 
 def test_a_write_ahead_log_is_used_where_it_is_safe_and_given_up_where_it_is_not(tmp_path, monkeypatch):
@@ -34,17 +41,6 @@ def test_a_write_ahead_log_is_used_where_it_is_safe_and_given_up_where_it_is_not
     with reading(league.path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
     assert uuids(league) == [*before, played("novice", "expert", number=9).uuid]
-
-
-def test_a_failed_transaction_is_rolled_back(league):
-    def fail():
-        with writing(league.path) as connection:
-            connection.execute("UPDATE members SET state = 'retired'")
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert {member.state for member in league.members()} == {"active"}
 
 
 def test_a_writer_waits_for_another_one_before_it_reads(league, monkeypatch):
@@ -72,8 +68,8 @@ def test_a_lock_that_is_kept_ends_in_an_error(league, monkeypatch):
     with writing(league.path):
         assert len(league.members()) == 3, "reading continues"
         with pytest.raises(LeagueError, match=r"another process has kept the league locked for 0\.01 s"):
-            league.close_period()
-    assert league.close_period() == 2
+            league.record(played("novice", "expert", number=9))
+    assert league.record(played("novice", "expert", number=9))
 
 
 @pytest.mark.parametrize(
@@ -104,16 +100,10 @@ def test_events_cannot_be_changed(league, change):
 
 
 def test_what_is_no_league(tmp_path):
-    with pytest.raises(LeagueError, match=r"missing: is no league \(no such folder\)"):
-        League.open(tmp_path / "missing")
-    with pytest.raises(LeagueError, match=r"is no league \(no league\.db\)"):
-        League.open(tmp_path)
+    for path, reason in ((tmp_path / "missing", "no such folder"), (tmp_path, r"no league\.db")):
+        with pytest.raises(LeagueError, match=rf"is no league \({reason}\)"):
+            League.open(path)
     assert list(tmp_path.iterdir()) == [], "reading creates none"
-    with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
-        connection.execute("CREATE TABLE stamps (country TEXT)")
-    connection.close()
-    with pytest.raises(LeagueError, match=r"is no league \(format None"):
-        League.open(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -151,26 +141,8 @@ def test_a_damaged_database_is_refused(league, damage):
 
 
 def test_comments_are_no_part_of_the_schema(league, monkeypatch):
-    text = database._SCHEMA.replace("-- ", "-- newly: ").replace("    ", "  ")
-    assert text != database._SCHEMA
-    monkeypatch.setattr(database, "_SCHEMA", text)
+    monkeypatch.setattr(database, "_SCHEMA", database._SCHEMA.replace("-- ", "-- newly: ").replace("    ", "  "))
     assert League.open(league.path).members() == league.members()
-
-
-def test_foreign_and_missing_tables_and_triggers_are_noticed(league):
-    connection = raw(league)
-    connection.executescript(
-        "DROP TRIGGER matches_stay; CREATE TRIGGER mine AFTER INSERT ON matches BEGIN SELECT 1; END;"
-        "DROP INDEX matches_of_first; CREATE INDEX matches_of_first ON matches (second);"
-    )
-    connection.close()
-    problems = [
-        "the table, index or trigger 'matches_of_first' has been changed",
-        "the table, index or trigger 'matches_stay' is missing",
-        "the table, index or trigger 'mine' is foreign",
-    ]
-    with pytest.raises(DamagedLeagueError, match="; ".join(problems)):
-        League.open(league.path)
 
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT {} FROM n"
@@ -186,6 +158,11 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
             "DROP TRIGGER members_stay; CREATE TRIGGER members_stay BEFORE DELETE ON members BEGIN "
             "SELECT RAISE(ABORT, 'members--') WHERE 0 AND '' = ('\n are never deleted'); END",
             "'members_stay' has been changed",
+        ),
+        (
+            "DROP TRIGGER matches_stay; CREATE TRIGGER mine AFTER INSERT ON matches BEGIN SELECT 1; END;"
+            "DROP INDEX matches_of_first; CREATE INDEX matches_of_first ON matches (second);",
+            "'matches_of_first' has been changed; .*'matches_stay' is missing; .*'mine' is foreign",
         ),
         (
             f"CREATE TRIGGER endless AFTER INSERT ON matches BEGIN INSERT INTO meta {ENDLESS.format('x, x')}; END",

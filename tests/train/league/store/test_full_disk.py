@@ -49,6 +49,7 @@ def files():
 FULL = """
 checkpoint, other = saved(disk.with_name("checkpoint"), 1), saved(disk.with_name("other"), 2)
 league = small_league(disk / "league")
+league.record(played("novice", "expert", number=6))
 league.add_checkpoint(other, "main", "other")
 outside = disk.with_name("outside.zip")
 export_league(league, outside)
@@ -58,7 +59,7 @@ weights = hashlib.sha256((checkpoint / "policy.safetensors").read_bytes()).hexdi
 before = files(), uuids(league), league.history(), league.members()
 fill(0)
 assert refused(lambda: league.record(more), database)
-assert refused(league.close_period, database)
+assert refused(league.rate_matches, database)
 assert league.rebuild() == 0, "ratings that are right need no room"
 assert refused(lambda: league.retire("expert"), database)
 assert refused(lambda: league.add_scripted("veteran"), database)
@@ -73,7 +74,7 @@ assert fsck(league.path) == []
 assert not league.record(played("novice", "trivial", (1, 1, 0, 1), 1)), "a recorded match needs no room"
 ballast.unlink()
 assert (files(), uuids(league), league.history(), league.members()) == before
-assert league.record(more) and league.close_period() == 2
+assert league.record(more) and league.rate_matches()
 assert load_checkpoint(league.add_checkpoint(checkpoint, "main", "new") and league.member_policy("new"))
 export_league(league, disk / "league.zip")
 assert import_league(disk / "league.zip", disk / "second").history() == league.history()

@@ -22,16 +22,8 @@ def add_match(league):
     assert league.record(played("novice", "expert", (1, 1), 50))
 
 
-@pytest.mark.parametrize(
-    ("close", "meanwhile", "left"),
-    [
-        (League.close_period, add_match, 1),
-        (League.rate_matches, add_match, 1),
-        (League.close_period, League.close_period, 0),
-        (League.close_period, League.rebuild, 0),
-    ],
-)
-def test_a_league_is_used_while_a_period_is_computed(league, monkeypatch, close, meanwhile, left):
+@pytest.mark.parametrize(("meanwhile", "left"), [(add_match, 1), (League.rate_matches, 0), (League.rebuild, 0)])
+def test_a_league_is_used_while_a_period_is_computed(league, monkeypatch, meanwhile, left):
     """A match that is added belongs to the next period. If what the ratings follow from has changed, they do, too."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     derive = periods.derive
@@ -48,7 +40,7 @@ def test_a_league_is_used_while_a_period_is_computed(league, monkeypatch, close,
         with writing(league.path) as connection:
             connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
     monkeypatch.setattr(periods, "derive", derive_slowly)
-    assert close(league)
+    assert league.rate_matches() == (meanwhile is not League.rate_matches)
     assert league.periods()[-1] == calls[-1] and (len(calls) > 1) == (meanwhile is not add_match)
     assert league.unrated_matches() == left and fsck(league.path) == []
 
@@ -62,9 +54,10 @@ def test_a_league_is_used_while_its_ratings_are_computed_again(league, monkeypat
         derived = [*derive_all(events)]
         calls.append(len(derived))
         if len(calls) == 1:
-            league.close_period()
+            league.rate_matches()
         return derived
 
+    league.record(played("novice", "trivial", (1, 1), 49))
     with writing(league.path) as connection:
         connection.execute("UPDATE ratings SET rating = 1600 WHERE member = 2")
     monkeypatch.setattr(periods, "derive_all", derive_slowly)
@@ -96,15 +89,15 @@ def other_config():
 def promote(league):
     score = conservative_score(league.ratings()["expert"])
     with writing(league.path) as connection:
-        insert_promotion(connection, Promotion(1, "expert", None, None, 1, 1.0, score, None))
+        insert_promotion(connection, Promotion(1, "expert", None, None, league.periods()[-1], 1.0, score, None))
 
 
 WRITERS = {
     "members": lambda league: league.add_scripted("veteran"),
     "matches": lambda league: league.record(played("novice", "expert", (1, 1), 50)),
     "configs": lambda league: league.record(other_config()),
-    "periods": League.close_period,
-    "ratings": League.close_period,
+    "periods": League.rate_matches,
+    "ratings": League.rate_matches,
     "promotions": promote,
 }
 
@@ -116,6 +109,7 @@ def rows(league, table):
 
 @pytest.mark.parametrize("table", WRITERS)
 def test_writers_refuse_what_a_league_has_no_room_for(league, monkeypatch, table):
+    league.record(played("novice", "trivial", (1, 1), 49))
     counts = {name: rows(league, name) for name in WRITERS}
     monkeypatch.setitem(database.MAX_ROWS, table, counts[table])
     with pytest.raises(LeagueError, match=rf"the league is full, with {counts[table]} {table} of at most"):
@@ -127,7 +121,8 @@ def test_writers_refuse_what_a_league_has_no_room_for(league, monkeypatch, table
 
 
 def test_a_league_over_its_limits_is_read_exported_and_repaired(league, tmp_path, monkeypatch):
-    league.close_period()
+    league.record(played("novice", "trivial", (1, 1), 49))
+    league.rate_matches()
     promote(league)
     for table in WRITERS:
         monkeypatch.setitem(database.MAX_ROWS, table, max(1, rows(league, table) - 1))

@@ -9,14 +9,7 @@ import pytest
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.fsck import fsck
-from train.league.leagues import (
-    SCRIPT_ENVIRONMENT,
-    number_uuid,
-    played,
-    saved,
-    script_command,
-    uuids,
-)
+from train.league.leagues import SCRIPT_ENVIRONMENT, number_uuid, played, saved, script_command, uuids
 
 FORKING = """
 import os, sys
@@ -64,7 +57,7 @@ database.sqlite3.connect = functools.partial(sqlite3.connect, factory=Killed)
 """
 
 RECORD = 'league.record(played("novice", "expert", (1, 0), 77, padding=200_000))'
-CLOSE = "league.close_period()"
+CLOSE = "league.rate_matches()"
 PLACED = "lambda *args: (members.place_files(*args), kill())"
 ADD = 'league.add_checkpoint(Path(sys.argv[2]), "main", "new")'
 
@@ -98,24 +91,18 @@ def killed(exit_code, league):
 
 
 @pytest.mark.long
-def test_recording(league, killed):
+@pytest.mark.parametrize("before_commit", ["kill()", "pass"])
+def test_recording(league, killed, before_commit):
+    """A match that was recorded, and whose confirmation is lost, is delivered again and counted once."""
     before, history = uuids(league), league.history()
     size = (league.path / DATABASE_FILE).stat().st_size
-    killed(RECORD)
+    killed(RECORD, before_commit=before_commit)
     assert (league.path / DATABASE_FILE).stat().st_size > size + 100_000, "some of it has been written"
     assert fsck(league.path) == []
-    assert (uuids(league), league.history()) == (before, history)
+    kept = [number_uuid(77)] * (before_commit == "pass")
+    assert (uuids(league), league.history()) == ([*before, *kept], history)
     again = played("novice", "expert", (1, 0), 77, padding=200_000)
-    assert league.record(again)
-    assert not league.record(again)
-
-
-def test_a_recorded_match_whose_confirmation_is_lost(league, killed):
-    """It is delivered again, and counted once."""
-    killed(RECORD, before_commit="pass")
-    assert uuids(league)[-1] == number_uuid(77)
-    assert not league.record(played("novice", "expert", (1, 0), 77, padding=200_000))
-    assert fsck(league.path) == []
+    assert league.record(again) == (not kept) and not league.record(again)
 
 
 @pytest.mark.parametrize(("before_commit", "closed"), [("kill()", 1), ("pass", 2)])
@@ -123,12 +110,9 @@ def test_closing_a_period(league, killed, before_commit, closed):
     league.record(played("novice", "expert", (1, 0), 7))
     history = league.history()
     killed(CLOSE, before_commit=before_commit)
-    assert fsck(league.path) == []
-    assert len(league.history()) == closed and league.history()[1] == history[1]
-    if closed == 1:
-        assert league.close_period() == 2
-    assert league.rebuild() == 0
-    assert league.history()[2]["expert"] != league.history()[1]["expert"]
+    assert fsck(league.path) == [] and league.history()[1] == history[1]
+    assert len(league.history()) == closed and league.rate_matches() == (closed == 1)
+    assert league.rebuild() == 0 and league.history()[2]["expert"] != league.history()[1]["expert"]
 
 
 @pytest.mark.parametrize(

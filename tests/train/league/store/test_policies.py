@@ -29,22 +29,20 @@ def test_checkpoints_runs_and_members_have_names(league, checkpoint, finished_ru
 
 
 def test_refusals(league, checkpoint, tmp_path):
-    with pytest.raises(CheckpointError, match="nothing: no such file or folder"):
-        find_policy(tmp_path / "nothing")
-    with pytest.raises(LeagueError, match=r"is a league, expected a member of it: .*/league/MEMBER"):
-        find_policy(league.path)
-    with pytest.raises(LeagueError, match="no member 'oter'; did you mean 'otter'"):
-        find_policy(league.path / "oter")
-    with pytest.raises(LeagueError, match="'novice' is scripted: it has no policy"):
-        find_policy(league.path / "novice")
+    for path, error, reason in (
+        (tmp_path / "nothing", CheckpointError, "nothing: no such file or folder"),
+        (league.path, LeagueError, r"is a league, expected a member of it: .*/league/MEMBER"),
+        (league.path / "oter", LeagueError, "no member 'oter'; did you mean 'otter'"),
+        (league.path / "novice", LeagueError, "'novice' is scripted: it has no policy"),
+    ):
+        with pytest.raises(error, match=reason):
+            find_policy(path)
     (league.member_policy("otter") / WEIGHTS_FILE).write_bytes(b"")
     with pytest.raises(LeagueError, match=r"'otter' cannot be used: .*altered"):
         find_policy(league.path / "otter")
 
 
 def test_a_member_keeps_the_folder_that_it_was_trained_in(league, checkpoint):
-    assert origin(checkpoint) == checkpoint
     folder = league.member_policy("otter")
-    assert origin(folder) == checkpoint
     shutil.rmtree(checkpoint)
-    assert origin(folder) == checkpoint
+    assert origin(folder) == origin(checkpoint) == checkpoint

@@ -8,7 +8,7 @@ from echelon_env.evaluate.stamps import battle_hash
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.records import to_row
 from echelon_train.league.store.registry import League
-from train.league.leagues import CONFIG, change, number_uuid, played
+from train.league.leagues import CONFIG, change, played
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +45,10 @@ def test_the_games_of_a_pair_stay_in_their_order_from_the_side_of_the_older_memb
     ("given", "reason"),
     [
         (changed(first="absent"), "'absent' is no member of the league"),
-        (changed(second="absent"), "'absent' is no member of the league"),
         (changed(second="novice"), "expected two members, got 'novice' against itself"),
         (changed(identities=({"weights_sha256": "0" * 64}, {})), "'novice' played with other weights than those"),
         (dataclasses.replace(changed(), learner="expert"), "learner: expected one of the two players or none"),
         (dataclasses.replace(changed(), uuid="5"), "uuid: expected one like '0000.*', got '5'"),
-        (dataclasses.replace(changed(), uuid=number_uuid(5).upper() + "A"), "uuid: expected"),
         (dataclasses.replace(changed(), uuid=None), "uuid: expected"),
         (changed(battles=()), "expected two battles of each of at least one map"),
         (changed(battles=changed().match.battles[:3]), "expected two battles"),

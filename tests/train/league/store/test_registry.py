@@ -12,7 +12,6 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period
-from echelon_train.league.ratings.payoffs import payoffs
 from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.database import writing
 from echelon_train.league.store.fsck import fsck
@@ -51,23 +50,17 @@ def test_a_checkpoint_becomes_a_member(league, tmp_path):
 
 
 def test_a_policy_from_a_folder_with_an_unprintable_name_joins(league, tmp_path):
-    folder = saved(tmp_path / "my\u00a0run\x1b[31m")
-    member = league.add_checkpoint(folder, "main", "mine")
+    member = league.add_checkpoint(saved(tmp_path / "my\u00a0run\x1b[31m"), "main", "mine")
     assert member.origin["checkpoint"].endswith("my?run?[31m")
-    assert League.open(league.path).member("mine").origin == member.origin
-    assert fsck(league.path) == []
+    assert league.member("mine").origin == member.origin and fsck(league.path) == []
 
 
 def test_a_damaged_checkpoint_does_not_join(league, tmp_path):
-    folder = saved(tmp_path / "a")
-    (folder / WEIGHTS_FILE).write_bytes(b"")
-    with pytest.raises(CheckpointError, match="truncated"):
-        league.add_checkpoint(folder, "main")
-    with pytest.raises(CheckpointError, match="no such file"):
-        league.add_checkpoint(tmp_path / "none", "main")
+    (saved(tmp_path / "a") / WEIGHTS_FILE).write_bytes(b"")
     change_weights(saved(tmp_path / "b"), lambda weights: weights.pop("value_net.bias"))  # no player needs it
-    with pytest.raises(CheckpointError, match="missing or unknown tensors: value_net"):
-        league.add_checkpoint(tmp_path / "b", "main")
+    for name, reason in (("a", "truncated"), ("none", "no such file"), ("b", "missing or unknown tensors: value_net")):
+        with pytest.raises(CheckpointError, match=reason):
+            league.add_checkpoint(tmp_path / name, "main")
     assert len(league.members()) == 3
 
 
@@ -91,18 +84,6 @@ def test_a_match_with_a_policy_is_read_with_the_policys_identity(league, tmp_pat
     assert league.matches()[-1].match == dataclasses.replace(given.match, identities=(pins, {}))
 
 
-def test_scores_of_pairs(league):
-    league.record(played("novice", "expert", (1, 1), 4))
-    scores = league.pair_scores()
-    assert scores == {
-        ("novice", "trivial"): [1.0, 0.75],
-        ("novice", "expert"): [0.25, 0.5, 1.0],
-        ("trivial", "expert"): [0.0, 0.25],
-    }
-    matrix = payoffs([member.name for member in league.members()], scores)
-    assert matrix.games.sum() == 2 * 7
-
-
 def test_a_period_rates_what_was_played_since_the_last_one(league):
     start = {"novice": Rating(1500.0, 0.0), "trivial": Rating(), "expert": Rating()}
     games = [
@@ -113,13 +94,13 @@ def test_a_period_rates_what_was_played_since_the_last_one(league):
         ("trivial", "expert", 0.0),
         ("trivial", "expert", 0.25),
     ]
-    after = rate_newcomers(rate_period(start, games, pinned=["novice"]), Results(games), ["novice"])
+    after = rate_newcomers(rate_period(start, Results(games), pinned=["novice"]), Results(games), ["novice"])
     assert league.ratings() == after
     league.record(played("expert", "novice", (1, 1), 4))
     assert league.ratings() == after, "until the period is closed"
-    assert league.close_period() == 2
+    assert league.rate_matches()
     more = [("expert", "novice", 1.0)]
-    later = rate_newcomers(rate_period(after, more, pinned=["novice"]), Results(games + more), ["novice"])
+    later = rate_newcomers(rate_period(after, Results(more), pinned=["novice"]), Results(games + more), ["novice"])
     assert league.ratings() == later
     assert league.history() == {1: after, 2: later}
     assert league.history(["expert"], [2, 9]) == {2: {"expert": later["expert"]}}
@@ -137,34 +118,40 @@ def test_matches_are_rated_once_and_no_period_is_empty(league):
     assert [*league.history()] == periods and not league.unrated_matches()
 
 
-def test_a_period_without_games_makes_learners_less_certain(league, tmp_path):
+def test_a_period_without_games_of_theirs_makes_learners_less_certain(league, tmp_path):
     old = league.add_checkpoint(saved(tmp_path / "1", 1), "main").name
     new = league.add_checkpoint(saved(tmp_path / "2", 2), "main", parent=old).name
     league.add_checkpoint(saved(tmp_path / "3", 3), "main_exploiter", parent=new)
-    past = league.add_checkpoint(saved(tmp_path / "4", 4), "past").name
-    left_behind = league.add_checkpoint(saved(tmp_path / "5", 5), "league_exploiter").name
+    league.add_checkpoint(saved(tmp_path / "4", 4), "past")
+    league.add_checkpoint(saved(tmp_path / "5", 5), "league_exploiter")
     exploiter = league.add_checkpoint(saved(tmp_path / "6", 6), "league_exploiter").name
-    league.close_period()
-    before = league.ratings()
-    league.close_period()
-    after = league.ratings()
-    drifted = {name for name in before if after[name] != before[name]}
-    assert drifted == {new, exploiter}, "none with a newer snapshot, none that was reset, and none that never trains"
-    assert all(after[name].deviation > before[name].deviation for name in drifted)
-    assert {past, old, left_behind} <= before.keys()
+    policies = {each.name for each in league.members() if each.kind != "scripted"}
+    league.record(played(new, "expert", (1, 1, -1, -1) * 10, 10))
+
+    def drifted(number):
+        """The policies that a period of others changes."""
+        before = league.ratings()
+        league.record(played("trivial", "expert", (1, 1), number))
+        assert league.rate_matches()
+        after = league.ratings()
+        changed = {name for name in policies if after[name] != before[name]}
+        return {name for name in changed if after[name].deviation > before[name].deviation}
+
+    assert drifted(11) == {exploiter}, "the other one plays"
+    assert drifted(12) == {new, exploiter}, "none with a newer snapshot, none that was reset, none that never trains"
+    uncertain = league.ratings()[new].deviation
+    league.record(played(new, "expert", (1, 1, -1, -1), 13))
+    assert league.rate_matches() and league.ratings()[new].deviation < uncertain, "until it plays again"
     league.retire(new)
-    league.close_period()
-    assert {name for name in after if league.ratings()[name] != after[name]} == {exploiter}
+    assert drifted(14) == {exploiter}
 
 
 def test_standings(league):
     league.add_scripted("veteran")
-    table = league.standings()
+    table, ratings = league.standings(), league.ratings()
     assert [each.member.name for each in table] == ["expert", "novice", "veteran", "trivial"]
-    ratings = league.ratings()
     assert all(each.rating == ratings[each.member.name] for each in table)
-    games = {each.member.name: (each.games, each.score) for each in table if each.games}
-    assert games == {"expert": (4, 0.75), "novice": (4, 0.625), "trivial": (4, 0.125)}
+    assert [(each.games, each.score) for each in table if each.games] == [(4, 0.75), (4, 0.625), (4, 0.125)]
     assert math.isnan(table[2].score)
 
 
@@ -172,9 +159,10 @@ def test_rebuilding_gives_the_same_to_the_bit(league, tmp_path):
     league.add_checkpoint(saved(tmp_path / "a"), "main", "learner")
     for n in range(4, 10):
         league.record(played("learner", ("novice", "expert", "trivial")[n % 3], (1, 0, -1, n % 2), n))
-        league.close_period()
+        league.rate_matches()
     league.retire("learner")
-    league.close_period()
+    league.record(played("trivial", "expert", number=10))
+    league.rate_matches()
     before = league.history()
     assert league.rebuild() == 0
     assert league.history() == before
@@ -186,13 +174,12 @@ def test_rebuilding_gives_the_same_to_the_bit(league, tmp_path):
 
 
 def test_a_rating_that_cannot_be_is_damage(league):
-    league.close_period()
+    league.record(played("trivial", "expert", number=10))
     change(league, "UPDATE ratings SET rating = 5000")
-    for call in (league.ratings, league.standings, league.history, league.close_period):
+    for call in (league.ratings, league.standings, league.history, league.rate_matches):
         with pytest.raises(DamagedLeagueError, match=r"period \d: rating of .*: rebuild the ratings"):
             call()
-    assert league.rebuild() > 0
-    assert league.ratings()
+    assert league.rebuild() > 0 and league.ratings()
 
 
 IMPOSSIBLE = (
@@ -237,10 +224,11 @@ def test_what_is_recorded_is_read(league):
     assert [each.uuid for each in league.matches("trivial")] == [number_uuid(1), number_uuid(3)]
     assert [each.uuid for each in league.matches("expert", "novice")] == [number_uuid(2), number_uuid(7)]
     assert league.match(number_uuid(7)) == league.matches()[-1]
-    assert [each.uuid for each in league.last_matches(2)] == [number_uuid(3), number_uuid(7)]
+    assert [each.uuid for each in league.matches(last=2)] == [number_uuid(3), number_uuid(7)]
     league.record(dataclasses.replace(played("novice", "expert", number=9), uuid="f" * 8 + number_uuid(9)[8:]))
     assert league.match("ff").match == match("novice", "expert", number=9)
-    assert league.count_matches() == len(league.last_matches(9)) == 5 and league.unrated_matches() == 2
+    assert [each.uuid for each in league.matches("trivial", last=1)] == [number_uuid(3)]
+    assert league.count_matches() == len(league.matches(last=9)) == 5 and league.unrated_matches() == 2
     for prefix, count in (("0000", 4), ("a%", 0)):
         with pytest.raises(LeagueError, match=f"expected the uuid of a match or a unique prefix, {count} matches"):
             league.match(prefix)
