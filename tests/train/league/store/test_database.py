@@ -110,6 +110,7 @@ def test_what_is_no_league(tmp_path):
     ("key", "value", "reason"),
     [
         ("version", f"'{database.VERSION + 1}'", r"version '\d', this release reads \d: .*by a newer release, update"),
+        ("version", f"'{database.VERSION - 1}'", r"version '\d', this release reads \d: it cannot be used"),
         ("version", "'x'", "version 'x', .* cannot be used"),
         ("version", "x'32'", "version '', .* cannot be used"),
         ("format", "x'32'", "is no league"),
