@@ -246,3 +246,20 @@ def test_progress_of_a_run(tmp_path):
     assert read_progress(tmp_path) == Progress(2, 3.0, 0.5, None)
     file.write_text("[1]\n")
     assert read_progress(tmp_path) == Progress()
+
+
+@pytest.mark.parametrize(
+    ("changes", "member", "said"),
+    [
+        ({"steps": 2_000_000}, None, "first snapshots after 1,000,000 decisions; for another number"),
+        ({"steps": 4_000}, None, "first snapshots after 1,000,000 decisions, which is more than their 4,000"),
+        ({"settings": ("league.snapshot_every=500",)}, "otter", "first snapshots after 500 decisions;"),
+        ({}, "main-1", None),
+    ],
+)
+def test_it_says_at_its_start_when_the_first_snapshot_comes(alone, fast, tmp_path, changes, member, said):
+    if member:
+        alone.add_checkpoint(saved(tmp_path / member, 1), "main", member)
+    supervisor(alone, FakeLauncher(), dataclasses.replace(PLAN, **changes), minutes=1e-6).run(lambda status: None)
+    lines = (runs_folder(alone.path) / "run.log").read_text().splitlines()
+    assert [said in line for line in lines if "first snapshots" in line] == ([] if said is None else [True])

@@ -151,3 +151,11 @@ def test_a_process_of_a_notebook_prints_lines(monkeypatch):
     run.now, run.model.num_timesteps = 60.0, 60_000
     run.rollout()
     assert "\x1b" not in console.file.getvalue() and "6 %" in console.file.getvalue()
+
+
+def test_with_a_teacher_the_learners_own_win_rate_stands_beside_that_of_both(watched):
+    watched.results.win_rate, watched.results.learner_win_rate = 0.85, 0.12
+    watched.rollout()
+    assert "win rate without the teacher's battles 12 %" in "\n".join(panel(watched))
+    line = watched.callback._line()
+    assert "win 85 %" in line and "win without teacher 12 %" in line
