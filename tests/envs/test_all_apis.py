@@ -286,3 +286,17 @@ def test_a_seed_determines_the_generator_that_wrappers_use(make):
 )
 def test_a_repr_says_what_an_object_is(make, text):
     assert repr(make()) == text
+
+
+@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])
+def test_make_vec_limits_episodes_or_names_the_argument_that_does(mode):
+    limit = "max_episode_steps"
+    if mode in (None, "vector_entry_point"):
+        with pytest.raises(TypeError, match="argument 'max_episode_steps'; did you mean 'max_cycles'"):
+            gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_episode_steps=2)
+        limit = "max_cycles"
+    envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, **{limit: 2})
+    envs.reset(seed=1)
+    truncated = [envs.step(envs.action_space.sample())[3].tolist() for _ in range(2)]
+    envs.close()
+    assert truncated == [[False, False], [True, True]]

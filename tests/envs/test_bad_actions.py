@@ -5,13 +5,16 @@ import pytest
 
 from echelon_env import (
     BattleBatchEnv,
+    BattleEngine,
     BattleEnv,
     BattleVectorEnv,
+    ControlledBattles,
     CurriculumParallelEnv,
     env,
     parallel_env,
     wrappers,
 )
+from echelon_env.interop import SMACEnv
 from echelon_env.layout.actions import ACTION_DIM
 
 FORMATS = ("continuous", "dict", "multi_discrete", "discrete")
@@ -109,3 +112,12 @@ def test_an_unknown_agent(name, agent):
     for ask in asked:
         with pytest.raises(ValueError, match=r"unknown agent .*\(valid: blue_0"):
             ask(agent)
+
+
+def test_bad_actions_of_the_classes_with_one_format():
+    smac, battles, engine = SMACEnv("duel-open"), ControlledBattles("duel-open", 2), BattleEngine("duel-open", 2)
+    smac.reset()
+    for several in (battles, engine):
+        several.reset([1, 2])
+    for step in (smac.step, battles.step, engine.step):
+        refuse_all(step)

@@ -121,3 +121,17 @@ def test_a_conversion(name):
     for _ in range(STEPS + 2):
         observations, *_ = envs.step(np.stack([FORWARD] * envs.num_envs))
     assert observations.shape == (envs.num_envs, OBSERVATION_DIM)
+
+
+@pytest.mark.parametrize("name", ["clip_reward_v0", "frame_stack_v2"])
+def test_a_battle_in_turns_with_deaths_through(name):
+    env = wrapped(name, battle(echelon_env.env))
+    env.reset(seed=SEED)
+    turns = 0
+    for agent in env.agent_iter(100):
+        observation, _, terminated, truncated, _ = env.last()
+        check(name, env.observation_space(agent), observation)
+        env.step(None if terminated or truncated else FORWARD)
+        turns += not (terminated or truncated)
+    assert not env.agents
+    assert 6 < turns < 6 * STEPS

@@ -1,5 +1,7 @@
 """The interface of SMAC, as the runners of PyMARL and EPyMARL use it."""
 
+import functools
+import pickle
 import re
 from pathlib import Path
 
@@ -129,10 +131,34 @@ def run_episodes(make, env_args, rewards):
     return t
 
 
-def test_epymarls_runner_plays_and_saves_a_replay(tmp_path, monkeypatch):
+def run_in_parallel(make, env_args, rewards):
+    """The calls of `ParallelRunner`, whose processes get pickled environments; the first one saves a replay."""
+    rng, lengths, states = np.random.default_rng(1), [], []
+    pickled = [pickle.dumps(functools.partial(make, **env_args | {"seed": seed}, **rewards)) for seed in (5, 6)]
+    envs = [pickle.loads(each)() for each in pickled]
+    for env in envs:
+        env.reset()
+        states.append(look(env)["state"].tobytes())
+        terminated, t = False, 0
+        while not terminated:
+            _, _, terminated, truncated, _ = env.step(np.array(available(env, rng)))
+            terminated = terminated or truncated
+            look(env)
+            t += 1
+        lengths.append(t)
+    assert len(set(states)) == 2
+    assert [env.get_stats()["battles_game"] for env in envs] == [1, 1]
+    envs[0].save_replay()
+    for env in envs:
+        env.close()
+    return lengths[0]
+
+
+@pytest.mark.parametrize("run", [run_episodes, run_in_parallel])
+def test_epymarls_runners_play_and_save_a_replay(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make, env_args, rewards = epymarl()
-    length = run_episodes(make, {**env_args, **SHORT}, rewards)
+    length = run(make, {**env_args, **SHORT}, rewards)
     replay = read_replay(Path(env_args["replay_dir"], f"{env_args['map_name']}.replay"))
     assert replay.decisions == length
     assert replay.first_difference() is None
