@@ -124,6 +124,11 @@ def test_strangers_do_not_keep_the_page_out(server, sent):
             with contextlib.suppress(ConnectionError):  # it has been ended
                 stranger.sendall(sent)
         assert ask(server, f"/{server.token}/")[0].status == 200
+        if b"\r\n\r\n" not in sent:  # a whole head has been answered
+            for stranger in strangers[2 - MAX_CONNECTIONS :]:  # beside the page and this request: none has timed out
+                stranger.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    stranger.recv(1)
         for stranger in strangers[:-MAX_CONNECTIONS]:
             with contextlib.suppress(ConnectionResetError):
                 while stranger.recv(1_000):
