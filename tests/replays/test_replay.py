@@ -76,6 +76,7 @@ def damaged(**changes):
         (lambda: pack(recorded()) + b"x", "1 bytes after the end"),
         (lambda: gzip.compress(b"no header"), "no header"),
         (lambda: gzip.compress(b"{}\n"), "not a replay of echelon-env"),
+        (lambda: gzip.compress(b'{"version": 1, "version": 2}\n'), "header: .*got 'version' twice"),
         (lambda: gzip.compress(b"[" * 100_000 + b"\n"), "header"),
         (lambda: gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
         (lambda: bytes(MAX_BYTES + 1), "larger than 5,000,000 bytes"),

@@ -132,7 +132,7 @@ def _read_header(line: bytes) -> dict[str, Any]:
     try:
         header = parse_json(line)
     except ValueError as error:
-        raise ReplayError(f"not a replay (header: {shortened(str(error))})") from None
+        raise ReplayError(f"not a replay (header: {error})") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ReplayError("not a replay of echelon-env")
     if header.get("version") != VERSION:
