@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import datetime
+import errno
 import hashlib
 import html
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,12 +40,14 @@ def check_out(path: Path) -> Path:
     """The path of a report that is to be written.
 
     Raises ConfigError for another suffix than ``.html``, and for a file that is no report; a report is replaced. Raises
-    OSError if the folder is missing.
+    OSError if the folder is missing or cannot be written.
     """
     if path.suffix != SUFFIX:
         raise ConfigError(f"--out: expected the name of a file that ends in {SUFFIX}, got {path}")
     if not path.parent.is_dir():
-        raise FileNotFoundError(2, "no such folder", str(path.parent))
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(path.parent))
     if path.exists() or path.is_symlink():
         if not path.is_file():
             raise ConfigError(f"--out: {path} is no file")

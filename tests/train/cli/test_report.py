@@ -1,6 +1,7 @@
 """The commands `echelon report` and `echelon league report`."""
 
 import argparse
+import os
 
 import pytest
 
@@ -59,3 +60,10 @@ def test_the_command_of_a_league(league, commands):
     (line,) = commands.lines("report", league.path, "--replays", 0, "--out", league.path / "other.html")
     assert line.startswith(str(league.path / "other.html"))
     assert "expected the name of a file that ends in .html" in commands.refusal("report", league.path, "--out", "x.png")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_report_is_made(shown, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: path != shown)
+    monkeypatch.setattr("echelon_train.report.write_run_report", lambda *_, **__: pytest.fail("the report is computed"))
+    with pytest.raises(PermissionError, match="is not writable, nothing can be written into it"):
+        run(shown)
