@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from echelon_env.config.schema import ConfigError
 from echelon_env.networks.weights import CheckpointError
+from echelon_env.storage.reading import open_regular_file, without_waiting
 from echelon_train.errors import NonFiniteError, TrainError
 
 if sys.platform != "win32":
@@ -100,7 +101,7 @@ class Study:
     """The trials of a sweep, in its folder, which is new or continued. `setup` identifies the sweep, fit for JSON.
 
     Trials that do worse than most are stopped if `prune` is true. Raises TrainError if the folder holds another sweep
-    or anything else, and on Windows, and OSError if it cannot be written.
+    or anything else or is damaged, and on Windows, and OSError if it cannot be written.
     """
 
     def __init__(self, out: Path, setup: Mapping[str, Any], prune: bool) -> None:
@@ -110,9 +111,8 @@ class Study:
             raise TrainError(f"{out} is not an empty folder, and holds no sweep; choose another folder")
         self._out = out
         (out / _LOCKS).mkdir(parents=True, exist_ok=True)
-        storage = JournalStorage(JournalFileBackend(str(out / JOURNAL_FILE)))
         with _exclusive(out / _LOCKS / "all"):
-            study = optuna.create_study(storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True)
+            study = _opened(out / JOURNAL_FILE)
             kept = study.user_attrs.get(_SETUP)
             if kept is None:
                 study.set_user_attr(_SETUP, setup)
@@ -212,6 +212,18 @@ class Claim:
             _requeue(self._study, self._trial)
 
 
+def _opened(journal: Path) -> optuna.Study:
+    """The study of a journal, which is new or continued. Raises TrainError if it is damaged, and OSError."""
+    try:
+        if journal.exists():
+            with open_regular_file(journal):
+                pass
+        storage = JournalStorage(JournalFileBackend(str(journal)))
+        return optuna.create_study(storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True)
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise TrainError(f"{journal}: is damaged ({error!r}); start a new sweep in another folder") from error
+
+
 def is_failure(error: BaseException) -> bool:
     """Whether an error of a training is the fault of the settings, so that a trial is not run again."""
     return isinstance(error, (ConfigError, NonFiniteError)) and not isinstance(error, CheckpointError)
@@ -242,6 +254,6 @@ def _exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
 
     Raises BlockingIOError if another process holds it and `wait` is false.
     """
-    with path.open("ab") as file:
+    with open(path, "ab", opener=without_waiting) as file:
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

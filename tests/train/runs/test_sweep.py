@@ -15,7 +15,7 @@ from echelon_env.networks.weights import CheckpointError
 from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.runs import sweep as module
 from echelon_train.runs.folder import read_metrics, read_run_config
-from echelon_train.runs.study import Study
+from echelon_train.runs.study import JOURNAL_FILE, Study
 from echelon_train.runs.sweep import Search, sweep
 from train.resuming import QUIET, at_step
 
@@ -218,3 +218,30 @@ def test_initial_weights_stop_no_trial(tmp_path):
     assert claim.report(0.0), "before training"
     assert not claim.report(0.0)
     claim.finish(False)
+
+
+DAMAGES = {
+    "bytes": lambda data: data[:20] + b"\xff" + data[20:],
+    "half a line": lambda data: data[:30] + b"\n" + data[40:],
+    "no record": lambda data: b"[]\n" + data,
+    "another record": lambda data: data.replace(b"study_name", b"study_nome"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_record_is_refused(tmp_path, damage):
+    Study(tmp_path, {}, prune=False)
+    journal = tmp_path / JOURNAL_FILE
+    journal.write_bytes(damaged := damage(journal.read_bytes()))
+    with pytest.raises(TrainError, match=r"study\.journal: is damaged \(.*start a new sweep in another folder"):
+        Study(tmp_path, {}, prune=False)
+    assert journal.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("name", [JOURNAL_FILE, "locks/all"])
+def test_a_pipe_in_a_sweep_is_refused_without_waiting(tmp_path, name):
+    Study(tmp_path, {}, prune=False)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises((TrainError, OSError), match=name):
+        Study(tmp_path, {}, prune=False)
