@@ -8,6 +8,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_train.config.files import load_run_config
 from echelon_train.errors import TrainError
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.store.database import parse
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
@@ -16,11 +17,15 @@ from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 from echelon_train.report.sources import read_groups
 from echelon_train.runs.experiment import resume_seeds
 from echelon_train.runs.folder import LOCK_FILE, locked, read_metrics, read_run_config
+from echelon_train.runs.loggers import open_logger
 from echelon_train.self_play.files import read_member, read_pool
-from echelon_train.supervisor.children import last_line
+from echelon_train.supervisor.children import LocalChild, last_line
 from echelon_train.supervisor.metrics import Progress, read_progress
-from echelon_train.supervisor.plan import read_plan
+from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
+from echelon_train.supervisor.supervisor import LOG_FILE, Supervisor
 from storage.test_reading import DEVICE, TWICE
+from train.small import small_run
+from train.supervisor.test_tasks import FakeLauncher
 
 JSON_READERS = {
     "metrics": ("metrics.jsonl", lambda path: read_metrics(path.parent)),
@@ -80,3 +85,25 @@ def test_a_row_of_a_league_with_a_key_twice_is_refused():
         parse(TWICE.decode(), dict, "origin")
     with pytest.raises(DamagedLeagueError, match="expected JSON, got None"):
         parse(None, dict, "origin")
+
+
+WRITERS = {
+    "metrics": ("metrics.jsonl", lambda path: open_logger(path.parent, small_run())),
+    "log of a learner": ("run.log", lambda path: LocalChild(["--version"], path, 0)),
+}
+
+
+@pytest.mark.parametrize(("name", "write"), WRITERS.values(), ids=WRITERS)
+def test_a_pipe_in_place_of_what_is_appended_to_is_refused_without_waiting(tmp_path, name, write):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(OSError, match=name):
+        write(tmp_path / name)
+
+
+def test_a_pipe_in_place_of_the_log_of_a_league_run_is_refused_without_waiting(tmp_path):
+    league = League.create(tmp_path / "league")
+    runs_folder(league.path).mkdir()
+    os.mkfifo(runs_folder(league.path) / LOG_FILE)
+    run = Supervisor(league, LeaguePlan(config="quickstart", settings=("battles=2",)), FakeLauncher(), LocalExecutor())
+    with pytest.raises(OSError, match=LOG_FILE):
+        run.run(lambda status: None)

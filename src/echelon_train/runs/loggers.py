@@ -19,6 +19,7 @@ from echelon_env.engine.kernels import BackendError
 from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_env.replays import Replay, ReplayError, export_gif, write_page, write_replay
 from echelon_env.storage.atomic import write_bytes
+from echelon_env.storage.reading import without_waiting
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.runs.folder import METRICS_FILE, rewind_metrics
@@ -94,7 +95,7 @@ class _JSONLines(JSONOutputFormat):  # type: ignore[misc]
     """SB3's format, but appends to an existing file and writes valid JSON: no NaN, no Infinity."""
 
     def __init__(self, path: Path) -> None:
-        self.file = path.open("a")
+        self.file = open(path, "a", opener=without_waiting)  # noqa: SIM115 - `close` does it
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
         """Write a line, with null for numbers that are not finite."""

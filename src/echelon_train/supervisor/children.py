@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from echelon_env.storage.reading import open_regular_file
+from echelon_env.storage.reading import open_regular_file, without_waiting
 from echelon_train.supervisor.tasks import Task
 
 CHILD = "echelon_train.supervisor.child"
@@ -30,7 +30,7 @@ class LocalChild:
         if log.exists() and log.stat().st_size > MAX_LOG:
             log.replace(log.with_suffix(".old"))
         self._log = log
-        with log.open("ab") as file:
+        with open(log, "ab", opener=without_waiting) as file:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", CHILD, str(nice), *command],
                 stdin=subprocess.PIPE,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from echelon_env.storage.reading import without_waiting
 from echelon_train.errors import RunFolderError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import Executor
@@ -106,7 +107,8 @@ class Supervisor:
             If the league's folder cannot be written.
         """
         self._folder.mkdir(exist_ok=True)
-        with _only_supervisor(self._folder), (self._folder / LOG_FILE).open("a", encoding="utf-8") as self._log:
+        log = self._folder / LOG_FILE
+        with _only_supervisor(self._folder), open(log, "a", encoding="utf-8", opener=without_waiting) as self._log:
             write_plan(self._league.path, self._plan)
             try:
                 self.report("the league run begins")
