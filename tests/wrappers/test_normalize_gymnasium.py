@@ -6,6 +6,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import iterate
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -177,6 +178,10 @@ def test_single_and_vector_environments_have_the_same_statistics(tmp_path, name,
     loaded = getattr(single, name)(Scripted(script, space), **WRAPPERS[name])
     loaded.load(tmp_path / "statistics.json")
     assert saved(loaded) == saved(envs)
+    again = make([script], mode, name, space)
+    again.load(tmp_path / "statistics.json")
+    (row,) = iterate(again.observation_space, again.reset()[0])
+    assert data_equivalence(loaded.reset()[0], row, exact=True)
 
 
 @pytest.mark.parametrize("mode", MODES)
