@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from echelon_train.league.analysis import Analysis, warnings
+from echelon_train.league.ratings import cycles
 from echelon_train.league.ratings.bradley_terry import bradley_terry
 from echelon_train.league.ratings.cycles import CycleScore, cycle_score
 from echelon_train.league.ratings.payoffs import payoffs
