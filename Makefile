@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 MINUTES ?= 30
 NOTEBOOKS ?= short
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .PHONY: library wheel viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery site release-check clean
 
@@ -16,7 +16,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
 
 test-long: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m 'long and not slow' -n auto --dist worksteal
+	$(BIN)/python -m pytest -m 'long and not slow' -n auto --dist worksteal --durations 20
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal

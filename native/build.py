@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -111,27 +112,27 @@ def emit_all(entries: dict[str, dict[str, Any]], jobs: dict[str, Job]) -> dict[s
     """The object files of jobs by what they export. One that was emitted from the same bitcode before is kept.
 
     So the targets share the objects of the WebAssembly module, and after an edit only the entry points that it changes
-    are optimised again.
+    are optimised again. Raises RuntimeError if another process has lowered an entry point again meanwhile.
     """
-    files, keys = {}, {}
-    for export, job in jobs.items():
-        files[export] = bitcode_folder() / f"{export}.{job.triple}.{job.processor}.o"
-        made_of = entries[job.name]["sha256"], entries[job.name]["symbol"], builder("emit.py")
-        keys[export] = " ".join(made_of).encode()
-    objects = {export: _kept(files[export], key) for export, key in keys.items()}
+    objects, running = {}, {}
     with ProcessPoolExecutor(os.cpu_count()) as processes:
-        running = {
-            export: processes.submit(
-                emit, read_bitcode(job.name), entries[job.name]["symbol"], export, job.triple, job.processor
-            )
-            for export, job in jobs.items()
-            if objects[export] is None
-        }
-        for export, emitted in running.items():
-            data = emitted.result()
-            write_whole(files[export], hashlib.sha256(keys[export] + data).digest() + data)
-            objects[export] = data
-    return {export: data for export, data in objects.items() if data is not None}
+        for export, (name, triple, processor) in jobs.items():
+            file = bitcode_folder() / f"{export}.{triple}.{processor}.o"
+            digest, symbol = entries[name]["sha256"], entries[name]["symbol"]
+            key = f"{digest} {symbol} {builder('emit.py')}".encode()
+            kept = _kept(file, key)
+            if kept is not None:
+                objects[export] = kept
+                continue
+            bitcode = read_bitcode(name)
+            if hashlib.sha256(bitcode).hexdigest() != digest:
+                raise RuntimeError("a source file has changed during the build")
+            running[export] = file, key, processes.submit(emit, bitcode, symbol, export, triple, processor)
+        for export, (file, key, emitted) in running.items():
+            objects[export] = data = emitted.result()
+            with contextlib.suppress(OSError):  # it is emitted again the next time
+                write_whole(file, hashlib.sha256(key + data).digest() + data)
+    return objects
 
 
 def _kept(file: Path, key: bytes) -> bytes | None:

@@ -1,3 +1,4 @@
+import hashlib
 import shutil
 from concurrent.futures import Future
 
@@ -72,10 +73,14 @@ def test_an_object_is_emitted_once(tmp_path, monkeypatch):
         if damaged is not None:
             (file,) = tmp_path.glob(f"{damaged}.*.o")
             file.write_bytes(file.read_bytes()[:-1])
-        entries = {"add": {"symbol": "add", "sha256": bitcode.hex()}}
+        entries = {"add": {"symbol": "add", "sha256": hashlib.sha256(bitcode).hexdigest()}}
         assert build.emit_all(entries, jobs) == {export: bitcode + export.encode() for export in jobs}
         assert emitted == expected
         emitted.clear()
+    (tmp_path / "add.bc").write_bytes(b"3")
+    (tmp_path / file.name).unlink()
+    with pytest.raises(RuntimeError, match="has changed during the build"):
+        build.emit_all(entries, jobs)
 
 
 def test_an_unknown_target_is_an_error():

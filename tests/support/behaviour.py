@@ -36,7 +36,7 @@ BATTLES = ("duel", "skirmish", "battle")
 WATCHED = "skirmish"  # the battles that the opponents see
 DECISIONS = 160  # of those battles
 HASHED_AS = {"damage_dealt": "damage"}  # a name is no behaviour
-HANDICAPS: dict[str, Any] = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
+HANDICAPPED = "expert@reaction_delay=0.5,aim_error=0.1,fire_rate=0.5"
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
@@ -108,7 +108,7 @@ def measure() -> dict[str, Any]:
         "opponents": {
             **{name: acted(made(name), seen) for name in BASELINES if name != CHAMPION},
             **{f"champion of {name}": acted(made(CHAMPION, name), battles[name][1]) for name in CHAMPIONS},
-            "handicapped": acted(opponents.make("expert", 1, config, **HANDICAPS), seen),
+            "handicapped": acted(opponents.make(HANDICAPPED, 1, config), seen),
             "mixture": acted(opponents.make(weights, 1, config), seen),
         },
     }

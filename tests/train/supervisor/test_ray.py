@@ -117,7 +117,7 @@ def test_the_address_of_a_cluster_that_is_gone_is_not_used(monkeypatch):
     assert found == ["local"] * 3
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_learners_elsewhere_use_the_league_through_its_actor(cluster, alone, tmp_path):
     ray = pytest.importorskip("ray")
     ray.init(address=cluster.address, namespace=NAMESPACE, log_to_driver=False)

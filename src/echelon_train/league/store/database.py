@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import reprlib
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
@@ -72,6 +73,17 @@ def copy_database(folder: Path, target: Path) -> None:
     with reading(folder) as connection, _connection(target, "rwc") as copy:
         connection.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a single file
+
+
+def check_room_for_copy(folder: Path, target: Path) -> None:
+    """Raise OSError if a copy of a league's database would take more than half of the room of the target's disk.
+
+    A stranger's file may have more bytes than it takes on the disk.
+    """
+    file = folder / DATABASE_FILE
+    size = file.stat().st_size if file.is_file() else 0
+    if size > shutil.disk_usage(target).free // 2:
+        raise OSError(errno.ENOSPC, f"no room in {target} for a copy of {size:,} bytes", str(file))
 
 
 def reading(folder: Path) -> contextlib.AbstractContextManager[sqlite3.Connection]:

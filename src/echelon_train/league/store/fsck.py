@@ -13,7 +13,15 @@ from pathlib import Path
 from echelon_env.evaluate.stamps import document_hash
 from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.store.database import DATABASE_FILE, check_integrity, copy_database, parse, reading, writing
+from echelon_train.league.store.database import (
+    DATABASE_FILE,
+    check_integrity,
+    check_room_for_copy,
+    copy_database,
+    parse,
+    reading,
+    writing,
+)
 from echelon_train.league.store.members import MEMBERS_FOLDER, Promotion, check_files, read_members, read_promotions
 from echelon_train.league.store.periods import (
     derive_all,
@@ -45,15 +53,17 @@ _Check = Callable[[Path, sqlite3.Connection], Iterator[Finding]]
 
 
 def fsck(path: Path) -> list[Finding]:
-    """Check the league in a folder for damage. Nothing is changed; other processes go on writing meanwhile.
+    """Check the league in a folder for damage. Nothing is changed.
 
-    The database is copied to the folder for temporary files. Returns an empty list for a sound league. Raises
-    LeagueError if the folder holds no league or one of another version, or if another process keeps it locked; OSError
-    if the disk fails or has no room for the copy.
+    Other processes go on writing while matches and ratings are checked, in a copy of the database in the folder for
+    temporary files, and wait while the files of the members are checked. Returns an empty list for a sound league.
+    Raises LeagueError if the folder holds no league or one of another version, or if another process keeps it locked;
+    OSError if the disk fails or has no room for the copy.
     """
     findings: list[Finding] = []
     try:
         with tempfile.TemporaryDirectory(prefix="echelon-fsck-") as copy:
+            check_room_for_copy(path, Path(copy))
             copy_database(path, Path(copy))
             with reading(Path(copy)) as connection:
                 findings += _found(_CHECKS, path, connection)

@@ -44,7 +44,7 @@ def test_matches_end_as_in_this_process_and_only_this_one_records(ray, league):
     assert ray.is_initialized(), "the executor did not start it"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_errors_are_reported(ray, league):
     executor = RayExecutor()
     for order, error, reason in (

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,6 +77,13 @@ def test_a_league_is_used_while_it_is_checked(league, monkeypatch):
     monkeypatch.setattr(sys.modules[fsck.__module__], "derive_all", derive_slowly)
     assert fsck(league.path) == []
     assert league.unrated_matches() == 1
+
+
+def test_a_check_needs_room_for_its_copy(league, monkeypatch):
+    """Half of the disk's: a stranger's file may have more bytes than it takes."""
+    monkeypatch.setattr(database.shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+    with pytest.raises(OSError, match=r"no room in .* for a copy of [\d,]+ bytes"):
+        fsck(league.path)
 
 
 def other_config():
