@@ -30,7 +30,7 @@ parallel = echelon_env.parallel_env("skirmish")
 observations, infos = parallel.reset(seed=0)
 parallel.step({agent: parallel.action_space(agent).sample() for agent in parallel.agents})
 
-expert = echelon_env.opponents.make("expert", 0, "duel", aim_error=0.1)
+expert = echelon_env.opponents.make("expert@aim_error=0.1", 0, "duel")
 assert np.abs(expert.act(echelon_env.BattleEngine("duel").reset([0])[0].copy())).max() > 0
 
 bench = subprocess.run(["echelon", "bench", "--scenarios", "duel", "--seconds", "0.2"], capture_output=True, text=True)
