@@ -59,6 +59,9 @@ def test_what_shows_the_progress_of_a_learner_reads_only_regular_files(tmp_path)
 
 
 def test_a_pipe_in_place_of_a_lock_is_refused_without_waiting(tmp_path):
+    with locked(tmp_path):
+        assert not (tmp_path / LOCK_FILE).stat().st_mode & 0o111, "a new file is not executable"
+    (tmp_path / LOCK_FILE).unlink()
     os.mkfifo(tmp_path / LOCK_FILE)
     with pytest.raises(OSError, match=LOCK_FILE), locked(tmp_path):
         pass

@@ -108,5 +108,5 @@ def _check_values(value: Any, allow_nan: bool) -> None:
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting for the other end of a pipe."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    """Open a file without waiting for the other end of a pipe. A new one has the mode that `open` gives it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)

@@ -74,7 +74,7 @@ def format_demo(result: DemoResult, out: Path) -> str:
             f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",
             *(f"{name:<6}  {format_share(asdict(old)):<26}  {format_share(asdict(new))}" for name, old, new in rows),
             "",
-            f"Learning curve   {result.curve}",
+            *([f"Learning curve   {result.curve}"] if result.curve else []),
             f"Battle, filmed   {result.film} (the policy is {colour})",
             *([f"In a browser     {result.page}"] if result.page else []),
             f"Checkpoint       {result.training.checkpoint}",

@@ -47,11 +47,10 @@ def local_group(rank: int, size: int, store: Path) -> Iterator[None]:
 
 
 def backend(size: int) -> str:
-    """What exchanges tensors of `size` processes: NCCL those on GPUs, unless processes share one, which NCCL refuses.
+    """The backends that exchange the tensors of `size` processes.
 
-    Gloo exchanges all others.
-
-    Of the operations used here, Gloo has broadcast and all-reduce for CUDA tensors, but no all-gather.
+    NCCL exchanges CUDA tensors if each process has its own GPU: it refuses processes that share one. Gloo exchanges all
+    other tensors. Of the operations used here, Gloo has broadcast and all-reduce for CUDA tensors, but no all-gather.
     """
     nccl = torch.cuda.is_available() and torch.distributed.is_nccl_available() and size <= torch.cuda.device_count()
     return "cpu:gloo,cuda:nccl" if nccl else "gloo"

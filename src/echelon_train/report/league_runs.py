@@ -72,9 +72,11 @@ def read_learners(path: Path) -> tuple[list[RunSource], list[str]]:
     runs: list[RunSource] = []
     problems: list[str] = []
     files = sorted((path / RUNS_FOLDER).glob(f"*/{RUN_FILE}"))
-    for file in [each for each in files if not (each.parent / EXPLOITABILITY_FILE).is_file()][:MOST_READ]:
-        if len(runs) + len(problems) == MOST_RUNS:
-            problems.append(f"A report has at most {MOST_RUNS} runs of learners; others are left out.")
+    files = [file for file in files if not (file.parent / EXPLOITABILITY_FILE).is_file()]
+    for count, file in enumerate(files):
+        if count == MOST_READ or len(runs) + len(problems) == MOST_RUNS:
+            most = f"at most {MOST_RUNS} runs of learners, of the first {MOST_READ:,} runs"
+            problems.append(f"A report has {most}; others are left out.")
             break
         try:
             if read_run_config(file.parent).league.role != "best_response":

@@ -65,8 +65,14 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
 
 def _lead(run: RunSource) -> Html:
     config = run.config
-    opponent = f"the league {config.league.path} as {config.league.role}" if config.league.path else config.opponent
-    return element("p", f"Trained against {opponent}, seed {config.seed}, started {run.record.started}.")
+    names, weights = config.opponent.names, config.opponent.weights
+    if config.league.path:
+        opponents = f"the league {config.league.path} as {config.league.role}"
+    elif config.opponent.single:
+        opponents = names[0]
+    else:
+        opponents = ", ".join(f"{name} ({weight:g})" for name, weight in zip(names, weights, strict=True))
+    return element("p", f"Trained against {opponents}, seed {config.seed}, started {run.record.started}.")
 
 
 def _facts(run: RunSource) -> Iterator[tuple[str, Any, str]]:

@@ -20,7 +20,7 @@ from echelon_train.runs.folder import (
     RunRecord,
     read_metrics,
     read_record,
-    read_run_config,
+    recorded_config,
 )
 from echelon_train.runs.metrics import STEPS, Metrics, is_number
 from echelon_train.runs.state import flat
@@ -83,7 +83,8 @@ def metrics_of(groups: Sequence[Group]) -> dict[str, list[Metrics]]:
 def read_run(path: Path) -> RunSource:
     """Read a run's folder. Raises RunFolderError, with the reason, and OSError."""
     metrics = read_metrics(path) if (path / METRICS_FILE).exists() else []
-    return RunSource(path, read_record(path), read_run_config(path), metrics)
+    record = read_record(path)
+    return RunSource(path, record, recorded_config(path, record), metrics)
 
 
 def read_groups(paths: Sequence[Path]) -> list[Group]:

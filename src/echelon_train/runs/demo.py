@@ -32,7 +32,7 @@ class DemoResult:
     before: Evaluation
     after: Evaluation
     training: TrainResult
-    curve: Path  # PNG
+    curve: Path | None  # PNG; None if it cannot be drawn
     film: Path  # GIF
     page: Path | None  # HTML; None where there is no WebAssembly module
     filmed: Battle  # of the second evaluation
@@ -77,7 +77,9 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     opponent = named_player(name, EVALUATION_SEED)
     replay = record_battle(trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
     export_gif(replay, film)
-    page = out / "battle.html"
+    curve, page = out / CURVES_FILE, out / "battle.html"
     with contextlib.suppress(BackendError):
         write_page(page, replay)
-    return DemoResult(before, after, training, out / CURVES_FILE, film, page if page.exists() else None, filmed)
+    return DemoResult(
+        before, after, training, curve if curve.exists() else None, film, page if page.exists() else None, filmed
+    )

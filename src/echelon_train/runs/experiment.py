@@ -8,6 +8,7 @@ rates in evaluations of all finished runs. A run that diverges does not end the 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -144,18 +145,24 @@ def _train_missing(out: Path, experiment: Experiment, console: Console | None, w
             save_comparison(out / CURVES_FILE, name, {name: runs})
         if interrupted:
             break
+    experiment.summary = _summary(experiment.win_rates)  # that of the file is unchecked
     return experiment
 
 
 def _write(out: Path, experiment: Experiment) -> None:
-    if experiment.win_rates:
-        rates = np.array([*experiment.win_rates.values()])
-        mean = stratified_bootstrap({"": rates}, interquartile_mean)
-        experiment.summary = {
-            "runs": len(rates),
-            "median": float(np.median(rates)),
-            "interquartile_mean": mean.estimate,
-            "interval": [mean.low, mean.high],
-            "confidence": CONFIDENCE,
-        }
+    experiment.summary = _summary(experiment.win_rates)
     write_json(out / SEEDS_FILE, to_plain(experiment))
+
+
+def _summary(win_rates: Mapping[str, float]) -> dict[str, Any] | None:
+    if not win_rates:
+        return None
+    rates = np.array([*win_rates.values()])
+    mean = stratified_bootstrap({"": rates}, interquartile_mean)
+    return {
+        "runs": len(rates),
+        "median": float(np.median(rates)),
+        "interquartile_mean": mean.estimate,
+        "interval": [mean.low, mean.high],
+        "confidence": CONFIDENCE,
+    }

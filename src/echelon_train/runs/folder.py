@@ -200,8 +200,13 @@ def read_record(path: Path) -> RunRecord:
 
 def read_run_config(path: Path) -> TrainConfig:
     """The configuration of the run in a folder. Raises RunFolderError if it is missing or invalid."""
+    return recorded_config(path, read_record(path))
+
+
+def recorded_config(path: Path, record: RunRecord) -> TrainConfig:
+    """The configuration in the record of the run in a folder. Raises RunFolderError if it is invalid."""
     try:
-        return TrainConfig.from_dict(read_record(path).config)
+        return TrainConfig.from_dict(record.config)
     except ConfigError as error:
         raise RunFolderError(f"{path / RUN_FILE}: {error}") from None
 

@@ -102,7 +102,8 @@ def test_communication(results):
     assert (first["gathered"], second["gathered"]) == (["of 0", "of 1"], [])
     assert first["sum"] == second["sum"] == 3.0
     for rank, result in enumerate((first, second)):
-        assert result["own"] == ({"a": [rank], "random.x": [float(rank)] * 2}, {"number": rank})
+        assert result["own"] == ({"a": [rank], "random.x": [float(rank)] * 2}, {"number": rank, "same": [3]})
+        assert result["kept"] == {"number": 0, "same": [3], "ranks": [{"number": 1}]}, "equal values are kept once"
     assert first["seeds"] == [0, 1, 2]
     assert len({*first["seeds"], *second["seeds"]}) == 6
     assert all(0 <= seed < 2**32 for seed in second["seeds"])

@@ -141,16 +141,21 @@ def stopped_by_callback(folder: Path) -> dict[str, Any]:
 def communication(folder: Path) -> dict[str, Any]:
     """All functions for communication between processes."""
     rank = distributed.rank()
-    state = ({"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank}, {"number": rank})
+    state = (
+        {"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank},
+        {"number": rank, "same": [3]},
+    )
     joint = gather_state(*state)
     distributed.broadcast_object(lambda: torch.save(joint, folder / "joint.pt"))
-    tensors, values = rank_state(*torch.load(folder / "joint.pt", weights_only=False))
+    kept = torch.load(folder / "joint.pt", weights_only=False)
+    tensors, values = rank_state(*kept)
     return {
         "any": [distributed.any_true(False), distributed.any_true(rank == 1), distributed.any_true(True)],
         "first": distributed.broadcast_object(lambda: {"from": rank}),
         "gathered": distributed.gather_objects(f"of {rank}"),
         "sum": float(distributed.all_reduce_sum(torch.tensor(float(rank + 1)))),
         "ranks": (rank, distributed.world_size()),
+        "kept": kept[1],
         "own": ({name: tensor.tolist() for name, tensor in tensors.items()}, values),
         "seeds": [distributed.rank_seed(seed) for seed in (0, 1, 2)],
     }

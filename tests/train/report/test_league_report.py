@@ -133,6 +133,9 @@ def test_best_responses_are_no_learners(league, finished_run, monkeypatch):
             (folder / "exploitability.json").write_text("{}")
     runs, problems = read_learners(league.path)
     assert [run.name for run in runs] == ["c", "d"] and problems == []
+    monkeypatch.setattr("echelon_train.report.league_runs.MOST_READ", 2)
+    runs, problems = read_learners(league.path)
+    assert [run.name for run in runs] == ["c"] and "of the first 2 runs; others are left out" in problems[0]
     monkeypatch.setattr("echelon_train.report.league_runs.MOST_RUNS", 1)
     runs, problems = read_learners(league.path)
     assert [run.name for run in runs] == ["c"] and "at most 1 runs" in problems[0]

@@ -128,6 +128,13 @@ def test_a_run_without_metrics_or_checkpoints_says_so(run, tmp_path):
     assert "has logged no metrics yet" in page.text and "no replay" in page.text and page.charts == {}
 
 
+def test_several_opponents_are_named_with_their_weights(run, tmp_path):
+    document = json.loads((run / "run.json").read_text())
+    document["config"]["opponent"] = {"expert@auto": 0.5, "novice": 1}
+    (run / "run.json").write_text(json.dumps(document))
+    assert "Trained against novice (1), expert@auto (0.5), seed" in report(run, tmp_path).text
+
+
 @pytest.mark.parametrize(
     ("file", "text", "expected"),
     [

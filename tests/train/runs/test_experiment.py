@@ -129,6 +129,14 @@ def test_damaged_experiments_are_refused(tmp_path, experiment, folder, changes, 
         resume_seeds(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("summary", [{}, None, {"runs": 99}])
+def test_the_summary_of_a_damaged_experiment_is_that_of_its_win_rates(tmp_path, experiment, folder, summary):
+    document = json.loads((folder / "seeds.json").read_text())
+    (tmp_path / "seeds.json").write_text(json.dumps(document | {"summary": summary}))
+    assert resume_seeds(tmp_path).summary == experiment.summary == document["summary"]
+    assert main(["train", "--resume", str(tmp_path)]) == 0
+
+
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = ["--steps", "64", "--battles", "2", "--eval-every", "64", "--eval-battles", "2", "--ppo.n-steps", "16"]

@@ -138,7 +138,7 @@ def propose_matches(
     ratings, results
         Of all members; all games so far.
     pinned
-        Members that anchor the scale, at least one.
+        Members that anchor the scale. Without any, only the prior does.
     used
         Returns the seeds of the maps that two members have played against each other.
     target

@@ -6,6 +6,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize
 from scipy.special import expit, logit
 
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.ratings import nash_averaging
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.ratings.nash_averaging import TOLERANCE, maximum_entropy_equilibrium, nash_average
 from echelon_train.league.ratings.payoffs import payoffs
@@ -80,6 +82,12 @@ def test_members_that_hardly_differ_have_an_equilibrium_as_well(numbers, kinds, 
     weights = maximum_entropy_equilibrium(payoff)
     assert (weights >= 0).all() and weights.sum() == pytest.approx(1)
     assert (payoff @ weights).max() <= TOLERANCE * np.abs(payoff).max()
+
+
+def test_no_mixture_is_returned_that_could_not_be_verified(monkeypatch):
+    monkeypatch.setattr(nash_averaging, "_candidates", lambda payoff: iter([np.array([0.5, 0.5])]))
+    with pytest.raises(LeagueError, match="no equilibrium"):
+        maximum_entropy_equilibrium(np.array([[0.0, 1.0], [-1.0, 0.0]]))
 
 
 @pytest.mark.parametrize(
