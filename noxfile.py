@@ -52,7 +52,7 @@ def rl_zoo3(session: nox.Session) -> None:
 
 @nox.session
 def torchrl(session: nox.Session) -> None:
-    """TorchRL: `TorchRLEnv`, PettingZooWrapper and GymWrapper."""
+    """TorchRL: `TorchRLEnv`, GymEnv, and why there is `TorchRLEnv` beside PettingZooWrapper."""
     install(session, ".", "torch", "torchrl")
     run_tests(session, "test_torchrl.py", "-W", "ignore::DeprecationWarning")  # TorchRL's, of its own modules
 

@@ -157,6 +157,24 @@ def test_pages_are_not_ended_for_others(game, monkeypatch):
             pytest.fail("the server does not answer any more")
 
 
+def test_a_browser_that_waits_for_the_page_gets_it(monkeypatch):
+    servers, opened = [], []
+
+    def serve(*args):
+        servers.append(PlayServer(*args))
+        return servers[0]
+
+    def browse(url):
+        server = servers[0]
+        opened.append((url, ask(server, f"/{server.token}/")[0].status))
+        server.shutdown()
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    monkeypatch.setattr("echelon_env.cli.play.PlayServer", serve)
+    assert main(["play", "duel-open", "--opponent", "novice"]) == 0
+    assert opened == [(servers[0].url, 200)]
+
+
 def test_the_server_ends_with_its_last_page(game, monkeypatch):
     monkeypatch.setattr(play_server, "GRACE", 0.3)
     monkeypatch.setattr(play_server, "BEAT", 0.05)

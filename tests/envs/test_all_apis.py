@@ -1,5 +1,8 @@
 """Properties of all environments: the same trajectory for the same seed and actions, and ends of episodes."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -300,3 +303,25 @@ def test_make_vec_limits_episodes_or_names_the_argument_that_does(mode):
     truncated = [envs.step(envs.action_space.sample())[3].tolist() for _ in range(2)]
     envs.close()
     assert truncated == [[False, False], [True, True]]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: BattleEnv("trio", control="team"),
+        lambda: BattleBatchEnv("trio", 2),
+        lambda: BattleVectorEnv("trio", 2, control="team"),
+    ],
+    ids=["BattleEnv", "BattleBatchEnv", "BattleVectorEnv"],
+)
+def test_copies_go_on_equally(made):
+    one = made()
+    one.reset(seed=SEED)
+    one.action_space.seed(SEED)
+    one.step(one.action_space.sample())
+    twins = [pickle.loads(pickle.dumps(one)), copy.deepcopy(one)]
+    for _ in range(3):
+        actions = one.action_space.sample()
+        results = one.step(actions)
+        for twin in twins:
+            np.testing.assert_equal(twin.step(actions), results)

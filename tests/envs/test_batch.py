@@ -81,6 +81,11 @@ def test_no_other_returned_value_changes_later(mode, num_envs):
     assert all(pickle.dumps(out) == before for out, before in kept)
 
 
+def test_masks_in_observations():
+    envs = BattleBatchEnv("trio", 2, action="multi_discrete", mask_in_observation=True)
+    assert envs.observation_space.contains(envs.reset(seed=0)[0])
+
+
 def test_seeds_follow_gymnasiums_convention():
     envs = BattleBatchEnv(num_envs=3, **SHORT)
     first, _ = envs.reset(seed=5)

@@ -24,6 +24,11 @@ def test_gymnasium_wrappers_work_on_it():
     envs.close()
 
 
+def test_masks_in_observations_of_teams():
+    envs = BattleVectorEnv("trio", 2, control="team", action="discrete", mask_in_observation=True)
+    assert envs.observation_space.contains(envs.reset(seed=0)[0])
+
+
 def test_max_cycles_do_not_truncate_a_pilot_that_dies_in_the_last_one():
     envs = BattleVectorEnv("skirmish", 3, max_cycles=2)
     envs.reset(seed=0)

@@ -67,7 +67,8 @@ def test_a_shipped_suite_equals_a_newly_frozen_one(name, maps):
 
 
 def test_the_shipped_suites():
-    assert SUITES == (V1, V2, GENERALIZATION)
+    hashes = {name: load_suite(name).hash[:12] for name in SUITES}
+    assert hashes == {V1: "75e9a650fb3c", V2: "781dcfd79952", GENERALIZATION: "6ec08ca17dd2"}  # published ones
     first, second = load_suite(V1), load_suite(V2)
     assert second == dataclasses.replace(first, name=V2, opponents=(*first.opponents, "champion"))
 

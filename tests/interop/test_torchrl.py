@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tensordict import TensorDict
-from torchrl.envs import GymEnv, PettingZooWrapper
+from torchrl.envs import GymEnv, GymWrapper, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
 import echelon_env
@@ -40,13 +40,22 @@ def rollout(env, steps, seed=0):
     return env.rollout(steps)
 
 
+@pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested")  # with another version
 def test_infos_as_they_are_do_not_fit():
     with pytest.raises(TypeError, match="integer is required"):
         PettingZooWrapper(echelon_env.parallel_env("duel-open"))
 
 
-def test_single_agent_by_id():
-    env = GymEnv("echelon_env:echelon/DuelOpen-v0", max_steps=10)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GymEnv("echelon_env:echelon/DuelOpen-v0", max_steps=10),
+        lambda: GymWrapper(echelon_env.BattleEnv("duel-open", max_steps=10)),
+    ],
+    ids=["GymEnv", "GymWrapper"],
+)
+def test_one_agent(make):
+    env = make()
     check_env_specs(env)
     assert rollout(env, 20)["next", "done"][-1]
 

@@ -345,6 +345,8 @@ ENGINE = (
             "engine/test_global_state"),
     _engine("engine: the errors of threads are lost", "workers", "for error in filter(None, errors):",
             "for error in ():", "engine/test_workers"),
+    _engine("engine: an interrupted wait ends before the work", "workers", "except KeyboardInterrupt as error:",
+            "except ZeroDivisionError as error:", "engine/test_workers"),
     _engine("engine: a forked process waits for threads that it has not", "workers", "        workers._renew()",
             "        pass", "engine/test_workers"),
     _engine("engine: a pool has one map for all seeds", "maps", "return episode_seed(seed, 1) % len(self.seeds)",

@@ -67,6 +67,10 @@ def test_a_flipped_action_is_found_at_its_decision(shown):
     assert "differs from the recording at decision 8" in page("document.getElementById('verified').textContent")
 
 
+def test_a_battle_that_was_over_has_the_digest_of_its_voxels(shown):
+    assert shown(dataclasses.replace(recorded(), voxels_digest=None)).verified == str(recorded().decisions)
+
+
 def test_a_replay_of_another_engine_names_both(shown):
     ours, theirs = recorded().stamp["engine_hash"][:12], "0123456789ab"
     stamp = {**recorded().stamp, "engine_hash": theirs + 52 * "0"}

@@ -224,3 +224,12 @@ def test_gymnasium_accepts_them(name):
     assert type(again) is type(env) and again.observation_space == env.observation_space
     envs = getattr(vector, name)(gymnasium.make_vec("echelon/DuelOpen-v0", 2, max_steps=5))
     assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP and envs.spec.id == "echelon/DuelOpen-v0"
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_other_environments_are_refused(name):
+    one = Scripted(some_scripts(1)[0])
+    with pytest.raises(TypeError, match=r"env: expected a gymnasium\.Env, got SyncVectorEnv"):
+        getattr(single, name)(SyncVectorEnv([lambda: one]))
+    with pytest.raises(TypeError, match=r"env: expected a gymnasium\.vector\.VectorEnv, got Scripted"):
+        getattr(vector, name)(one)

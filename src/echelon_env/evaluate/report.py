@@ -83,9 +83,7 @@ def make_report(
         "players": [_player(player, matches) for player in players],
         "opponents": sorted(all_names - set(names)),
         "matches": [_match(match) for match in matches],
-        "bad_actions": {
-            name: round(sum_of(_classes(matches, name).values()).get("bad_actions", 0.0)) for name in sorted(all_names)
-        },
+        "bad_actions": {name: _bad_actions(matches, name) for name in sorted(all_names)},
         "aggregate": {name: aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
         "cross_play": cross_play(matches),
@@ -260,6 +258,11 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, Sums]:
         for mech_class, sums in match.classes[place].items():
             add_sums(classes.setdefault(mech_class, {}), sums)
     return classes
+
+
+def _bad_actions(matches: Iterable[Match], player: str) -> int:
+    """A player's bad actions in all battles."""
+    return round(sum_of(_classes(matches, player).values()).get("bad_actions", 0.0))
 
 
 def _draw(folder: Path, report: Mapping[str, Any]) -> None:

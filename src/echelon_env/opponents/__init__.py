@@ -39,7 +39,7 @@ def make(
     -------
     Policy
         A `Scripted` or a trained policy; for a mapping a `Mixture`, whose weights can change at any time. With a
-        handicap it is the `policy` of a `Handicap`, whose numbers can change, too.
+        handicap it is in a `Handicap`, whose numbers can change, too.
 
     Raises
     ------
@@ -62,9 +62,8 @@ def make(
     named = Opponents.parse(opponent).check_playable()
     if named.single and not isinstance(opponent, Mapping):
         return policy_of(named.single, seed, rules, num_threads)
-    all_named = map(
-        Opponent.parse, opponent if isinstance(opponent, Mapping) else named.names
-    )  # also those of weight 0
+    # also those of weight 0
+    all_named = map(Opponent.parse, opponent if isinstance(opponent, Mapping) else named.names)
     further = [each.check_playable() for each in all_named if str(each) not in LEVELS]
     others = {str(each): policy_of(each, seed, rules, num_threads) for each in further}
     return Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others, num_threads)

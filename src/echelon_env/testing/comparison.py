@@ -185,7 +185,7 @@ class AliasGuard:
         self._warned = False
 
     def add(self, where: str, value: dict[str, Any]) -> dict[str, Any]:
-        """Add the returned values of a call, by name. Returns copies of them, without those of ignored keys.
+        """Add the returned values of a call, by name. Returns copies; values of ignored keys are the same objects.
 
         Raises ConformanceError if an earlier value has changed or shares memory with this one.
         """

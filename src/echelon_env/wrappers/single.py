@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from echelon_env.wrappers.base import is_alive
+from echelon_env.wrappers.base import check_kind, is_alive
 from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
@@ -28,6 +28,7 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        check_kind(env, gymnasium.Env, "gymnasium.Env")
         RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
         ObservationStatistics.__init__(self, epsilon, clip)
         gymnasium.Wrapper.__init__(self, env)
@@ -69,6 +70,7 @@ class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], 
         epsilon: float = 1e-8,
         clip: float | None = 10.0,
     ) -> None:
+        check_kind(env, gymnasium.Env, "gymnasium.Env")
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
         ReturnStatistics.__init__(self, gamma, epsilon, clip)
         gymnasium.Wrapper.__init__(self, env)

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from echelon_env.wrappers.base import check_kind
 from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
@@ -36,6 +37,7 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
         RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
         ObservationStatistics.__init__(self, epsilon, clip)
         VectorWrapper.__init__(self, env)
@@ -92,6 +94,7 @@ class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
         epsilon: float = 1e-8,
         clip: float | None = 10.0,
     ) -> None:
+        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
         ReturnStatistics.__init__(self, gamma, epsilon, clip)
         VectorWrapper.__init__(self, env)

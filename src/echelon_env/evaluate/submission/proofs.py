@@ -88,7 +88,7 @@ def verify_submission(submission: Submission, draw: Draw | None = None, *, num_t
             chosen = [battle for battle in match.battles[side::2] if battle_key(match, battle) in drawn]
             for battles in _batches(chosen):
                 recording = {battle.seed: _unpack(submission, match, battle, config) for battle in battles}
-                found, _ = _play(playback(recording), baseline(match.second), config, battles, side, num_threads)
+                found = _play(playback(recording), baseline(match.second), config, battles, side, num_threads)
                 failures += [
                     f"battle {battle.number} of {match.scenario} against {match.second}: stated "
                     f"{_describe(battle, config)}, replayed {_describe(replayed, config)}"
@@ -158,7 +158,9 @@ def _record(
     for battles in _batches(match.battles[side::2]):
         if all(battle.outcome == LOSS for battle in battles):
             continue
-        found, actions = _play(player, baseline(match.second), config, battles, side, num_threads)
+        taken: list[Floats] = []
+        found = _play(player, baseline(match.second), config, battles, side, num_threads, taken)
+        actions = np.array(taken[1:])  # (T, B, M, A); the first are those before the start
         for place, (battle, replayed) in enumerate(zip(battles, found, strict=True)):
             if battle.outcome == LOSS:
                 continue
@@ -172,20 +174,25 @@ def _record(
 
 
 def _play(
-    first: Player, second: Player, config: BattleConfig, battles: Sequence[Battle], side: int, num_threads: int
-) -> tuple[list[Battle], Floats]:
-    """Play battles from one side again.
+    first: Player,
+    second: Player,
+    config: BattleConfig,
+    battles: Sequence[Battle],
+    side: int,
+    num_threads: int,
+    taken: list[Floats] | None = None,
+) -> list[Battle]:
+    """Play battles from one side again. Returns their results, whose numbers are not those of a match.
 
-    Returns their results, whose numbers are not those of a match, and the first player's actions (T, B, M, A) as the
-    engine played them.
+    Adds to `taken` the first player's actions (B, M, A) of each moment, as the engine played them.
     """
     seeds, blue = [battle.seed for battle in battles], len(config.blue)
     mechs = slice(blue, None) if side else slice(blue)
-    taken = []
     with contextlib.closing(play(first, second, config, seeds, side=side, num_threads=num_threads)) as moments:
         for arena in moments:
-            taken.append(arena.engine.actions[:, mechs].copy())
-    return battle_results(arena, 0, side), np.array(taken[1:])  # the first are those before the start
+            if taken is not None:
+                taken.append(arena.engine.actions[:, mechs].copy())
+    return battle_results(arena, 0, side)
 
 
 def _is_same(battle: Battle, replayed: Battle) -> bool:
