@@ -27,7 +27,7 @@ def test_a_sheet_gets_the_next_free_name(capsys):
     assert sorted(path.name for path in Path().iterdir()) == ["maps-2.png", "maps.png"]
 
 
-@pytest.mark.parametrize(("view", "count"), [("above", 1), pytest.param("isometric", 64, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("view", "count"), [("above", 1), pytest.param("isometric", 64, marks=pytest.mark.slow)])
 def test_sheets_are_no_wider_than_a_screen(view, count):
     assert main(["maps", *SMALL, "--view", view, "--maps", str(count), "--out", "sheet.png"]) == 0
     with Image.open("sheet.png") as sheet:

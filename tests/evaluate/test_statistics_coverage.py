@@ -100,7 +100,7 @@ def test_wilson_has_the_documented_coverage(coupling: float, least: float, most:
     assert least < min(found) and max(found) < most
 
 
-@pytest.mark.parametrize("maps", [20, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("maps", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_score_interval_covers_at_any_correlation(maps: int) -> None:
     exact = Exact(maps, lambda scores: score_interval({"": scores}))
     for coupling in COUPLINGS:
@@ -165,7 +165,7 @@ def improvement_coverage(ours: Sequence[Array], theirs: Sequence[Array], maps: i
     return coverage([*ours, *theirs], maps, truth, interval, trials)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ours", "theirs", "least"),
     [(0.5, 0.5, 0.93), (0.8, 0.5, 0.93), (0.95, 0.9, 0.93), (0.95, 0.1, 0.9), (0.99, 0.01, 0.9)],
