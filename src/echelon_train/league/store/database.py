@@ -68,22 +68,16 @@ def create_database(folder: Path, settings: str) -> None:
 def copy_database(folder: Path, target: Path) -> None:
     """Copy the database of the league in a folder, as of one moment, to another folder.
 
-    Raises as `reading`, and OSError if the copy cannot be written.
-    """
-    with reading(folder) as connection, _connection(target, "rwc") as copy:
-        connection.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # a single file
-
-
-def check_room_for_copy(folder: Path, target: Path) -> None:
-    """Raise OSError if a copy of a league's database would take more than half of the room of the target's disk.
-
-    A stranger's file may have more bytes than it takes on the disk.
+    Raises as `reading`, and OSError if the copy cannot be written. A stranger's file may have more bytes than it takes
+    on its disk, so the room for them is asked for first.
     """
     file = folder / DATABASE_FILE
     size = file.stat().st_size if file.is_file() else 0
-    if size > shutil.disk_usage(target).free // 2:
+    if size > shutil.disk_usage(target).free:
         raise OSError(errno.ENOSPC, f"no room in {target} for a copy of {size:,} bytes", str(file))
+    with reading(folder) as connection, _connection(target, "rwc") as copy:
+        connection.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # a single file
 
 
 def reading(folder: Path) -> contextlib.AbstractContextManager[sqlite3.Connection]:

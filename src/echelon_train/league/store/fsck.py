@@ -16,7 +16,6 @@ from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.database import (
     DATABASE_FILE,
     check_integrity,
-    check_room_for_copy,
     copy_database,
     parse,
     reading,
@@ -63,7 +62,6 @@ def fsck(path: Path) -> list[Finding]:
     findings: list[Finding] = []
     try:
         with tempfile.TemporaryDirectory(prefix="echelon-fsck-") as copy:
-            check_room_for_copy(path, Path(copy))
             copy_database(path, Path(copy))
             with reading(Path(copy)) as connection:
                 findings += _found(_CHECKS, path, connection)
