@@ -264,5 +264,5 @@ def _check_number(value: Any, hint: type, metadata: Mapping[str, Any], path: str
     low, high = metadata.get("low", 0.0), metadata.get("high", math.inf)
     largest = sys.float_info.max
     if not max(low, -largest) <= value <= min(high, largest):
-        unit = metadata.get("unit", "")
-        raise ConfigError(f"config key {path!r}: expected a number from {low} to {high} {unit}, got {value!r}", path)
+        limits = f"{low} to {high} {metadata.get('unit', '')}".rstrip()
+        raise ConfigError(f"config key {path!r}: expected a number from {limits}, got {value!r}", path)
