@@ -74,7 +74,7 @@ def copy_database(folder: Path, target: Path) -> None:
     file = folder / DATABASE_FILE
     size = file.stat().st_size if file.is_file() else 0
     if size > shutil.disk_usage(target).free:
-        raise OSError(errno.ENOSPC, f"no room in {target} for a copy of {size:,} bytes", str(file))
+        raise OSError(errno.ENOSPC, f"no room for a copy of {size:,} bytes", str(target / DATABASE_FILE))
     with reading(folder) as connection, _connection(target, "rwc") as copy:
         connection.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # a single file
