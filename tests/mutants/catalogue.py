@@ -249,7 +249,7 @@ ENVIRONMENTS = (
     _env("observed masks allow a weapon that cools", "spaces/observed", "& cool & able", "& able",
          "spaces/test_observed"),
     _env("observations are normalised by a frozen copy that learns", "wrappers/statistics",
-         "if not self._frozen:\n            _update", "if True:\n            _update", "wrappers/test_normalize"),
+         "if not self._frozen:\n            tree.", "if True:\n            tree.", "wrappers/test_normalize"),
     _env("frozen returns are counted", "wrappers/statistics", "if not self._frozen:\n            self.moments.update",
          "if True:\n            self.moments.update", "wrappers/test_normalize"),
     _env("the final observations count", "wrappers/vector",
