@@ -40,7 +40,7 @@ class Mortal(BattleParallelEnv):
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_a_batch_equals_gymnasiums_batch_of_single_environments(mode, control, formats):
     """Observations, rewards, flags and infos with their masks, where episodes end by and by, and seeds are lists."""
-    options = {"scenario": "trio", "control": control, "max_steps": 12, "maps": 2, "events": True, **formats}
+    options = {"scenario": "trio", "control": control, "max_steps": 6, "maps": 2, "events": True, **formats}
     envs = BattleVectorEnv(**options, num_envs=3, autoreset_mode=mode)
     singles = SyncVectorEnv([lambda: BattleEnv(**options)] * 3, autoreset_mode=mode)
     assert (envs.metadata["autoreset_mode"], envs.num_envs) == (mode, 3)
@@ -61,14 +61,14 @@ def test_a_batch_equals_gymnasiums_batch_of_single_environments(mode, control, f
         kept = copy.deepcopy(results)
         end_soon(envs, singles)
         ends = 0
-        for step in range(25):  # then the first one is to be reset in the next step
+        for step in range(13):  # then the first one is to be reset in the next step
             results.append(call("step", actions=envs.action_space.sample()))
             kept.append(copy.deepcopy(results[-1]))
             done = results[-1][2] | results[-1][3]
             ends += done.sum()
-            if mode == AutoresetMode.DISABLED and (done.any() or step == 5):
-                mask = done | [False, step == 5, False]
-                results.append(call("reset", seed=[None, step, None], options={"reset_mask": mask}))
+            if mode == AutoresetMode.DISABLED and (done.any() or step == 3):
+                mask = done | [False, False, step == 3]  # the third one is in the middle of its episode
+                results.append(call("reset", seed=[None, None, step], options={"reset_mask": mask}))
                 kept.append(copy.deepcopy(results[-1]))
             if seed == SEEDS[1]:
                 overwrite(results[-1])

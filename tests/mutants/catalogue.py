@@ -230,6 +230,8 @@ ENVIRONMENTS = (
          "results.terminated | results.truncated, results.truncated & False", "envs/test_batch"),
     _env("the next step overwrites flags", "envs/autoreset", "results.terminated.copy(), results.truncated.copy()",
          "results.terminated, results.truncated", "envs/test_contract"),
+    _env("the next step overwrites infos", "envs/autoreset", "AGENT, self._bytes.copy())", "AGENT, self._bytes)",
+         "envs/test_contract"),
     _env("the final infos of battles that go on", "envs/autoreset", "self._done, report.of(self._done))",
          "self._done, report)", "envs/test_contract"),
     _env("max_cycles is ignored once an agent has left", "envs/autoreset", "NO_LIMIT if max_cycles is None else",
