@@ -349,6 +349,7 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate",
     "echelon_env.evaluate.battle_observer",
     "echelon_env.evaluate.battle_totals",
+    "echelon_env.evaluate.card",
     "echelon_env.evaluate.cross_play",
     "echelon_env.evaluate.leaderboard",
     "echelon_env.evaluate.pictures",
