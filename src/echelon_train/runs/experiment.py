@@ -22,8 +22,8 @@ from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
+from echelon_train.runs.curves import CURVES_FILE, save_comparison
 from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics
-from echelon_train.runs.plots import CURVES_FILE, save_comparison
 from echelon_train.runs.training import resume, train
 
 FORMAT, VERSION = "echelon-seeds", 1

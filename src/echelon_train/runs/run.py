@@ -42,10 +42,10 @@ from echelon_train.runs.callbacks import (
     StopCallback,
 )
 from echelon_train.runs.callbacks.battle_totals import TENSORS
+from echelon_train.runs.curves import CURVES_FILE, save_run_curves
 from echelon_train.runs.evaluation import SCENARIO, Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
 from echelon_train.runs.loggers import FILMS_FOLDER, NOT_TEXT, write_film
-from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.runs.state import Pending, RunState, flat, pending_metrics
 from echelon_train.state_space import state_room
 from echelon_train.tensor_files import weights_of

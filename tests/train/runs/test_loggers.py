@@ -4,9 +4,9 @@ import time
 import numpy as np
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from echelon_train.runs.curves import save_run_curves
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.loggers import open_logger
-from echelon_train.runs.plots import save_run_curves
 
 
 def log(logger, *steps, value=0.5):
