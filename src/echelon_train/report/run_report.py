@@ -227,7 +227,6 @@ def provenance(run: RunSource) -> Iterator[Html]:
         **{f"seed: {name}": value for name, value in record.seeds.items()},
         **{f"machine: {name}": value for name, value in texts(record.machine).items()},
         "packages": ", ".join(f"{name} {version}" for name, version in record.packages.items()),
-        "Weights & Biases": record.wandb,
     }
     yield settings_table({name: value for name, value in facts.items() if value not in (None, "")})
     ancestry = {f"{place}": each for place, each in enumerate(record.ancestry, 1)}
