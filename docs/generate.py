@@ -353,7 +353,6 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate.battle_totals",
     "echelon_env.evaluate.cross_play",
     "echelon_env.evaluate.leaderboard",
-    "echelon_env.evaluate.pictures",
     "echelon_env.evaluate.report",
     "echelon_env.evaluate.statistics",
     "echelon_env.evaluate.statistics_file",

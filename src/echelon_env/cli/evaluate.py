@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from echelon_env.cli import submit, tournament
+from echelon_env.cli import record, submit, tournament
 from echelon_env.cli.arguments import change_battle, parse_settings
-from echelon_env.cli.films import add_replays, read_replays, write_films, write_replays
 from echelon_env.cli.output import command
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
@@ -83,13 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "samples for the rest (default: %(default)s)",
     )
     tournament.add_arguments(parser)
-    add(
-        "--film",
-        type=Path,
-        metavar="DIR",
-        help="new folder for films of a single player: a battle won and one lost against each opponent",
-    )
-    add_replays(parser)
+    record.add_arguments(parser)
     add(
         "--statistics",
         type=Path,
@@ -103,9 +96,9 @@ def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     _check(args)
     submit.check(args)
-    count, replays = read_replays(args)
-    folders = {"--out": args.out, "--film": args.film, "--replays": replays}
-    tournament.check_outputs({"--statistics": args.statistics, "--submit": args.submit}, folders)
+    count, replays = record.read(args)
+    files = {"--statistics": args.statistics, "--submit": args.submit, "--out": args.out}
+    tournament.check_outputs(files, {"--replays": replays})
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     method = submit.read_method(args, players[0]) if args.submit else None
@@ -127,10 +120,8 @@ def run(args: argparse.Namespace) -> int:
         tournament.say(args, [f"Statistics: {args.statistics}"])
     if method is not None and suite is not None:
         tournament.say(args, [submit.write(args, matches, players[0], suite, method)])
-    if args.film:
-        tournament.say(args, write_films(args.film, matches, pairings, fields))
     if replays:
-        tournament.say(args, write_replays(replays, count, matches, pairings, fields))
+        tournament.say(args, record.write(replays, count, matches, pairings, fields))
     return 0
 
 
@@ -166,7 +157,6 @@ def _check(args: argparse.Namespace) -> None:
     for wrong, message in (
         (args.opponent and args.suite, "--opponent: not allowed with --suite, which has its own opponents"),
         (args.opponent and several, "--opponent: takes one player; several players play each other"),
-        (args.film and several, "--film: takes one player, and films it against each opponent"),
         (args.statistics and several, "--statistics: takes one player"),
         (own_seeds and args.suite, "--eval-seeds: not allowed with --suite, which has its own maps"),
         (own_seeds and args.battles, "--eval-seeds: not allowed with --battles, which follows from the seeds"),

@@ -28,7 +28,7 @@ from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions, format_report
-from echelon_env.storage.atomic import check_new_folder
+from echelon_env.storage.atomic import check_new_folder, write_bytes
 
 Pairing = tuple[Player, Player]
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="number of threads of battles and players (default: %(default)s)",
     )
-    add("--out", type=Path, metavar="DIR", help="new folder for the report (JSON and pictures)")
+    add("--out", type=Path, metavar="FILE", help="new file (JSON) for the report")
     add("--json", action="store_true", help="print the report as JSON")
 
 
@@ -85,14 +85,14 @@ def check_outputs(files: Mapping[str, Path | None], folders: Mapping[str, Path |
     """Check the new files and folders that options write, by their names, before any battle is played.
 
     Raises OSError if one cannot be written, and ConfigError if two are the same or one is in the folder of another
-    option; a report's folder, that of ``--out``, is made first and may have others in it.
+    option.
     """
     given = {option: path for option, path in (*files.items(), *folders.items()) if path is not None}
     for option, path in given.items():
         check_new_folder(path) if option in folders else check_new_file(path)
     for (option, path), (other, folder) in itertools.permutations(given.items(), 2):
         place, around = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
-        if place == around or (other in folders and other != "--out" and place.is_relative_to(around)):
+        if place == around or (other in folders and place.is_relative_to(around)):
             raise ConfigError(f"{other}: expected another place than that of {option}, which writes to {path}")
 
 
@@ -211,7 +211,7 @@ def play_and_report(
     `seed` is the seed of the players' random choices. `totals` are those of `play_all`, whose matches are returned.
     Raises OSError.
     """
-    from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which is slow
+    from echelon_env.evaluate.report import make_report  # imports scipy.stats, which is slow
 
     matches = play_all(pairings, fields, args.threads, totals)
     configs = {field.name: field.config for field in fields}
@@ -219,16 +219,13 @@ def play_and_report(
     text = format_text(document)
     for line in format_bad_actions(document):
         print(f"echelon: {line}", file=sys.stderr)
-    drawn = True
     try:  # print first, as the disk may be full; write in any case, as the pipe may be closed
         print(json.dumps(document, allow_nan=False) if args.json else text, flush=True)
     finally:
         if args.out:
-            drawn = write_report(args.out, document)
+            write_bytes(args.out, f"{json.dumps(document, allow_nan=False)}\n".encode())
     if args.out and not args.json:
         print(f"\nReport: {args.out}")
-    if not drawn:
-        print('echelon: no pictures without matplotlib: pip install "echelon-env[train]"', file=sys.stderr)
     return matches
 
 
