@@ -10,7 +10,7 @@ import pytest
 
 from cli.test_dispatch import fail, run_without_train
 from echelon_env import make_config
-from echelon_env.cli import main, record, tournament
+from echelon_env.cli import evaluate, main, record, tournament
 from echelon_env.evaluate import Battle, Match, baseline, evaluation_seed
 from echelon_env.evaluate.statistics_file import read_statistics
 from echelon_env.replays import ReplayError, read_replay
@@ -213,11 +213,11 @@ def test_a_report_or_the_outcome_is_kept_if_the_other_cannot_be_written(tiny, tm
 
     arguments = ["evaluate", "idle", "--scenario", tiny, "--battles", "2", "--out", str(tmp_path / "report.json")]
     with monkeypatch.context() as patch:
-        patch.setattr(tournament, "write_bytes", full)
+        patch.setattr(evaluate, "write_bytes", full)
         assert main(arguments) == 2
     shown = capsys.readouterr()
     assert "score" in shown.out and "No space left" in shown.err
-    monkeypatch.setattr(tournament, "print", gone, raising=False)
+    monkeypatch.setattr(evaluate, "print", gone, raising=False)
     with contextlib.suppress(OSError):
         main(arguments)
     assert json.loads((tmp_path / "report.json").read_text())["opponents"] == ["novice"]

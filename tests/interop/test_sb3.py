@@ -1,4 +1,4 @@
-"""Stable-Baselines3 and sb3-contrib: on the Gymnasium environments, on the trainer's VecEnv, and through SuperSuit.
+"""Stable-Baselines3 and sb3-contrib: on the Gymnasium environments and through SuperSuit.
 
 The faults that SuperSuit is known to have (docs/interop.md) are asserted, so that the page is corrected when they go.
 """
@@ -78,9 +78,6 @@ def test_sb3_reports_what_it_does_not_support():
     nested = gymnasium.make("echelon/Duel-v0", action="multi_discrete", mask_in_observation=True)
     with pytest.raises(NotImplementedError, match="Nested"):
         PPO("MultiInputPolicy", nested)
-
-
-# The trainer's VecEnv
 
 
 # SuperSuit
