@@ -1,7 +1,5 @@
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -9,7 +7,6 @@ from cli.test_dispatch import fail
 from echelon_env.cli import main, maps
 from echelon_env.config.scenario import make_config
 from echelon_env.terrain import Recipe, Terrain, generate
-from echelon_env.terrain.statistics import map_statistics
 
 SMALL = ["--scenario", "duel-open"]
 
@@ -72,7 +69,6 @@ def test_recipes_generate_the_maps_again(monkeypatch, capsys):
         (["--seed", str(2**64), "--maps", "1"], "--seed"),
         (["--seed", str(2**64 - 3)], "--seed"),
         (["--maps", "9", "--biomes"], "--maps: expected at most"),
-        (["--json"], "--statistics"),
         (["--recipes", "x", "--biomes"], "--recipes"),
         (["--recipes", "x", "--out", "y"], "not allowed with"),
         (["--out", "missing/maps.png"], "missing: is not a folder"),
@@ -88,14 +84,3 @@ def test_bad_command_lines_are_reported_in_one_line_and_change_nothing(arguments
     assert message in fail(["maps", *arguments], capsys)
     assert sorted(map(str, Path().rglob("*"))) == ["full", "full/file", "kept.png"]
     assert Path("kept.png").read_text() == Path("full/file").read_text() == "kept"
-
-
-def test_statistics_as_json(capsys):
-    assert main(["maps", *SMALL, "--maps", "2", "--seed", "5", "--statistics", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["scenario"], document["seeds"]) == ("duel-open", [5, 6])
-    statistics = document["statistics"]["duel-open"]
-    measured = [map_statistics(generate(make_config("duel-open"), seed)).sight_line for seed in (5, 6)]
-    assert statistics["mean"]["sight_line"] == pytest.approx(np.mean(measured))
-    assert statistics["deviation"]["sight_line"] == pytest.approx(np.std(measured))
-    assert [statistics[name]["sight_line"] for name in ("least", "greatest")] == sorted(measured)

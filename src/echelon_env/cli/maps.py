@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ from echelon_env.render.map_sheet import contact_sheet
 from echelon_env.storage.atomic import free_path, new_folder, write_bytes
 from echelon_env.terrain import Terrain, generate
 from echelon_env.terrain.biomes import BIOMES
-from echelon_env.terrain.statistics import MapStatistics, map_statistics
+from echelon_env.terrain.statistics import map_statistics
 
 MAX_PICTURES = 64
 """Maximum number of maps on a sheet; pictures of more maps would be too small."""
@@ -85,15 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--recipes", type=Path, metavar="DIR", help="write recipes into a new folder, no pictures")
     what.add_argument("--statistics", action="store_true", help="print statistics of the maps, no pictures")
-    add("--json", action="store_true", help="print the statistics as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Draw or measure the maps, or write their recipes."""
     if args.biomes is not None and args.recipes:
         raise ConfigError("--recipes: not allowed with --biomes; a scenario's file can name the biomes")
-    if args.json and not args.statistics:
-        raise ConfigError("--json: requires --statistics")
     battle = make_config(args.scenario)
     name = Path(args.scenario).stem
     configs = {name: battle.map_config}
@@ -106,8 +101,7 @@ def run(args: argparse.Namespace) -> int:
         write_recipes(configs[name], seeds, args.recipes)
         print(f"{args.recipes}: recipes of {describe(name, seeds)}")
     elif args.statistics:
-        table = measure(configs, seeds)
-        print(json.dumps(to_json(name, seeds, table), indent=2) if args.json else format_statistics(name, seeds, table))
+        print(format_statistics(name, seeds, measure(configs, seeds)))
     else:
         out = args.out or free_path(_DEFAULT_SHEET)
         if out.suffix.lower() != ".png":
@@ -152,25 +146,6 @@ def measure(configs: Mapping[str, MapConfig], seeds: range) -> dict[str, NDArray
         name: np.array([astuple(map_statistics(terrain)) for terrain in _generate_all(config, seeds)])
         for name, config in configs.items()
     }
-
-
-def to_json(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """Mean, standard deviation, minimum and maximum of every statistic over the maps."""
-    names = [field.name for field in fields(MapStatistics)]
-    summaries: dict[str, Callable[..., Any]] = {
-        "mean": np.mean,
-        "deviation": np.std,
-        "least": np.min,
-        "greatest": np.max,
-    }
-    statistics = {
-        subject: {
-            summary: dict(zip(names, reduce(values, axis=0).tolist(), strict=True))
-            for summary, reduce in summaries.items()
-        }
-        for subject, values in table.items()
-    }
-    return {"scenario": scenario, "seeds": [seeds[0], seeds[-1]], "statistics": statistics}
 
 
 def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> str:
