@@ -28,7 +28,8 @@ class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo 
     """
 
     def __init__(self, env: Any) -> None:
-        check_kind(env, pettingzoo.ParallelEnv, "pettingzoo.ParallelEnv")
+        if not isinstance(env, pettingzoo.ParallelEnv):
+            raise TypeError(f"env: expected a pettingzoo.ParallelEnv, got {type(env).__name__}")
         if not getattr(env, "possible_agents", None):
             raise ValueError(f"env: expected at least one agent in possible_agents, {env} has none")
         super().__init__(env)
@@ -36,12 +37,6 @@ class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo 
     def state(self, *args: Any, **kwargs: Any) -> Any:
         """The global state of the wrapped environment."""
         return self.env.state(*args, **kwargs)
-
-
-def check_kind(env: Any, kind: type, name: str) -> None:
-    """Raise TypeError if the argument `env` of a wrapper is not of this kind."""
-    if not isinstance(env, kind):
-        raise TypeError(f"env: expected a {name}, got {type(env).__name__}")
 
 
 def is_alive(info: Mapping[str, Any] | None) -> bool:

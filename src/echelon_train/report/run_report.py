@@ -17,6 +17,7 @@ from echelon_env.evaluate.tables import plural
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
+from echelon_train.report.card import card_section
 from echelon_train.report.charts import charts
 from echelon_train.report.format import interval, number, share
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
@@ -48,6 +49,7 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         *_results(source),
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
+        card_section(run),
         replays_section(shown),
         section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
         section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,
