@@ -352,7 +352,6 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate.card",
     "echelon_env.evaluate.cross_play",
     "echelon_env.evaluate.leaderboard",
-    "echelon_env.evaluate.pictures",
     "echelon_env.evaluate.report",
     "echelon_env.evaluate.statistics",
     "echelon_env.evaluate.statistics_file",

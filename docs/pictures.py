@@ -7,15 +7,18 @@ from pathlib import Path
 from PIL import Image
 
 from echelon_env.cli.maps import COLUMNS, measure
-from echelon_env.config.biomes import BIOMES, default_biomes
+from echelon_env.config.biomes import default_biomes
 from echelon_env.config.map import MapConfig
 from echelon_env.config.scenario import make_config, scenarios
-from echelon_env.render.map_sheet import biome_page, contact_sheet
+from echelon_env.render.map_picture import map_picture
+from echelon_env.render.map_sheet import contact_sheet
 from echelon_env.terrain import generate
 
 PAGE = Path(__file__).parent / "maps.md"
 PICTURES = Path(__file__).parent / "pictures"
 SEEDS = range(100)
+PIXELS = 640
+"""Width of the picture of a biome."""
 
 
 def save(picture: Image.Image, name: str, width: int) -> None:
@@ -28,12 +31,10 @@ def main() -> None:
     """Draw and measure."""
     PICTURES.mkdir(exist_ok=True)
     battle = make_config("battle").map_config
-    save(contact_sheet((generate(battle, seed) for seed in range(8)), 8, view="above", title="battle"), "above", 1600)
-    iso = contact_sheet((generate(battle, seed) for seed in range(4)), 4, view="isometric", title="battle")
-    save(iso, "isometric", 1600)
+    save(contact_sheet((generate(battle, seed) for seed in range(8)), 8, title="battle"), "above", 1600)
     alone = {name: make_config("battle", terrain={"biomes": (name,)}).map_config for name in default_biomes()}
     for number, (name, config) in enumerate(alone.items()):
-        save(biome_page(generate(config, number), name, BIOMES[name].summary), name, 1000)
+        save(map_picture(generate(config, number), PIXELS), name, PIXELS)
     page = PAGE.read_text(encoding="utf-8")
     for name, configs in {
         "biomes": alone,

@@ -33,7 +33,7 @@ _ELSEWHERE = {
     "echelon_env.interop.benchmarl": ("EchelonTask",),
     "echelon_env.interop.torchrl": ("TorchRLEnv",),
     "echelon_env.replays": ("Recorder", "Replay", "read_replay", "write_page", "write_replay"),
-    "echelon_env.wrappers": ("BlackDeath", "StackObservations", "TeamVersusPolicy"),
+    "echelon_env.wrappers": ("TeamVersusPolicy",),
     "echelon_train": (
         "BattlePolicy", "BattleVecEnv", "DiscreteActions", "EchelonRecurrentPPO", "PastPolicies", "SelfPlayCallback",
         "TrainConfig", "battle_config", "load_checkpoint", "load_run_config", "resume", "train",

@@ -7,15 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from cli.test_dispatch import fail, run_without_train
 from echelon_env import make_config
-from echelon_env.cli import films, ladder, main, tournament
-from echelon_env.evaluate import Battle, Match, baseline, evaluation_seed, load_suite, report
-from echelon_env.evaluate.report import REPORT_FILE
+from echelon_env.cli import evaluate, main, record, tournament
+from echelon_env.evaluate import Battle, Match, baseline, evaluation_seed
 from echelon_env.evaluate.statistics_file import read_statistics
-from echelon_env.replays import read_replay
+from echelon_env.replays import ReplayError, read_replay
 from support.tiny import TINY
 
 
@@ -92,12 +90,11 @@ SUITE = ["--suite", "echelon-eval-v1"]
         (["random", "--set", "zone.radius=9", "--set", "zone={}"], "zone: another --set changes it, too"),
         (["random", "novice", "--statistics", "s.json"], "--statistics: takes one player"),
         (["random", "--statistics", "nowhere/s.json"], "nowhere: is not a folder"),
-        (["random", "novice", "--film", "films"], "--film: takes one player"),
-        (["random", "--film", "films", "--out", "films/report"], "--film: expected another place"),
-        (["random", "--replays", "1", "x", "--film", "x/y"], "--replays: expected another place"),
-        (["random", "--replays", "1", "x", "--out", "x/y"], "--replays: expected another place"),
+        (["random", "--replays", "1", "x", "--out", "x"], "--replays: expected another place"),
+        (["random", "--statistics", "x", "--out", "x"], "--out: expected another place"),
         (["random", "--replays", "0", "x"], "--replays: N: expected an integer of at least 1, got '0'"),
-        (["random", "--out", "full/precious"], "is not an empty folder"),
+        (["random", "--replays", "1", "full"], "is not an empty folder"),
+        (["random", "--out", "full/precious"], "exists already"),
         (["random", "--out", "full/precious/report"], "is not a folder"),
         (["full"], "neither a checkpoint"),
         (["champion", "--suite", "echelon-eval-v2", "--actions", "mixed"], "champion is another player than the suite"),
@@ -112,46 +109,41 @@ def test_bad_command_lines_are_reported_in_one_line_before_play(options, message
     assert sorted(map(str, tmp_path.rglob("*"))) == [str(tmp_path / "full"), str(tmp_path / "full" / "precious")]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--scenario", "duel", "duel"], "got duel twice"),
-        (["--battles", "1000"], "has 200 in"),
-        (["--replays", "1.5", "x"], "--replays: N: expected an integer"),
-        (["--out", "report"], "is not writable, nothing can be written into it"),
-    ],
-)
-def test_bad_command_lines_of_the_ladder(options, message, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("option", [["--out", "report.json"], ["--replays", "1", "replays"]])
+def test_folders_that_are_not_writable_are_refused_before_play(option, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert message in fail(["ladder", *options], capsys)
+    assert "is not writable, nothing can be written into it" in fail(["evaluate", "random", *option], capsys)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_go_into_empty_folders_that_exist(tiny, tmp_path, capsys, monkeypatch):
-    """The working directory, a link, and one below them."""
-    for name in ("here", "linked", "films"):
+def test_replays_go_into_empty_folders_that_exist(tiny, tmp_path, capsys, monkeypatch):
+    """A link, and the working directory, which also has another file after them."""
+    for name in ("here", "linked"):
         (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "linked")
     monkeypatch.chdir(tmp_path / "here")
     inode = Path(".").stat().st_ino
     arguments = ["evaluate", "trivial", "--opponent", "idle", "--scenario", tiny, "--battles", "2"]
-    printed([*arguments, "--out", ".", "--film", "../films", "--replays", "1", "../link"], capsys)
+    printed([*arguments, "--replays", "1", "../link"], capsys)
+    printed([*arguments, "--replays", "1", "."], capsys)
     assert Path(".").stat().st_ino == (tmp_path / "here").stat().st_ino == inode
-    assert (Path(".") / REPORT_FILE).exists()
-    assert {path.suffix for path in (tmp_path / "linked").iterdir()} == {".html", ".replay"}
+    for folder in (tmp_path / "linked", Path(".")):
+        assert {path.suffix for path in folder.iterdir()} == {".html", ".replay"}
 
 
-def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, monkeypatch):
-    """Also of players with names that files cannot have."""
-    filmed = {}
+def test_the_replays_of_players_with_any_names(tmp_path, monkeypatch):
+    """Of names that files cannot have, too; a page that would be too large is left out."""
+    recorded = {}
 
-    def film(replay, path):
-        filmed[path.name] = replay
-        path.write_bytes(b"")
+    def page(path, replay):
+        recorded[path.stem] = replay
+        if "won" in path.stem:
+            raise ReplayError("too large")
 
-    monkeypatch.setattr(films, "record_battle", lambda one, two, config, *, seed, side: (two.name, seed, side))
-    monkeypatch.setattr(films, "export_gif", film)
+    monkeypatch.setattr(record, "record_battle", lambda one, two, config, *, seed, side: (two.name, seed, side))
+    monkeypatch.setattr(record, "write_replay", lambda path, replay: None)
+    monkeypatch.setattr(record, "write_page", page)
     outcomes = {"trivial": (1, -1, -1), "runs/a": (1, 0, 1), "runs:a": (1, 0, 0), "../..": (0, -1, 0), "x" * 99: (0,)}
     pairings = [(baseline("novice"), replace(baseline("idle"), name=name)) for name in outcomes]
     fields = [tournament.Field(name, make_config("duel"), (1, 2)) for name in ("duel", "very short.toml")]
@@ -160,21 +152,20 @@ def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, mo
         for field in fields
         for name, each in outcomes.items()
     ]
-    lines = films.write_films(tmp_path / "films", matches, pairings, fields)
+    lines = record.write(tmp_path / "replays", 2, matches, pairings, fields)
     expected = {"won-trivial-{}": ("trivial", 0, 0), "lost-trivial-{}": ("trivial", 0, 1)}
-    expected |= {"won-runs-a-{}": ("runs/a", 0, 0), "won-runs-a-{}-2": ("runs:a", 0, 0)}
-    expected |= {"lost-player-{}": ("../..", 0, 1)}
-    assert filmed == {
-        f"{name.format(field)}.gif": each for field in ("duel", "very-short") for name, each in expected.items()
-    }
-    assert {path.name for path in (tmp_path / "films").iterdir()} == {*filmed}
-    assert f"{tmp_path / 'films' / 'lost-trivial-duel.gif'}: battle 1, novice is red" in lines
+    expected |= {"won-runs-a-{}": ("runs/a", 0, 0), "close-1-runs-a-{}": ("runs/a", 0, 1)}
+    expected |= {"won-runs-a-{}-2": ("runs:a", 0, 0), "close-1-runs-a-{}-2": ("runs:a", 0, 1)}
+    expected |= {"lost-player-{}": ("../..", 0, 1), "close-1-player-{}": ("../..", 0, 0)}
+    expected |= {f"close-1-{'x' * 60}-{{}}": ("x" * 99, 0, 0)}
+    assert recorded == {name.format(field): each for field in ("duel", "very-short") for name, each in expected.items()}
+    assert f"{tmp_path / 'replays' / 'lost-trivial-duel.html'}: battle 1, novice is red" in lines
+    assert f"{tmp_path / 'replays' / 'won-trivial-duel.replay'}: battle 0, novice is blue" in lines
     assert "No battle lost against runs/a in duel" in lines
 
 
 def test_replays_of_a_lost_a_won_and_close_battles(tiny, tmp_path, capsys):
     arguments = ["evaluate", "trivial", "--opponent", "idle", "--scenario", tiny, "--battles", "6"]
-    arguments += ["--film", str(tmp_path / "films")]
     report = printed_json([*arguments, "--replays", "4", str(tmp_path / "replays")], capsys)
     outcomes = report["matches"][0]["battles"]["outcome"]
     found = sorted(path.stem for path in (tmp_path / "replays").glob("*.replay"))
@@ -183,8 +174,6 @@ def test_replays_of_a_lost_a_won_and_close_battles(tiny, tmp_path, capsys):
     for name in found:
         replay = read_replay(tmp_path / "replays" / f"{name}.html")
         assert {*replay.players} == {"trivial", "idle"} and replay.first_difference() is None
-    with Image.open(next((tmp_path / "films").iterdir())) as film:
-        assert film.n_frames > 1
 
 
 def test_the_maps_of_a_file_of_seeds(tiny, tmp_path, capsys):
@@ -199,7 +188,7 @@ def test_the_maps_of_a_file_of_seeds(tiny, tmp_path, capsys):
 
 
 def test_the_defaults(monkeypatch, capsys):
-    """One player fights a novice in a duel, several skirmish, and the ladder is a round robin on the suite's maps."""
+    """One player fights a novice in a duel, several skirmish."""
     played = []
 
     def stop(pairings, fields, num_threads, totals):
@@ -207,16 +196,12 @@ def test_the_defaults(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tournament, "play_all", stop)
-    monkeypatch.setattr(ladder, "BASELINES", ("idle", "random", "trivial"))
-    for arguments in (["evaluate", "idle"], ["evaluate", "idle", "random"], ["ladder", "--battles", "2"]):
+    for arguments in (["evaluate", "idle"], ["evaluate", "idle", "random"]):
         assert main(arguments) == 130
-    (duel, skirmish, (pairs, fields)) = played
+    duel, skirmish = played
     for (_, (field,)), name in ((duel, "duel"), (skirmish, "skirmish")):
         assert (field.name, field.config, len(field.seeds)) == (name, make_config(name), 100)
     assert duel[0] == [("idle", "novice")]
-    assert pairs == [("trivial", "random"), ("trivial", "idle"), ("random", "idle")]
-    suite = load_suite("echelon-eval-v2")
-    assert [(field.name, field.seeds) for field in fields] == [(each.name, each.seeds[:1]) for each in suite.scenarios]
 
 
 def test_a_report_or_the_outcome_is_kept_if_the_other_cannot_be_written(tiny, tmp_path, monkeypatch, capsys):
@@ -226,27 +211,26 @@ def test_a_report_or_the_outcome_is_kept_if_the_other_cannot_be_written(tiny, tm
     def gone(*arguments: object, **options: object) -> None:
         raise BrokenPipeError
 
-    arguments = ["evaluate", "idle", "--scenario", tiny, "--battles", "2", "--out", str(tmp_path / "report")]
+    arguments = ["evaluate", "idle", "--scenario", tiny, "--battles", "2", "--out", str(tmp_path / "report.json")]
     with monkeypatch.context() as patch:
-        patch.setattr(report, "write_report", full)
+        patch.setattr(evaluate, "write_bytes", full)
         assert main(arguments) == 2
     shown = capsys.readouterr()
     assert "score" in shown.out and "No space left" in shown.err
-    monkeypatch.setattr(tournament, "print", gone, raising=False)
+    monkeypatch.setattr(evaluate, "print", gone, raising=False)
     with contextlib.suppress(OSError):
         main(arguments)
-    assert (tmp_path / "report" / REPORT_FILE).exists()
+    assert json.loads((tmp_path / "report.json").read_text())["opponents"] == ["novice"]
 
 
 @pytest.mark.long
 def test_without_the_extra(tiny, tmp_path, pytestconfig):
     """Scripted players and checkpoints play, and other things report what to install."""
-    policy, out = str(pytestconfig.rootpath / "src" / "echelon_env" / "champions" / "duel"), tmp_path / "report"
+    policy, out = str(pytestconfig.rootpath / "src" / "echelon_env" / "champions" / "duel"), tmp_path / "report.json"
     options = ["--scenario", tiny, "--battles", "2", "--out", str(out)]
     result = run_without_train("evaluate", policy, "--opponent", f"policy:{policy}@fire_rate=0.5", "idle", *options)
     assert result.returncode == 0, result.stderr
-    assert result.stderr.endswith('echelon: no pictures without matplotlib: pip install "echelon-env[train]"\n')
-    assert [path.name for path in out.iterdir()] == [REPORT_FILE]
+    assert out.exists()
     result = run_without_train("evaluate", "untrained")
     assert result.returncode == 2
     assert result.stderr == "echelon: 'evaluate' needs torch: pip install \"echelon-env[train]\"\n"

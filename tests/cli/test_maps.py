@@ -1,7 +1,5 @@
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -9,7 +7,6 @@ from cli.test_dispatch import fail
 from echelon_env.cli import main, maps
 from echelon_env.config.scenario import make_config
 from echelon_env.terrain import Recipe, Terrain, generate
-from echelon_env.terrain.statistics import map_statistics
 
 SMALL = ["--scenario", "duel-open"]
 
@@ -27,22 +24,23 @@ def test_a_sheet_gets_the_next_free_name(capsys):
     assert sorted(path.name for path in Path().iterdir()) == ["maps-2.png", "maps.png"]
 
 
-@pytest.mark.parametrize(("view", "count"), [("above", 1), pytest.param("isometric", 64, marks=pytest.mark.slow)])
-def test_sheets_are_no_wider_than_a_screen(view, count):
-    assert main(["maps", *SMALL, "--view", view, "--maps", str(count), "--out", "sheet.png"]) == 0
+@pytest.mark.parametrize("count", [1, pytest.param(64, marks=pytest.mark.slow)])
+def test_sheets_are_no_wider_than_a_screen(count):
+    assert main(["maps", *SMALL, "--maps", str(count), "--out", "sheet.png"]) == 0
     with Image.open("sheet.png") as sheet:
         assert sheet.format == "PNG"
         assert 600 < sheet.width <= 2400
         assert 300 < sheet.height < 4000
 
 
-@pytest.mark.long
-def test_a_page_for_each_biome(capsys):
-    assert main(["maps", *SMALL, "--biomes", "urban", "jungle"]) == 0
-    assert capsys.readouterr().out == "biomes: urban, jungle\n"
-    assert sorted(path.name for path in Path("biomes").iterdir()) == ["jungle.png", "urban.png"]
-    with Image.open("biomes/jungle.png") as jungle:
-        assert 1200 < jungle.width <= 2400
+def test_a_sheet_with_a_map_of_each_biome(monkeypatch, capsys):
+    drawn = []
+    monkeypatch.setattr(maps, "contact_sheet", lambda terrains, count, *, title: drawn.append((*terrains, count)))
+    with pytest.raises(AttributeError, match="save"):
+        main(["maps", *SMALL, "--seed", "3", "--biomes", "urban", "jungle"])
+    ((urban, jungle, count),) = drawn
+    assert (*urban.biomes, *jungle.biomes, count) == (*["urban"] * 4, *["jungle"] * 4, 2)
+    assert urban.seed == jungle.seed == 3
 
 
 def test_recipes_generate_the_maps_again(monkeypatch, capsys):
@@ -70,16 +68,13 @@ def test_recipes_generate_the_maps_again(monkeypatch, capsys):
         (["--maps", "100001", "--recipes", "x"], "--maps: expected at most 100,000"),
         (["--seed", str(2**64), "--maps", "1"], "--seed"),
         (["--seed", str(2**64 - 3)], "--seed"),
-        (["--view", "isometric", "--biomes"], "--view"),
-        (["--maps", "2", "--biomes"], "--maps"),
-        (["--json"], "--statistics"),
+        (["--maps", "9", "--biomes"], "--maps: expected at most"),
         (["--recipes", "x", "--biomes"], "--recipes"),
         (["--recipes", "x", "--out", "y"], "not allowed with"),
         (["--out", "missing/maps.png"], "missing: is not a folder"),
         (["--out", "maps.jpg"], "--out: expected a name that ends in .png, got maps.jpg"),
         ([*SMALL, "--out", "kept.png"], "kept.png: exists already"),
         ([*SMALL, "--recipes", "full"], "not an empty folder"),
-        ([*SMALL, "--biomes", "--out", "full"], "not an empty folder"),
     ],
 )
 def test_bad_command_lines_are_reported_in_one_line_and_change_nothing(arguments, message, capsys):
@@ -89,14 +84,3 @@ def test_bad_command_lines_are_reported_in_one_line_and_change_nothing(arguments
     assert message in fail(["maps", *arguments], capsys)
     assert sorted(map(str, Path().rglob("*"))) == ["full", "full/file", "kept.png"]
     assert Path("kept.png").read_text() == Path("full/file").read_text() == "kept"
-
-
-def test_statistics_as_json(capsys):
-    assert main(["maps", *SMALL, "--maps", "2", "--seed", "5", "--statistics", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["scenario"], document["seeds"]) == ("duel-open", [5, 6])
-    statistics = document["statistics"]["duel-open"]
-    measured = [map_statistics(generate(make_config("duel-open"), seed)).sight_line for seed in (5, 6)]
-    assert statistics["mean"]["sight_line"] == pytest.approx(np.mean(measured))
-    assert statistics["deviation"]["sight_line"] == pytest.approx(np.std(measured))
-    assert [statistics[name]["sight_line"] for name in ("least", "greatest")] == sorted(measured)

@@ -170,7 +170,10 @@ BAD = [
     ([*SUBMIT, "--method", ""], "--method: method.name: expected a name"),
     ([*SUBMIT, "--statistics", "./x.json"], "--submit: expected another place than that of --statistics"),
     ([*SUBMIT, "--out", "x.json"], "--out: expected another place than that of --submit"),
-    ([*SUBMIT[:-1], "films/x.json", "--film", "films"], "--film: expected another place than that of --submit"),
+    (
+        [*SUBMIT[:-1], "here/x.json", "--replays", "1", "here"],
+        "--replays: expected another place than that of --submit",
+    ),
 ]
 
 
@@ -179,7 +182,7 @@ def test_a_bad_submission_is_refused_before_play(options, message, capsys, tmp_p
     monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.json").write_text("precious")
-    (tmp_path / "films").mkdir()
+    (tmp_path / "here").mkdir()
     assert message in fail(["evaluate", "random", *options], capsys)
     assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["precious"]
 

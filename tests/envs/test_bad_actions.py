@@ -78,9 +78,7 @@ def persistent():
 WRAPPED = {
     "parallel": persistent,
     "curriculum": lambda: CurriculumParallelEnv(["duel-open"]),
-    "black death": lambda: wrappers.BlackDeath(persistent()),
     "team": lambda: wrappers.TeamVersusPolicy(persistent(), "novice"),
-    "stack": lambda: wrappers.StackObservations(persistent(), 2),
 }
 
 

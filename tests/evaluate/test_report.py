@@ -1,7 +1,6 @@
 import dataclasses
 import itertools
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +8,10 @@ import pytest
 from scipy.stats import binomtest, mannwhitneyu, trim_mean
 
 from echelon_env import make_config
-from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, report, stamp
+from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, stamp
 from echelon_env.evaluate.battle_totals import COUNTED
 from echelon_env.evaluate.cross_play import cross_play
-from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE, make_report, write_report
+from echelon_env.evaluate.report import make_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.statistics import score_interval
 from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, format_report
@@ -84,14 +83,13 @@ def test_the_aggregates_are_over_all_maps_that_a_player_played():
     assert report["aggregate"]["b"]["maps"] == 24  # two scenarios
 
 
-def test_the_interquartile_mean_of_few_maps_has_no_interval(tmp_path):
+def test_the_interquartile_mean_of_few_maps_has_no_interval():
     few, enough = document(round_robin(["a", "b"], maps=9), ["a", "b"]), document([match("a", "b", maps=10)], ["a"])
     iqm = few["aggregate"]["a"]["iqm"]
     assert iqm["low"] is iqm["high"] is None
     assert enough["aggregate"]["a"]["iqm"]["low"] is not None
     row = next(line for line in format_report(few).splitlines() if line.startswith("a  ") and line.endswith(" -"))
     assert row.split()[-2] == f"{100 * iqm['estimate']:.1f}"
-    assert write_report(tmp_path / "report", few)
 
 
 def test_improvement_is_over_the_tasks_that_both_have():
@@ -129,21 +127,9 @@ def test_a_suite_is_complete_when_everything_of_it_was_played(monkeypatch):
     assert not document(short, names, suite=suite)["suite"]["complete"]
 
 
-def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(report, "save_matrix", lambda path, matrix, rows: drawn.append((matrix, rows)))
-    monkeypatch.setattr(report, "save_intervals", lambda path, intervals: drawn.append(intervals))
+def test_the_matrix_is_that_of_all_matches():
     matches = [match("a", "b"), match("a", "c", scenario="skirmish")]
-    made = document(matches, ["a", "b"])
-    write_report(tmp_path / "two", made)
-    ((matrix, rows), intervals) = drawn
-    assert (matrix, rows) == (cross_play(matches), ["a", "b"])
-    assert set(intervals) == {"mean score", "interquartile mean"}
-    assert intervals["interquartile mean"]["b"] == made["aggregate"]["b"]["iqm"]
-
-    write_report(tmp_path / "one", document(matches, ["a"]))
-    assert set(drawn[-1]) == {"win rate", "mean score"}
-    assert set(drawn[-1]["win rate"]) == {"duel: a v b", "skirmish: a v c"}
+    assert document(matches, ["a", "b"])["cross_play"] == cross_play(matches)
 
 
 def test_common_maps_are_one_sample():
@@ -209,20 +195,6 @@ def test_the_tables_are_the_golden_ones():
 def test_tables_fit_80_columns():
     assert max(map(len, tables(LONG).splitlines())) <= WIDTH == 80
     assert "row against column" not in format_report(document([match("a", "b")], ["a"])), "a pairing has no matrix"
-
-
-def test_a_report_is_written_completely(tmp_path, monkeypatch):
-    made = document(round_robin(["a", "b", "c"]), ["a", "b", "c"])
-    folder = tmp_path / "x" / "report"
-    assert write_report(folder, made)
-    assert {path.name for path in folder.iterdir()} == {REPORT_FILE, MATRIX_FILE, INTERVALS_FILE}
-    assert json.loads((folder / REPORT_FILE).read_text()) == made
-    with pytest.raises(FileExistsError):
-        write_report(folder, made)
-    assert not write_report(tmp_path / "plain", made, pictures=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # importing it raises ModuleNotFoundError
-    assert not write_report(tmp_path / "missing", made)
-    assert [path.name for path in (tmp_path / "missing").iterdir()] == [REPORT_FILE]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 and sb3-contrib: on the Gymnasium environments, on the trainer's VecEnv, and through SuperSuit.
+"""Stable-Baselines3 and sb3-contrib: on the Gymnasium environments and through SuperSuit.
 
 The faults that SuperSuit is known to have (docs/interop.md) are asserted, so that the page is corrected when they go.
 """
@@ -16,7 +16,6 @@ from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 
 import echelon_env
-from echelon_env import wrappers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
 
@@ -81,9 +80,6 @@ def test_sb3_reports_what_it_does_not_support():
         PPO("MultiInputPolicy", nested)
 
 
-# The trainer's VecEnv
-
-
 # SuperSuit
 
 
@@ -105,23 +101,6 @@ def test_supersuit_gives_the_last_observation_of_a_battle():
     first, last = observations[0], infos[0]["terminal_observation"]
     assert np.array_equal(first[:OBSERVATION_DIM], first[OBSERVATION_DIM:])  # version 2 repeats the first frame
     assert not np.array_equal(last[:OBSERVATION_DIM], last[OBSERVATION_DIM:])
-
-
-def test_black_death_works_with_supersuit(deadly):
-    env = wrappers.BlackDeath(echelon_env.parallel_env(deadly, max_steps=80))
-    envs = sb3_rows(env)
-    envs.venv.reset(seed=0)
-    rng = np.random.default_rng(0)
-    dead, ends = 0, []
-    for step in range(170):
-        actions = rng.uniform(-1, 1, (2 * MECHS, ACTION_DIM)).astype(np.float32)
-        _, _, dones, infos = envs.step(actions)
-        dead = max(dead, sum(not info["alive"] for info in infos))
-        if dones.any():
-            assert dones.all()
-            ends.append(step)
-    assert ends == [79, 159]
-    assert dead > 2
 
 
 # SuperSuit's and the conversion's known faults

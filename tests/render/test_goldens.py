@@ -33,7 +33,6 @@ from echelon_env.engine.state import (
     State,
 )
 from echelon_env.render import render_ansi, render_frame
-from echelon_env.render.isometric import isometric_picture
 from echelon_env.render.map_picture import map_picture
 from echelon_env.render.map_sheet import contact_sheet
 from echelon_env.terrain import Lane, Terrain
@@ -137,8 +136,7 @@ def landscape() -> Terrain:
 
 MAPS = {
     "above": lambda terrain: map_picture(terrain, 480),
-    "isometric": lambda terrain: isometric_picture(terrain, 480),
-    "sheet": lambda terrain: contact_sheet([terrain] * 2, 2, view="above", title="two maps"),
+    "sheet": lambda terrain: contact_sheet([terrain] * 2, 2, title="two maps"),
 }
 
 

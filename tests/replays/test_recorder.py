@@ -107,14 +107,12 @@ def step(engine, times=1):
         engine.step(rng.uniform(-1, 1, (engine.num_battles, engine.num_mechs, engine.action_dim)))
 
 
-def test_chosen_battles_are_recorded_and_the_newest_are_kept():
-    found = []
-    engine, recorder = started(battles=[1], keep=2, on_replay=found.append)
+def test_the_newest_replays_are_kept():
+    engine, recorder = started(keep=3)
     for seed in (3, 4, 5):
         step(engine, 6)
         engine.reset([seed, seed + 10])
-    assert [replay.seed for replay in found] == [2, 13, 14]
-    assert list(recorder.replays) == found[1:]
+    assert [replay.seed for replay in recorder.replays] == [13, 4, 14]
 
 
 def test_a_battle_in_progress_and_one_that_is_cut_short():
@@ -126,16 +124,6 @@ def test_a_battle_in_progress_and_one_that_is_cut_short():
     (cut,) = recorder.replays
     assert (cut.seed, cut.decisions, cut.voxels_digest) == (1, 2, None)
     assert cut.first_difference() is None
-
-
-def test_a_callback_may_close_the_recorder():
-    engine = BattleEngine("duel-open", 3, max_steps=2)
-    recorder = Recorder(engine, on_replay=lambda replay: recorder.close())
-    other = Recorder(engine)
-    engine.reset([1, 2, 3])
-    step(engine, 2)
-    assert len(recorder.replays) == len(other.replays) == 3
-    assert all(replay.first_difference() is None for replay in (*recorder.replays, *other.replays))
 
 
 def test_another_stage_of_a_curriculum_ends_the_battle_of_the_first():
@@ -179,7 +167,6 @@ def test_copies_have_no_observers():
         ({"players": ("a", "b" * 1025)}, ConfigError, "at most 1024 bytes"),
         ({"players": ("a", "b\ud800")}, ConfigError, "expected printable names"),
         ({"players": ("a", "\x1b[2J")}, ConfigError, "expected printable names"),
-        ({"battles": [2]}, ConfigError, r"battles: expected numbers below 2, got \[2\]"),
         ({"keep": -1}, ConfigError, "keep"),
         ({"environment": object()}, TypeError, "expected an environment of echelon_env, got object"),
     ],

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from pettingzoo.test import parallel_api_test
+from pettingzoo.utils import BaseParallelWrapper
 
 import echelon_env
 from echelon_env import opponents
 from echelon_env.wrappers import (
-    BlackDeath,
     NormalizeObservations,
     NormalizeRewards,
-    StackObservations,
     TeamVersusPolicy,
 )
 from support.contract import check_parallel
@@ -26,15 +25,13 @@ ACTION_SHAPE = echelon_env.parallel_env("duel").action_space("blue_0").shape
 
 def composed(env):
     env = TeamVersusPolicy(env, opponents.make("novice", 0, env.config))
-    return NormalizeRewards(StackObservations(BlackDeath(env), 2))
+    return NormalizeRewards(frozen(NormalizeObservations(env)))
 
 
 WRAPPERS = {
     "NormalizeObservations": NormalizeObservations,
     "NormalizeRewards": NormalizeRewards,
-    "StackObservations": lambda env: StackObservations(env, 3),
     "TeamVersusPolicy": lambda env: TeamVersusPolicy(env, standing_still),
-    "BlackDeath": BlackDeath,
     "composed": composed,
 }
 every_wrapper = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
@@ -69,7 +66,7 @@ class Guarded(ScriptedEnv):
 
 SCRIPTED_WRAPPERS = WRAPPERS | {
     "TeamVersusPolicy": lambda env: TeamVersusPolicy(env, lambda rows: np.zeros(len(rows), np.int64)),
-    "composed": lambda env: NormalizeRewards(StackObservations(BlackDeath(env), 2)),
+    "composed": lambda env: NormalizeRewards(frozen(NormalizeObservations(env))),
 }
 
 
@@ -106,11 +103,11 @@ def test_possible_agents_are_required(wrap):
 
 
 def test_statistics_are_frozen_and_saved_through_wrappers_around_them(tmp_path):
-    env = StackObservations(NormalizeObservations(Guarded()), 2)
+    env = BaseParallelWrapper(NormalizeObservations(Guarded()))
     list(play(env))
     env.freeze()
     assert env.env.frozen
     env.save(tmp_path / "statistics.json")
-    twin = StackObservations(NormalizeObservations(Guarded()), 2)
+    twin = BaseParallelWrapper(NormalizeObservations(Guarded()))
     twin.load(tmp_path / "statistics.json")
     assert twin.moments["red_0"].count == env.moments["red_0"].count > 0

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
-from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.cli.arguments import positive_number
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.evaluate.stamps import describe_machine
@@ -23,59 +22,41 @@ _STEP_SHARE = 0.7  # of a measurement's time; the rest is for resets
 _STEPS_PER_SAMPLE = 10
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Speed of a scenario with a number of threads. Rates are medians over samples."""
-
-    scenario: str
-    num_battles: int
-    num_threads: int
-    env_steps: float  # battle decisions per second
-    agent_steps: float  # decisions of living mechs per second
-    reset_ms: float  # milliseconds per reset of one battle
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
     add("--seconds", type=positive_number, default=14.0, help="total time of the measurements (default: %(default)s)")
     names = ", ".join(SIZES)
     add("--scenarios", nargs="+", default=list(SIZES), metavar="NAME", help=f"names or files (default: {names})")
-    add("--json", action="store_true", help="print JSON instead of a table")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure the scenarios and print a table or JSON."""
-    for name in args.scenarios:
-        make_config(name)
+    """Measure the scenarios and print a table."""
+    configs = {name: make_config(name) for name in args.scenarios}
     threads = sorted({1, os.cpu_count() or 1})
     seconds = args.seconds / (len(args.scenarios) * len(threads))
-    if not args.json:
-        print(describe_machine())
-        print(f"{'scenario':<14} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}")
-    measurements = []
-    for name in args.scenarios:
+    print(describe_machine())
+    print(f"{'scenario':<14} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}")
+    for name, config in configs.items():
         for num_threads in threads:
-            m = measure(name, num_threads, seconds)
-            measurements.append(m)
-            if not args.json:
-                print(
-                    f"{m.scenario:<14} {m.num_battles:>7} {m.num_threads:>7} {m.env_steps:>13,.0f} "
-                    f"{m.agent_steps:>15,.0f} {m.reset_ms:>10.2f}",
-                    flush=True,
-                )
-    if args.json:
-        print(json.dumps({"machine": describe_machine(), "measurements": [asdict(m) for m in measurements]}, indent=2))
+            battles = max(num_threads, _MECHS // config.num_mechs)
+            env_steps, agent_steps, reset_ms = measure(config, battles, num_threads, seconds)
+            print(
+                f"{name:<14} {battles:>7} {num_threads:>7} {env_steps:>13,.0f} {agent_steps:>15,.0f} {reset_ms:>10.2f}",
+                flush=True,
+            )
     return 0
 
 
-def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
-    """Measure steps and resets of a batch of battles for about `seconds`, after a warm-up that compiles the kernels.
+def measure(config: BattleConfig, num_battles: int, num_threads: int, seconds: float) -> tuple[float, float, float]:
+    """Measure a batch of battles for about `seconds`, after a warm-up that compiles the kernels.
 
     Actions are uniformly random. Only running battles count as steps. Time for resets of finished battles is excluded.
+
+    Returns
+    -------
+    Decisions of battles and of living mechs per second, and the milliseconds per reset of a battle: medians of samples.
     """
-    config = make_config(scenario)
-    num_battles = max(num_threads, _MECHS // config.num_mechs)
     engine = BattleEngine(config, num_battles, num_threads)
     rng = np.random.default_rng(0)
     actions = rng.uniform(-1, 1, (16, num_battles, engine.num_mechs, engine.action_dim)).astype(np.float32)
@@ -84,7 +65,7 @@ def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
     reset_seconds = _sample_resets(engine, seconds * (1 - _STEP_SHARE))
     env_steps, agent_steps = _sample_steps(engine, actions, seconds * _STEP_SHARE)
     engine.close()
-    return Measurement(scenario, num_battles, num_threads, env_steps, agent_steps, 1000 * reset_seconds / num_battles)
+    return env_steps, agent_steps, 1000 * reset_seconds / num_battles
 
 
 def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> tuple[float, float]:

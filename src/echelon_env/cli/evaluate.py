@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import functools
 import itertools
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from echelon_env.cli import submit, tournament
-from echelon_env.cli.arguments import change_battle, parse_settings
-from echelon_env.cli.films import add_replays, read_replays, write_films, write_replays
+from echelon_env.cli import record, submit, tournament
+from echelon_env.cli.arguments import change_battle, parse_settings, positive
 from echelon_env.cli.output import command
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
@@ -21,6 +21,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.players import ACTION_MODES, Player
 from echelon_env.evaluate.seeds import evaluation_seed, read_seeds
+from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.statistics_file import EvaluationTotals, StatisticsFile, write_statistics
 from echelon_env.evaluate.suite import Suite, load_suite
 from echelon_env.evaluate.tables import (
@@ -33,6 +34,7 @@ from echelon_env.evaluate.tables import (
     format_share,
     shorten,
 )
+from echelon_env.storage.atomic import write_bytes
 
 _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200
@@ -82,14 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how networks act: samples of their distribution, its mode, or mixed: means for motion and messages, "
         "samples for the rest (default: %(default)s)",
     )
-    tournament.add_arguments(parser)
-    add(
-        "--film",
-        type=Path,
-        metavar="DIR",
-        help="new folder for films of a single player: a battle won and one lost against each opponent",
-    )
-    add_replays(parser)
+    add("--threads", type=positive, default=1, help="number of threads of battles and players (default: %(default)s)")
+    add("--out", type=Path, metavar="FILE", help="new file (JSON) for the report")
+    add("--json", action="store_true", help="print the report as JSON")
+    record.add_arguments(parser)
     add(
         "--statistics",
         type=Path,
@@ -101,11 +99,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
+    from echelon_env.evaluate.report import make_report  # imports scipy.stats, which is slow
+
     _check(args)
     submit.check(args)
-    count, replays = read_replays(args)
-    folders = {"--out": args.out, "--film": args.film, "--replays": replays}
-    tournament.check_outputs({"--statistics": args.statistics, "--submit": args.submit}, folders)
+    count, replays = record.read(args)
+    files = {"--statistics": args.statistics, "--submit": args.submit, "--out": args.out}
+    tournament.check_outputs(files, {"--replays": replays})
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     method = submit.read_method(args, players[0]) if args.submit else None
@@ -115,23 +115,46 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(f"{name} is named twice; to play it against itself use --opponent")
     suite = load_suite(args.suite) if args.suite else None
     pairings, fields = _plan(args, players, suite, seed)
-    single = suite is None and len(pairings) == len(fields) == 1
-    seeds = f"seed {seed}" if args.eval_seeds is None else f"own maps, seed {seed}"
-    format_text = functools.partial(format_match, seeds=seeds) if single else format_report
     totals = {field.name: BattleTotals() for field in fields} if args.statistics else {}
-    matches = tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text, totals)
+    matches = tournament.play_all(pairings, fields, args.threads, totals)
+    configs = {field.name: field.config for field in fields}
+    document = make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
+    seeds = f"seed {seed}" if args.eval_seeds is None else f"own maps, seed {seed}"
+    _show(
+        args,
+        document,
+        format_match(document, seeds) if suite is None and len(matches) == 1 else format_report(document),
+    )
     if args.statistics:
         steps = int(players[0].identity.get("steps", 0))
         evaluations = tuple(EvaluationTotals(steps, name, each) for name, each in totals.items())
         write_statistics(args.statistics, StatisticsFile(names[0], steps, evaluations=evaluations))
-        tournament.say(args, [f"Statistics: {args.statistics}"])
+        _say(args, [f"Statistics: {args.statistics}"])
     if method is not None and suite is not None:
-        tournament.say(args, [submit.write(args, matches, players[0], suite, method)])
-    if args.film:
-        tournament.say(args, write_films(args.film, matches, pairings, fields))
+        _say(args, [submit.write(args, matches, players[0], suite, method)])
     if replays:
-        tournament.say(args, write_replays(replays, count, matches, pairings, fields))
+        _say(args, record.write(replays, count, matches, pairings, fields))
     return 0
+
+
+def _show(args: argparse.Namespace, document: Mapping[str, Any], text: str) -> None:
+    """Print a report as text or JSON, and write it to ``--out`` if given. Raises OSError."""
+    for line in format_bad_actions(document):
+        print(f"echelon: {line}", file=sys.stderr)
+    plain = json.dumps(document, allow_nan=False)
+    try:  # print first, as the disk may be full; write in any case, as the pipe may be closed
+        print(plain if args.json else text, flush=True)
+    finally:
+        if args.out:
+            write_bytes(args.out, f"{plain}\n".encode())
+    if args.out:
+        _say(args, [f"Report: {args.out}"])
+
+
+def _say(args: argparse.Namespace, lines: Sequence[str]) -> None:
+    """Print lines about what was written after the report, unless that is JSON."""
+    if not args.json:
+        print("", *lines, sep="\n")
 
 
 def format_match(report: Mapping[str, Any], seeds: str) -> str:
@@ -166,7 +189,6 @@ def _check(args: argparse.Namespace) -> None:
     for wrong, message in (
         (args.opponent and args.suite, "--opponent: not allowed with --suite, which has its own opponents"),
         (args.opponent and several, "--opponent: takes one player; several players play each other"),
-        (args.film and several, "--film: takes one player, and films it against each opponent"),
         (args.statistics and several, "--statistics: takes one player"),
         (own_seeds and args.suite, "--eval-seeds: not allowed with --suite, which has its own maps"),
         (own_seeds and args.battles, "--eval-seeds: not allowed with --battles, which follows from the seeds"),

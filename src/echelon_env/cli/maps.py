@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
+import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,11 @@ from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.map import MapConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
-from echelon_env.render.map_sheet import MapView, biome_page, contact_sheet
+from echelon_env.render.map_sheet import contact_sheet
 from echelon_env.storage.atomic import free_path, new_folder, write_bytes
 from echelon_env.terrain import Terrain, generate
 from echelon_env.terrain.biomes import BIOMES
-from echelon_env.terrain.statistics import MapStatistics, map_statistics
+from echelon_env.terrain.statistics import map_statistics
 
 MAX_PICTURES = 64
 """Maximum number of maps on a sheet; pictures of more maps would be too small."""
@@ -32,7 +31,7 @@ MAX_MAPS = 100_000
 """Maximum number of maps to measure (takes an hour) or to write recipes of (takes a quarter of an hour)."""
 
 _DEFAULT_MAPS = 12
-_DEFAULT_SHEET, _DEFAULT_FOLDER = Path("maps.png"), Path("biomes")
+_DEFAULT_SHEET = Path("maps.png")
 _REPORT_EVERY = 500  # maps
 
 
@@ -68,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
     add("--scenario", default="battle", help="name or file of the scenario (default: %(default)s)")
-    add("--maps", type=positive, metavar="N", help=f"number of maps (default: {_DEFAULT_MAPS})")
+    add("--maps", type=positive, metavar="N", help=f"number of maps (default: {_DEFAULT_MAPS}; 1 of each biome)")
     add(
         "--seed",
         type=non_negative,
@@ -76,48 +75,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seed of the first map; the others have the next seeds (default: %(default)s)",
     )
     add("--biomes", nargs="*", metavar="NAME", help="maps of a single biome, for each of these (no name: all biomes)")
-    add("--view", choices=("above", "isometric"), help="view of a contact sheet (default: above)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--out",
         type=Path,
-        help=f"new picture file; with --biomes, new folder of pictures (default: {_DEFAULT_SHEET} or "
-        f"{_DEFAULT_FOLDER}, or the next free name)",
+        help=f"new picture file (default: {_DEFAULT_SHEET} or the next free name)",
     )
     what.add_argument("--recipes", type=Path, metavar="DIR", help="write recipes into a new folder, no pictures")
     what.add_argument("--statistics", action="store_true", help="print statistics of the maps, no pictures")
-    add("--json", action="store_true", help="print the statistics as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Draw or measure the maps, or write their recipes."""
-    _check(args)
-    count = args.maps or (1 if _draws_biomes(args) else _DEFAULT_MAPS)
-    seeds = range(args.seed, args.seed + count)
-    if seeds[-1] >= 2**64:
-        raise ConfigError(f"--seed: expected seeds below 2**64, got {seeds[0]} to {seeds[-1]}")
+    if args.biomes is not None and args.recipes:
+        raise ConfigError("--recipes: not allowed with --biomes; a scenario's file can name the biomes")
     battle = make_config(args.scenario)
     name = Path(args.scenario).stem
     configs = {name: battle.map_config}
     if args.biomes is not None:
         biomes = args.biomes or BIOMES
         configs = {biome: make_config(battle, terrain={"biomes": (biome,)}).map_config for biome in biomes}
+    is_sheet = not (args.recipes or args.statistics)
+    seeds = _seeds(args, MAX_PICTURES // len(configs) if is_sheet else MAX_MAPS, is_sheet)
     if args.recipes:
         write_recipes(configs[name], seeds, args.recipes)
         print(f"{args.recipes}: recipes of {describe(name, seeds)}")
     elif args.statistics:
-        table = measure(configs, seeds)
-        print(json.dumps(to_json(name, seeds, table), indent=2) if args.json else format_statistics(name, seeds, table))
-    elif args.biomes is None:
+        print(format_statistics(name, seeds, measure(configs, seeds)))
+    else:
         out = args.out or free_path(_DEFAULT_SHEET)
         if out.suffix.lower() != ".png":
             raise ConfigError(f"--out: expected a name that ends in .png, got {out}")
-        draw_sheet(configs[name], seeds, args.view or "above", describe(name, seeds), out)
+        draw_sheet([*configs.values()], seeds, describe(name, seeds), out)
         print(f"{out}: {describe(name, seeds)}")
-    else:
-        out = args.out or free_path(_DEFAULT_FOLDER)
-        draw_biomes(configs, args.seed, out)
-        print(f"{out}: {', '.join(configs)}")
     return 0
 
 
@@ -128,20 +118,13 @@ def describe(scenario: str, seeds: range) -> str:
     return f"{scenario}, {len(seeds):,} maps, seeds {seeds[0]} to {seeds[-1]}"
 
 
-def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: Path) -> None:
-    """Write a contact sheet of maps as PNG. Raises OSError, also if `out` exists."""
+def draw_sheet(configs: Sequence[MapConfig], seeds: range, title: str, out: Path) -> None:
+    """Write a contact sheet of maps as PNG, of each configuration in turn. Raises OSError, also if `out` exists."""
     check_new_file(out)
     png = io.BytesIO()
-    contact_sheet(_generate_all(config, seeds), len(seeds), view=view, title=title).save(png, "PNG")
+    terrains = itertools.chain.from_iterable(_generate_all(config, seeds) for config in configs)
+    contact_sheet(terrains, len(configs) * len(seeds), title=title).save(png, "PNG")
     write_bytes(out, png.getvalue())
-
-
-def draw_biomes(configs: Mapping[str, MapConfig], seed: int, out: Path) -> None:
-    """Write a picture of a map of each biome into a new folder. Raises OSError, also if `out` is not empty."""
-    with new_folder(out) as folder:
-        for name, config in configs.items():
-            page = biome_page(generate(config, seed), name, BIOMES[name].summary)
-            page.save(folder / f"{name}.png", "PNG")
 
 
 def write_recipes(config: MapConfig, seeds: range, out: Path) -> None:
@@ -165,25 +148,6 @@ def measure(configs: Mapping[str, MapConfig], seeds: range) -> dict[str, NDArray
     }
 
 
-def to_json(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """Mean, standard deviation, minimum and maximum of every statistic over the maps."""
-    names = [field.name for field in fields(MapStatistics)]
-    summaries: dict[str, Callable[..., Any]] = {
-        "mean": np.mean,
-        "deviation": np.std,
-        "least": np.min,
-        "greatest": np.max,
-    }
-    statistics = {
-        subject: {
-            summary: dict(zip(names, reduce(values, axis=0).tolist(), strict=True))
-            for summary, reduce in summaries.items()
-        }
-        for subject, values in table.items()
-    }
-    return {"scenario": scenario, "seeds": [seeds[0], seeds[-1]], "statistics": statistics}
-
-
 def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> str:
     """Format a table: a row of means per biome, or mean, minimum and maximum of a scenario; then a legend."""
     rows = {subject: values.mean(axis=0) for subject, values in table.items()}
@@ -200,24 +164,15 @@ def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[n
     return "\n".join([*lines, "", *(f"{column.name:<8}{column.meaning}" for column in COLUMNS)])
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Raise `ConfigError` for options that exclude each other, and for too many maps."""
-    if args.biomes is not None and args.recipes:
-        raise ConfigError("--recipes: not allowed with --biomes; a scenario's file can name the biomes")
-    if args.json and not args.statistics:
-        raise ConfigError("--json: requires --statistics")
-    if args.view and (args.biomes is not None or args.recipes or args.statistics):
-        raise ConfigError("--view: applies to a sheet of maps only; pictures of biomes show both views")
-    if args.maps and _draws_biomes(args):
-        raise ConfigError("--maps: one map of each biome is drawn; choose it with --seed")
-    sheet = not (args.recipes or args.statistics)
-    limit = MAX_PICTURES if sheet else MAX_MAPS
-    if args.maps and args.maps > limit:
-        raise ConfigError(f"--maps: expected at most {limit:,}{' on a sheet' if sheet else ''}, got {args.maps:,}")
-
-
-def _draws_biomes(args: argparse.Namespace) -> bool:
-    return args.biomes is not None and not args.statistics
+def _seeds(args: argparse.Namespace, most: int, is_sheet: bool) -> range:
+    """The seeds of the maps of each configuration. Raises `ConfigError` for more than `most` and for too large ones."""
+    if args.maps and args.maps > most:
+        raise ConfigError(f"--maps: expected at most {most:,}{' on a sheet' if is_sheet else ''}, got {args.maps:,}")
+    default = 1 if is_sheet and args.biomes is not None else _DEFAULT_MAPS
+    seeds = range(args.seed, args.seed + (args.maps or default))
+    if seeds[-1] >= 2**64:
+        raise ConfigError(f"--seed: expected seeds below 2**64, got {seeds[0]} to {seeds[-1]}")
+    return seeds
 
 
 def _generate_all(config: MapConfig, seeds: range) -> Iterator[Terrain]:

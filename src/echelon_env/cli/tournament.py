@@ -1,19 +1,17 @@
-"""Shared parts of the commands that play matches: players by name, scenarios with maps, progress, reports."""
+"""Shared parts of commands: players by name, checks of outputs, matches on the maps of scenarios with progress."""
 
 from __future__ import annotations
 
 import argparse
 import errno
 import itertools
-import json
 import os
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from echelon_env.cli.arguments import non_negative, positive
 from echelon_env.cli.output import show_status
@@ -25,9 +23,7 @@ from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline, named_player
-from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
-from echelon_env.evaluate.tables import format_bad_actions, format_report
 from echelon_env.storage.atomic import check_new_folder
 
 Pairing = tuple[Player, Player]
@@ -40,19 +36,6 @@ class Field:
     name: str
     config: BattleConfig
     seeds: tuple[int, ...]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the shared options."""
-    add = parser.add_argument
-    add(
-        "--threads",
-        type=positive,
-        default=1,
-        help="number of threads of battles and players (default: %(default)s)",
-    )
-    add("--out", type=Path, metavar="DIR", help="new folder for the report (JSON and pictures)")
-    add("--json", action="store_true", help="print the report as JSON")
 
 
 def even(text: str) -> int:
@@ -85,14 +68,14 @@ def check_outputs(files: Mapping[str, Path | None], folders: Mapping[str, Path |
     """Check the new files and folders that options write, by their names, before any battle is played.
 
     Raises OSError if one cannot be written, and ConfigError if two are the same or one is in the folder of another
-    option; a report's folder, that of ``--out``, is made first and may have others in it.
+    option.
     """
     given = {option: path for option, path in (*files.items(), *folders.items()) if path is not None}
     for option, path in given.items():
         check_new_folder(path) if option in folders else check_new_file(path)
     for (option, path), (other, folder) in itertools.permutations(given.items(), 2):
         place, around = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
-        if place == around or (other in folders and other != "--out" and place.is_relative_to(around)):
+        if place == around or (other in folders and place.is_relative_to(around)):
             raise ConfigError(f"{other}: expected another place than that of {option}, which writes to {path}")
 
 
@@ -173,7 +156,7 @@ def play_all(
     def show(finished: int) -> None:
         finished += before
         left = (time.monotonic() - started) / finished * (total - finished)
-        show_status(f"{finished:,} of {total:,} battles, {_duration(left)} left: {title}")
+        show_status(f"{finished:,} of {total:,} battles, {timedelta(seconds=round(left))} left: {title}")
 
     try:
         for field in fields:
@@ -194,51 +177,3 @@ def play_all(
     finally:
         show_status("")
     return matches
-
-
-def play_and_report(
-    pairings: Sequence[Pairing],
-    players: Sequence[Player],
-    fields: Sequence[Field],
-    suite: Suite | None,
-    seed: int,
-    args: argparse.Namespace,
-    format_text: Callable[[Mapping[str, Any]], str] = format_report,
-    totals: Mapping[str, BattleTotals] = MappingProxyType({}),
-) -> list[Match]:
-    """Play all pairings, print the report of `players` as text or JSON, and write it to ``--out`` if given.
-
-    `seed` is the seed of the players' random choices. `totals` are those of `play_all`, whose matches are returned.
-    Raises OSError.
-    """
-    from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which is slow
-
-    matches = play_all(pairings, fields, args.threads, totals)
-    configs = {field.name: field.config for field in fields}
-    document = make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
-    text = format_text(document)
-    for line in format_bad_actions(document):
-        print(f"echelon: {line}", file=sys.stderr)
-    drawn = True
-    try:  # print first, as the disk may be full; write in any case, as the pipe may be closed
-        print(json.dumps(document, allow_nan=False) if args.json else text, flush=True)
-    finally:
-        if args.out:
-            drawn = write_report(args.out, document)
-    if args.out and not args.json:
-        print(f"\nReport: {args.out}")
-    if not drawn:
-        print('echelon: no pictures without matplotlib: pip install "echelon-env[train]"', file=sys.stderr)
-    return matches
-
-
-def say(args: argparse.Namespace, lines: Sequence[str]) -> None:
-    """Print lines about what was written after the report, unless that is JSON."""
-    if not args.json:
-        print("", *lines, sep="\n")
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -1,6 +1,6 @@
 """Evaluation on held-out maps, each played from both sides, with frozen suites and confidence intervals.
 
-The modules `cross_play`, `pictures`, `report` and `statistics` are not imported here, because they import SciPy's
+The modules `cross_play`, `report` and `statistics` are not imported here, because they import SciPy's
 statistics, which take longer to import than the rest of the package.
 """
 

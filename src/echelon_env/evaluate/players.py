@@ -55,16 +55,12 @@ class BattleNoise:
         self.num_threads = check_integer("num_threads", num_threads)
         self.streams = tuple(np.random.default_rng([seed, *stream]) for seed in self.seeds)
         """A generator for each battle, in order."""
-        self._shape = (team_size, ACTION_DIM)
-
-    def normal(self) -> Floats:
-        """Standard normal numbers (rows, A) float32."""
-        draws: Floats = np.concatenate([stream.standard_normal(self._shape, np.float32) for stream in self.streams])
-        return draws
 
     def uniform(self) -> Floats:
         """Numbers (rows, A) float32, uniform over the actions' range."""
-        draws: Floats = np.concatenate([stream.random(self._shape, np.float32) for stream in self.streams])
+        draws: Floats = np.concatenate(
+            [stream.random((self.team_size, ACTION_DIM), np.float32) for stream in self.streams]
+        )
         return draws * np.float32(ACTION_HIGH - ACTION_LOW) + np.float32(ACTION_LOW)
 
 

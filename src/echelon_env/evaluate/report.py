@@ -1,13 +1,10 @@
-"""Reports: the results of matches as a JSON document, and its files."""
+"""Reports: the results of matches as a JSON document."""
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,6 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.battle_totals import Sums, add_sums, sum_of
 from echelon_env.evaluate.cross_play import cross_play
 from echelon_env.evaluate.matches import Battle, Match
-from echelon_env.evaluate.pictures import save_intervals, save_matrix
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.statistics import (
     CONFIDENCE,
@@ -30,14 +26,11 @@ from echelon_env.evaluate.statistics import (
 )
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_report
-from echelon_env.storage.atomic import new_folder
 
-__all__ = ["aggregate", "format_report", "make_report", "write_report"]
+__all__ = ["aggregate", "format_report", "make_report"]
 
 FORMAT = "echelon-evaluation"
 VERSION = 1
-
-REPORT_FILE, MATRIX_FILE, INTERVALS_FILE = "report.json", "matrix.png", "intervals.png"
 
 MIN_MAPS = 10
 """Minimum number of maps for the bootstrap of the interquartile mean, see `stratified_bootstrap`."""
@@ -126,20 +119,6 @@ def mean_scores(runs: Sequence[Mapping[str, NDArray[np.float64]]], maps: Mapping
         of_strata = {key: maps[key[1]] for key in strata}  # so all runs get the same draws of maps
         iqm |= asdict(stratified_bootstrap(strata, mean_of_runs, maps=of_strata))
     return {"mean": asdict(mean), "iqm": iqm}
-
-
-def write_report(folder: Path, report: Mapping[str, Any], *, pictures: bool = True) -> bool:
-    """Write the document of `make_report`, the matrix and the intervals into a new or empty folder: all files or none.
-
-    Returns whether pictures were written. They need matplotlib; without it only the document is written. Raises
-    OSError if the folder cannot be written, FileExistsError if it is not empty.
-    """
-    pictures = pictures and importlib.util.find_spec("matplotlib") is not None
-    with new_folder(folder) as temporary:
-        (temporary / REPORT_FILE).write_text(json.dumps(report, allow_nan=False) + "\n", encoding="utf-8")
-        if pictures:
-            _draw(temporary, report)
-    return pictures
 
 
 def _check(matches: Sequence[Match], players: Sequence[Player]) -> None:
@@ -263,19 +242,3 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, Sums]:
 def _bad_actions(matches: Iterable[Match], player: str) -> int:
     """A player's bad actions in all battles."""
     return round(sum_of(_classes(matches, player).values()).get("bad_actions", 0.0))
-
-
-def _draw(folder: Path, report: Mapping[str, Any]) -> None:
-    """Draw the matrix and the known intervals: of the players, or of the pairings of a single evaluated player."""
-    names = [player["name"] for player in report["players"]]
-    save_matrix(folder / MATRIX_FILE, report["cross_play"], rows=names)
-    columns = {"mean score": "mean", "interquartile mean": "iqm"}
-    rows = report["aggregate"]
-    if len(names) == 1:
-        columns = {"win rate": "win", "mean score": "score"}
-        rows = {f"{match['scenario']}: {match['first']} v {match['second']}": match for match in report["matches"]}
-    intervals = {
-        title: {name: row[key] for name, row in rows.items() if row[key]["low"] is not None}
-        for title, key in columns.items()
-    }
-    save_intervals(folder / INTERVALS_FILE, {title: of_rows for title, of_rows in intervals.items() if of_rows})

@@ -10,13 +10,13 @@
              "heatmaps": {EDGE_IN_METRES: {"own": {"presence": ROWS, ...}, "enemy": {...}}}}
 
 `echelon_env.evaluate.battle_totals` names the sums (SUMS) and the heat maps (ROWS of numbers). A sum that is missing is
-0. Numbers are rounded to `DIGITS` significant digits, which takes a quarter of the space.
+0. Numbers in a file are rounded to `DIGITS` significant digits, which takes a quarter of the space.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,23 +106,22 @@ class StatisticsFile:
         """The sums over all periods of training."""
         return BattleTotals.merged(period.totals for period in self.training)
 
-    def to_dict(self, *, exact: bool = False) -> dict[str, Any]:
-        """The document as plain values, the inverse of `from_dict`; with `exact` its numbers are not rounded."""
-        rounded = _exact if exact else _rounded
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain values, the inverse of `from_dict`."""
         return {
             "format": FORMAT,
             "version": VERSION,
             "player": _printable(self.player),
             "steps": self.steps,
             "training": [
-                {"first": each.first, "last": each.last, "totals": totals_to_dict(each.totals, rounded)}
+                {"first": each.first, "last": each.last, "totals": _totals_to_dict(each.totals)}
                 for each in self.training
             ],
             "evaluations": [
                 {
                     "steps": each.steps,
                     "scenario": _printable(each.scenario),
-                    "totals": totals_to_dict(each.totals, rounded),
+                    "totals": _totals_to_dict(each.totals),
                 }
                 for each in self.evaluations
             ],
@@ -169,25 +168,25 @@ def read_statistics(path: Path) -> StatisticsFile:
 
 def write_statistics(path: Path, statistics: StatisticsFile) -> None:
     """Write a file of statistics, whole or not at all. Raises OSError."""
-    text = json.dumps(statistics.to_dict(), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_rounded(statistics.to_dict()), allow_nan=False, separators=(",", ":"))
     write_bytes(path, f"{text}\n".encode())
 
 
-def totals_to_dict(totals: BattleTotals, rounded: Callable[[Any], Any]) -> dict[str, Any]:
-    """The sums as plain values; `rounded` gives the numbers of an array as nested lists."""
+def _totals_to_dict(totals: BattleTotals) -> dict[str, Any]:
+    """The sums as plain values."""
     return {
-        "opponents": {_printable(name): _opponent_to_dict(each, rounded) for name, each in totals.opponents.items()},
+        "opponents": {_printable(name): _opponent_to_dict(each) for name, each in totals.opponents.items()},
         "heatmaps": {
             str(size): {
-                side: dict(zip(HEAT_MAPS, rounded(maps[number]), strict=True)) for number, side in enumerate(SIDES)
+                side: dict(zip(HEAT_MAPS, maps[number].tolist(), strict=True)) for number, side in enumerate(SIDES)
             }
             for size, maps in totals.heatmaps.items()
         },
     }
 
 
-def totals_from_dict(name: str, document: Any) -> BattleTotals:
-    """The inverse of `totals_to_dict`, with checks. Raises StatisticsError, which names the place `name`."""
+def _totals_from_dict(name: str, document: Any) -> BattleTotals:
+    """The inverse of `_totals_to_dict`, with checks. Raises StatisticsError, which names the place `name`."""
     _check_keys(name, document, ("opponents", "heatmaps"))
     opponents = _mapping(f"{name}.opponents", document["opponents"], MAX_OPPONENTS)
     sizes = _mapping(f"{name}.heatmaps", document["heatmaps"], MAX_SIZES)
@@ -197,23 +196,21 @@ def totals_from_dict(name: str, document: Any) -> BattleTotals:
     )
 
 
-def sums_to_dict(sums: Sums, rounded: Callable[[Any], Any]) -> dict[str, Any]:
+def _sums_to_dict(sums: Sums) -> dict[str, Any]:
     """Sums as plain numbers, without those that are 0."""
-    values = zip(map(_printable, sums), rounded(np.array([*sums.values()])), strict=True)
-    return {name: int(value) if value == int(value) else value for name, value in values if value}
+    return {_printable(name): value for name, value in sums.items() if value}
 
 
-def sums_from_dict(name: str, document: Any) -> Sums:
-    """The inverse of `sums_to_dict`, with checks: only rewards may be negative. Raises StatisticsError."""
+def _sums_from_dict(name: str, document: Any) -> Sums:
+    """The inverse of `_sums_to_dict`, with checks: only rewards may be negative. Raises StatisticsError."""
     given = _mapping(name, document, MAX_SUMS)
     return {each: _number(f"{name}.{each:.60}", value, each.startswith("reward")) for each, value in given.items()}
 
 
-def _opponent_to_dict(totals: OpponentTotals, rounded: Callable[[Any], Any]) -> dict[str, Any]:
-    results = dict.fromkeys(RESULTS, 0) | sums_to_dict(totals.results, rounded)
+def _opponent_to_dict(totals: OpponentTotals) -> dict[str, Any]:
+    results = dict.fromkeys(RESULTS, 0) | _sums_to_dict(totals.results)
     sides = {
-        side: {_printable(name): sums_to_dict(sums, rounded) for name, sums in totals.side(side).items()}
-        for side in SIDES
+        side: {_printable(name): _sums_to_dict(sums) for name, sums in totals.side(side).items()} for side in SIDES
     }
     return {**results, **sides}
 
@@ -223,7 +220,7 @@ def _opponent_from_dict(name: str, document: Any) -> OpponentTotals:
     results = {key: _number(f"{name}.{key}", document[key]) for key in RESULTS}
     own, enemy = (
         {
-            each: sums_from_dict(f"{name}.{side}.{each:.60}", given)
+            each: _sums_from_dict(f"{name}.{side}.{each:.60}", given)
             for each, given in _mapping(f"{name}.{side}", document[side], MAX_CLASSES).items()
         }
         for side in SIDES
@@ -256,7 +253,7 @@ def _entries(document: Any, name: str, most: int, keys: tuple[str, ...]) -> list
     found = []
     for number, each in enumerate(entries):
         _check_keys(f"{name}.{number}", each, (*keys, "totals"))
-        found.append((f"{name}.{number}", each, totals_from_dict(f"{name}.{number}.totals", each["totals"])))
+        found.append((f"{name}.{number}", each, _totals_from_dict(f"{name}.{number}.totals", each["totals"])))
     return found
 
 
@@ -310,16 +307,13 @@ def _is_number(value: Any, low: float) -> bool:
     return type(value) in (int, float) and low <= value <= MAX_NUMBER  # a NaN is not
 
 
-def _exact(array: Any) -> Any:
-    return array.tolist()
-
-
-def _rounded(array: Any) -> Any:
-    """The numbers of an array, with `DIGITS` significant digits; integers where they are."""
-    values = [_round(value) for value in array.ravel().tolist()]
-    return np.array(values, object).reshape(array.shape).tolist()
-
-
-def _round(value: float) -> float:
-    value = float(f"{value:.{DIGITS}g}")
-    return int(value) if value == int(value) else value
+def _rounded(value: Any) -> Any:
+    """Plain values whose numbers have `DIGITS` significant digits, and are integers where they can be."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if isinstance(value, float):
+        value = float(f"{value:.{DIGITS}g}")
+        return int(value) if value == int(value) else value
+    return value

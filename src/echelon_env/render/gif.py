@@ -56,25 +56,7 @@ def _check(frames: Sequence[NDArray[np.uint8]], fps: float) -> None:
 
 
 def _palette(frames: Sequence[NDArray[np.uint8]]) -> Image.Image:
-    """Make a palette from the frames. Similar colours are merged first.
-
-    Half of the palette holds the most common colours. The other half is the median cut of all remaining colours, each
-    with the same weight, so that a thin beam keeps its colour.
-    """
-    counts, sums = np.zeros(1 << 15), np.zeros((3, 1 << 15))
-    for number in np.linspace(0, len(frames) - 1, min(PALETTE_FRAMES, len(frames))).astype(int):
-        channels = frames[number].reshape(-1, 3).T
-        red, green, blue = (channels >> 3).astype(np.uint16)
-        codes = (red << 10) | (green << 5) | blue
-        counts += np.bincount(codes, minlength=len(counts))
-        sums += [np.bincount(codes, weights=channel, minlength=len(counts)) for channel in channels]
-    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    colours = np.rint(sums[:, order] / counts[order]).T.astype(np.uint8)
-    common, rare = np.split(colours, [PALETTE_COLOURS // 2 if len(colours) > PALETTE_COLOURS else len(colours)])
-    entries = common.ravel().tolist()
-    if len(rare):
-        blended = Image.fromarray(rare[None]).quantize(PALETTE_COLOURS - len(common), Image.Quantize.MEDIANCUT)
-        entries += blended.getpalette() or []
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(entries)
-    return palette
+    """Make a palette from some of the frames. An octree keeps the colours of thin beams, too."""
+    chosen = np.linspace(0, len(frames) - 1, min(PALETTE_FRAMES, len(frames))).astype(int)
+    together = Image.fromarray(np.concatenate([frames[number] for number in chosen]))
+    return together.quantize(PALETTE_COLOURS, Image.Quantize.FASTOCTREE)

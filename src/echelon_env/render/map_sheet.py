@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Literal
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -12,7 +11,6 @@ from PIL import Image, ImageDraw
 from echelon_env.config.catalog import AIR, CONCRETE, DIRT, MATERIALS, Material
 from echelon_env.config.map import TerrainConfig
 from echelon_env.render.canvas import LIGHT, OVERSAMPLING, Canvas, font
-from echelon_env.render.isometric import BACKDROP, isometric_picture
 from echelon_env.render.map_picture import (
     AREA_NAMES,
     draw_lane,
@@ -25,44 +23,33 @@ from echelon_env.render.palette import RGB
 from echelon_env.terrain import Lane, Terrain
 from echelon_env.terrain.statistics import EYE_LEVEL
 
-MapView = Literal["above", "isometric"]
-
 MAX_WIDTH = 2400
 """Maximum width of a sheet in pixels."""
 
-MAX_PICTURE: dict[MapView, int] = {"above": 960, "isometric": 1400}  # pixels, maximum width of one picture
+MAX_PICTURE = 960  # pixels, maximum width of one picture
 GAP = 24  # pixels
 TITLE, TEXT, MIN_TEXT = 30, 20, 13  # pixels, text heights
 SWATCH = 26  # pixels
+BACKDROP: RGB = (24, 26, 31)
 MUTED: RGB = (170, 172, 176)
 
 _BAND = np.repeat([[False], [True], [True], [False]], 4, axis=1)  # columns (Y, X) of the lane on a swatch
-_DRAW: dict[MapView, Callable[[Terrain, int], Image.Image]] = {"above": map_picture, "isometric": isometric_picture}
 
 
-def contact_sheet(terrains: Iterable[Terrain], count: int, *, view: MapView, title: str) -> Image.Image:
+def contact_sheet(terrains: Iterable[Terrain], count: int, *, title: str) -> Image.Image:
     """Draw `count` maps in rows, each with its seed, content hash and biomes, with a title and a legend.
 
     Maps are consumed one by one, so that only one is in memory at a time.
     """
-    columns = math.ceil(math.sqrt(count)) if view == "above" else math.isqrt(count)
-    width = min(MAX_PICTURE[view], (MAX_WIDTH - GAP) // columns - GAP)
+    columns = math.ceil(math.sqrt(count))
+    width = min(MAX_PICTURE, (MAX_WIDTH - GAP) // columns - GAP)
     materials: set[int] = set()
     cells = []
     for terrain in terrains:
         materials.update(np.unique(terrain.voxels).tolist())
-        cells.append(_captioned(_DRAW[view](terrain, width), _caption(terrain)))
+        cells.append(_captioned(map_picture(terrain, width), _caption(terrain)))
     rows = [_side_by_side(cells[start : start + columns]) for start in range(0, len(cells), columns)]
-    return _page(title, "", rows, _legend(materials, view))
-
-
-def biome_page(terrain: Terrain, name: str, summary: str) -> Image.Image:
-    """Draw a map of one biome from above and isometrically, with the biome's name and summary."""
-    above = map_picture(terrain, 860)
-    aside = isometric_picture(terrain, MAX_WIDTH - above.width - 3 * GAP)
-    row = _side_by_side([_captioned(above, _caption(terrain)), aside])
-    legend = _legend(set(np.unique(terrain.voxels).tolist()), "above")
-    return _page(name, summary, [row], legend)
+    return _page(title, rows, _legend(materials))
 
 
 def _caption(terrain: Terrain) -> list[str]:
@@ -97,32 +84,18 @@ def _side_by_side(pictures: list[Image.Image]) -> Image.Image:
     return row
 
 
-def _page(title: str, summary: str, rows: list[Image.Image], entries: list[tuple[Image.Image, str]]) -> Image.Image:
-    """A page with title, summary, rows of pictures and legend, top to bottom."""
+def _page(title: str, rows: list[Image.Image], entries: list[tuple[Image.Image, str]]) -> Image.Image:
+    """A page with title, rows of pictures and legend, top to bottom."""
     width = max(row.width for row in rows)
-    parts = [_text(title, width, TITLE, LIGHT), *([_text(summary, width, TEXT, MUTED)] if summary else [])]
-    parts += [*rows, _flow(entries, width)]
+    line = Image.new("RGB", (width, round(1.35 * TITLE)), BACKDROP)
+    ImageDraw.Draw(line).text((0, 0), title, font=font(TITLE), fill=LIGHT)
+    parts = [line, *rows, _flow(entries, width)]
     page = Image.new("RGB", (width + 2 * GAP, sum(part.height + GAP for part in parts) + GAP), BACKDROP)
     top = GAP
     for part in parts:
         page.paste(part, (GAP, top))
         top += part.height + GAP
     return page
-
-
-def _text(text: str, width: int, height: int, colour: RGB) -> Image.Image:
-    """Text, wrapped to lines of at most `width` pixels."""
-    face, step = font(height), round(1.35 * height)
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".lstrip()
-        if lines[-1] and face.getlength(longer) > width:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    picture = Image.new("RGB", (width, step * len(lines)), BACKDROP)
-    ImageDraw.Draw(picture).multiline_text((0, 0), "\n".join(lines), font=face, fill=colour, spacing=step - height)
-    return picture
 
 
 def _flow(entries: list[tuple[Image.Image, str]], width: int) -> Image.Image:
@@ -143,7 +116,7 @@ def _flow(entries: list[tuple[Image.Image, str]], width: int) -> Image.Image:
     return picture
 
 
-def _legend(materials: set[int], view: MapView) -> list[tuple[Image.Image, str]]:
+def _legend(materials: set[int]) -> list[tuple[Image.Image, str]]:
     """Legend entries for the marks and for the materials on the maps."""
     entries = [
         (_swatch([[DIRT]], lambda canvas: draw_spawn(canvas, 2, 2, 0)), f"spawn area {AREA_NAMES[0]}"),
@@ -155,11 +128,10 @@ def _legend(materials: set[int], view: MapView) -> list[tuple[Image.Image, str]]
     for code in sorted(materials - {AIR}):
         fills = MATERIALS[code].blocks_movement or MATERIALS[code].blocks_sight
         entries.append((_swatch([[code] * (3 if fills else 1)]), _meaning(MATERIALS[code])))
-    if view == "above":
-        block = [[AIR], [CONCRETE] * 3, [CONCRETE] * 3, [AIR]]
-        entries.append((_swatch(block), f"dark outline: blocks sight {EYE_LEVEL} m above the ground"))
-        entries.append((_swatch([[CONCRETE] * metres for metres in (1, 7, 13, 19)]), "lighter: higher"))
-        entries.append((_swatch([[AIR, AIR, CONCRETE]]), "hatched: room under a roof"))
+    block = [[AIR], [CONCRETE] * 3, [CONCRETE] * 3, [AIR]]
+    entries.append((_swatch(block), f"dark outline: blocks sight {EYE_LEVEL} m above the ground"))
+    entries.append((_swatch([[CONCRETE] * metres for metres in (1, 7, 13, 19)]), "lighter: higher"))
+    entries.append((_swatch([[AIR, AIR, CONCRETE]]), "hatched: room under a roof"))
     return entries
 
 

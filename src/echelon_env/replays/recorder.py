@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,20 +28,15 @@ class Recorder:
         An environment of this package, also in wrappers, a curriculum, `ControlledBattles`, or a `BattleEngine`.
     players
         Names of blue's and red's player.
-    battles
-        The battles of the batch to record; default all.
     keep
         Number of replays in `replays`. The oldest are dropped.
-    on_replay
-        Called with each finished replay.
 
     Raises
     ------
     TypeError
         For an environment without an engine.
     ConfigError
-        For names that are not two printable texts of at most `MAX_NAME_BYTES` bytes, and for battles that there are
-        not.
+        For names that are not two printable texts of at most `MAX_NAME_BYTES` bytes.
 
     Notes
     -----
@@ -63,21 +58,12 @@ class Recorder:
     (3, None)
     """
 
-    def __init__(
-        self,
-        environment: Any,
-        players: Sequence[str] = ("blue", "red"),
-        *,
-        battles: Sequence[int] | None = None,
-        keep: int = 100,
-        on_replay: Callable[[Replay], None] | None = None,
-    ) -> None:
+    def __init__(self, environment: Any, players: Sequence[str] = ("blue", "red"), *, keep: int = 100) -> None:
         self.players = check_players(players)
         self.replays: deque[Replay] = deque(maxlen=check_integer("keep", keep, 0))
         """The finished replays, newest last."""
-        self._on_replay = on_replay
         self.stamp = stamp()
-        self._recordings = [_Recording(engine, battles, self) for engine in engines_of(environment)]
+        self._recordings = [_Recording(engine, self) for engine in engines_of(environment)]
 
     def current(self, battle: int = 0) -> Replay:
         """The replay so far of a battle in progress. Raises ConfigError if it is not recorded."""
@@ -85,12 +71,6 @@ class Recorder:
             if battle in recording.started:
                 return recording.replay(battle)
         raise ConfigError(f"battle {battle}: is not recorded: expected one that has been reset since, and is not over")
-
-    def finish(self, replay: Replay) -> None:
-        """Keep the replay of a finished battle."""
-        self.replays.append(replay)
-        if self._on_replay is not None:
-            self._on_replay(replay)
 
     def end_other_stages(self, begun: _Recording) -> None:
         """Battles in progress of a curriculum's other stages end, because one of this stage has begun."""
@@ -127,22 +107,15 @@ class _Start:
 class _Recording:
     """The recording of one engine's battles; an `EngineObserver`."""
 
-    def __init__(self, engine: BattleEngine, battles: Sequence[int] | None, recorder: Recorder) -> None:
+    def __init__(self, engine: BattleEngine, recorder: Recorder) -> None:
         self.engine, self.recorder = engine, recorder
-        numbers = range(engine.num_battles) if battles is None else battles
-        self._chosen = frozenset(check_integer("battles", number, 0) for number in numbers)
-        if self._chosen and max(self._chosen) >= engine.num_battles:
-            raise ConfigError(f"battles: expected numbers below {engine.num_battles}, got {sorted(self._chosen)}")
-        self.started: dict[int, _Start] = {}
+        begun = np.flatnonzero(engine.was_reset & (engine.state.battles["step_count"] == 0))
+        self.started = {battle: _Start(engine, battle) for battle in begun.tolist()}
         engine.observers.append(self)
-        for battle in sorted(self._chosen):
-            if engine.was_reset[battle] and engine.state.battles["step_count"][battle] == 0:
-                self.started[battle] = _Start(engine, battle)
 
     def on_reset(self, battles: Sequence[int]) -> None:
-        chosen = sorted(self._chosen.intersection(battles))
-        cut = [self.started.pop(battle, None) for battle in chosen]
-        self.started |= {battle: _Start(self.engine, battle) for battle in chosen}
+        cut = [self.started.pop(battle, None) for battle in battles]
+        self.started |= {battle: _Start(self.engine, battle) for battle in battles}
         self.recorder.end_other_stages(self)
         self._end(start for start in cut if start is not None)
 
@@ -151,9 +124,9 @@ class _Recording:
             start.actions.append(actions[battle].copy())
             start.digests.append(state_digest(self.engine, battle))
         over = [battle for battle in self.started if self.engine.state.battles["over"][battle]]
-        finished = [self._replay(self.started.pop(battle), voxels_digest(self.engine, battle)) for battle in over]
-        for replay in finished:  # a callback may close the recorder
-            self.recorder.finish(replay)
+        for battle in over:
+            start, voxels = self.started.pop(battle), voxels_digest(self.engine, battle)
+            self.recorder.replays.append(self._replay(start, voxels))
 
     def on_change(self) -> None:
         self.started.clear()
@@ -165,8 +138,7 @@ class _Recording:
         self._end(cut)
 
     def _end(self, cut: Iterable[_Start]) -> None:
-        for replay in [self._replay(start, None) for start in cut if start.actions]:
-            self.recorder.finish(replay)
+        self.recorder.replays.extend(self._replay(start, None) for start in cut if start.actions)
 
     def replay(self, battle: int) -> Replay:
         """The battle as recorded so far."""

@@ -3,17 +3,13 @@
 `wrappers.single` and `wrappers.vector` have the two that normalize for Gymnasium's environments.
 """
 
-from echelon_env.wrappers.black_death import BlackDeath
 from echelon_env.wrappers.moments import RunningMoments
 from echelon_env.wrappers.normalize import NormalizeObservations, NormalizeRewards
-from echelon_env.wrappers.stack import StackObservations
 from echelon_env.wrappers.team import TeamVersusPolicy
 
 __all__ = [
-    "BlackDeath",
     "NormalizeObservations",
     "NormalizeRewards",
     "RunningMoments",
-    "StackObservations",
     "TeamVersusPolicy",
 ]

@@ -1,16 +1,13 @@
-"""Base classes of the wrappers: argument checks, and changes of observations together with their spaces."""
+"""The base class of the wrappers, and checks of their arguments."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import pettingzoo
 from gymnasium.spaces import Box, Dict, Space
 from pettingzoo.utils import BaseParallelWrapper
-
-from echelon_env.spaces.agent import of_agent
 
 ResetResult = tuple[dict[Any, Any], dict[Any, dict[str, Any]]]
 """Observations and infos, by agent."""
@@ -42,52 +39,9 @@ class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo 
         return self.env.state(*args, **kwargs)
 
 
-class ObservationWrapper(ParallelWrapper):
-    """A wrapper that changes the observations of all agents and their `observation_spaces`."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.observation_spaces: dict[Any, Space[Any]] = {}
-        for agent in env.possible_agents:
-            self.observation_spaces[agent] = self._change_space(agent, env.observation_space(agent))
-
-    def observation_space(self, agent: Any) -> Space[Any]:
-        """The observation space of an agent, always the same object. Raises ValueError for an unknown agent."""
-        return of_agent(self.observation_spaces, agent)
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
-        """Start an episode; the arguments are passed to the environment."""
-        observations, infos = self.env.reset(seed=seed, options=options)
-        self._start_episode()
-        return self._change(observations, infos), infos
-
-    def step(self, actions: Mapping[Any, Any]) -> StepResult:
-        """Take a step with one action for every agent in `agents`."""
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        return self._change(observations, infos), rewards, terminations, truncations, infos
-
-    @abstractmethod
-    def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
-        """The space of an agent's changed observations. Raises ValueError for an unsupported space."""
-
-    def _start_episode(self) -> None:
-        """Reset the wrapper's state. Called at the start of an episode."""
-
-    @abstractmethod
-    def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The changed observations of a reset or a step, as new arrays."""
-
-
 def is_alive(info: Mapping[str, Any] | None) -> bool:
     """The value of ``alive`` in an agent's info; True if it is missing."""
     return bool((info or {}).get("alive", True))
-
-
-def check_box(agent: Any, space: Space[Any]) -> Box:
-    """Return the space if it is a Box. Raises ValueError with the agent's name otherwise."""
-    if not isinstance(space, Box):
-        raise ValueError(f"observation space of {agent!r}: expected a Box, got {kind_of(space)}")
-    return space
 
 
 def kind_of(space: Space[Any]) -> str:

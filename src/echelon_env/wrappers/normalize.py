@@ -7,7 +7,8 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from echelon_env.wrappers.base import ObservationWrapper, ParallelWrapper, ResetResult, StepResult, is_alive
+from echelon_env.spaces.agent import of_agent
+from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, is_alive
 from echelon_env.wrappers.moments import RunningMoments
 from echelon_env.wrappers.statistics import (
     ObservationStatistics,
@@ -18,7 +19,7 @@ from echelon_env.wrappers.statistics import (
 )
 
 
-class NormalizeObservations(ObservationStatistics, ObservationWrapper):
+class NormalizeObservations(ObservationStatistics, ParallelWrapper):
     """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
 
     The counterpart of `gymnasium.wrappers.NormalizeObservation` for many agents that can die. Agents with equal
@@ -58,16 +59,35 @@ class NormalizeObservations(ObservationStatistics, ObservationWrapper):
         """The statistics by agent: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
         self._groups: list[list[Any]] = []  # agents that share statistics
         super().__init__(env, epsilon=epsilon, clip=clip)
+        self.observation_spaces: dict[Any, Space[Any]] = {}
+        for agent in env.possible_agents:
+            self._add(agent, env.observation_space(agent))
 
-    def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
+    def observation_space(self, agent: Any) -> Space[Any]:
+        """The observation space of an agent, always the same object. Raises ValueError for an unknown agent."""
+        return of_agent(self.observation_spaces, agent)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
+        """Start an episode; the arguments are passed to the environment."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return self._change(observations, infos), infos
+
+    def step(self, actions: Mapping[Any, Any]) -> StepResult:
+        """Take a step with one action for every agent in `agents`."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        return self._change(observations, infos), rewards, terminations, truncations, infos
+
+    def _add(self, agent: Any, space: Space[Any]) -> None:
+        """Add an agent to the group of its space."""
         for group in self._groups:
             if self.env.observation_space(group[0]) == space:
                 group.append(agent)
                 self.moments[agent] = self.moments[group[0]]
-                return self.observation_spaces[group[0]]
+                self.observation_spaces[agent] = self.observation_spaces[group[0]]
+                return
         self._groups.append([agent])
         self.moments[agent] = moments_of(space, f"observation space of {agent!r}")
-        return self._normalized_space(space, self.moments[agent])
+        self.observation_spaces[agent] = self._normalized_space(space, self.moments[agent])
 
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
         changed = dict(observations)

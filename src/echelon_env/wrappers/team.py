@@ -16,7 +16,7 @@ from echelon_env.config.opponent import Opponents
 from echelon_env.config.schema import nearest_name
 from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyLike
 from echelon_env.spaces.agent import check_agents
-from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, check_box
+from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, kind_of
 
 
 class TeamVersusPolicy(ParallelWrapper):
@@ -74,7 +74,9 @@ class TeamVersusPolicy(ParallelWrapper):
         if named is not None and not isinstance(env.action_space(first), Box):
             raise ValueError(f"policy: the opponent {named!r} needs an environment with action='continuous'")
         observation_space, action_space = env.observation_space(first), env.action_space(first)
-        self._policy_observation_space, self._policy_action_space = check_box(first, observation_space), action_space
+        if not isinstance(observation_space, Box):
+            raise ValueError(f"observation space of {first!r}: expected a Box, got {kind_of(observation_space)}")
+        self._policy_observation_space, self._policy_action_space = observation_space, action_space
         if action_space.shape is None or action_space.dtype is None:
             raise ValueError(f"action space of {first!r}: expected arrays or numbers as actions, got {action_space}")
         for agent in self._others:

@@ -105,7 +105,7 @@ class BattleTotalsCallback(BaseCallback):  # type: ignore[misc]
         """The large parts of the state; names begin with `TENSORS`."""
         if self._run is None:
             return {}
-        document = self._file("run", 0).to_dict(exact=True)
+        document = self._file("run", 0).to_dict()
         observed = {} if self._observer is None else self._observer.state_arrays()
         arrays = {_DOCUMENT: np.frombuffer(json.dumps(document).encode(), np.uint8), **named("battles", observed)}
         return {f"{TENSORS}{name}": torch.from_numpy(array.copy()) for name, array in arrays.items()}
