@@ -31,7 +31,6 @@ from echelon_env.spaces.actions import (
 )
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.masks import MASK_SIZE, MASK_SLICES
-from echelon_env.testing import CHECKS
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -312,7 +311,6 @@ TABLES = {
     "biomes": "\n\n".join(
         f"`{name}`: {BIOMES[name].summary}\n\n![{name}](pictures/{name}.png)" for name in default_biomes()
     ),
-    "checks": markdown(("name", "property"), ((f"`{name}`", holds) for name, holds in CHECKS.items())),
     "events": markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
     ),
@@ -351,6 +349,7 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate",
     "echelon_env.evaluate.battle_observer",
     "echelon_env.evaluate.battle_totals",
+    "echelon_env.evaluate.card",
     "echelon_env.evaluate.cross_play",
     "echelon_env.evaluate.leaderboard",
     "echelon_env.evaluate.pictures",
@@ -359,7 +358,6 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate.statistics_file",
     "echelon_env.evaluate.submission",
     "echelon_env.replays",
-    "echelon_env.testing",
     "echelon_env.render",
     "echelon_env.terrain",
     "echelon_env.engine",
@@ -463,10 +461,9 @@ def _with_tables(page: Path) -> str:
 GAME = _with_tables(Path(__file__).parent / "game.md")
 EVALUATION = _with_tables(Path(__file__).parent / "evaluation.md")
 MAPS = _with_tables(Path(__file__).parent / "maps.md")
-TESTING = _with_tables(Path(__file__).parent / "testing.md")
 
 PAGES = {
-    "observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS, "testing.md": TESTING,
+    "observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS,
     "evaluation.md": EVALUATION, "api.md": api(),
 }  # fmt: skip
 

@@ -3,8 +3,8 @@
 Every case draws a configuration (refused ones count as such), plays it with actions that are not finite or huge, and
 checks: observations and rewards are finite and in their bounds; another number of threads and a restored or pickled
 snapshot continue with the same bytes; a damaged snapshot is refused or can be played; an environment in a random format
-passes `check_parallel_env`. Cases run in child processes, so a crash is a finding, too. The exit status is 1 if there
-is one. ``--case SEED`` repeats a case.
+passes PettingZoo's checker and `support.contract`. Cases run in child processes, so a crash is a finding, too. The exit
+status is 1 if there is one. ``--case SEED`` repeats a case.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pettingzoo.test import parallel_api_test
 
 import echelon_env
 from echelon_env import BattleConfig, BattleEngine, ConfigError
 from echelon_env.engine.core import NotResetError
 from echelon_env.layout.observations import observation_bounds
-from echelon_env.testing import check_parallel_env
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+from support.contract import check_parallel  # noqa: E402
 
 CASES = 20
 """Of a child process."""
@@ -162,9 +167,8 @@ def check_environment(rng: np.random.Generator, config: BattleConfig) -> None:
     formats = {"observation": str(rng.choice(["flat", "dict"])), "action": str(rng.choice(FORMATS))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # with dead_agents "terminate" agents end one by one, as PettingZoo allows
-        check_parallel_env(
-            lambda: echelon_env.parallel_env(config, **formats), seed=int(rng.integers(2**31)), max_steps=60
-        )
+        parallel_api_test(echelon_env.parallel_env(config, **formats), num_cycles=60)
+        check_parallel(lambda: echelon_env.parallel_env(config, **formats), seed=int(rng.integers(2**31)), max_steps=60)
 
 
 def run_case(seed: int) -> str:

@@ -1,10 +1,10 @@
-"""The official checkers and Echelon's conformance checks, on every shipped scenario."""
+"""The official checkers, and what they leave out, on every shipped scenario."""
 
 import pytest
 
 from echelon_env import BattleEnv, parallel_env, scenarios
-from echelon_env.testing import check_parallel_env
 from support.checkers import check_gymnasium, check_pettingzoo
+from support.contract import check_parallel
 from support.environments import FORMATS
 
 pytestmark = pytest.mark.slow
@@ -20,5 +20,5 @@ def test_official_checkers_in_every_format(scenario, formats):
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 @pytest.mark.parametrize("scenario", scenarios())
-def test_the_conformance_checks(scenario, dead_agents):
-    check_parallel_env(lambda: parallel_env(scenario, max_cycles=6, dead_agents=dead_agents))
+def test_episodes_are_repeated(scenario, dead_agents):
+    check_parallel(lambda: parallel_env(scenario, max_cycles=6, dead_agents=dead_agents))

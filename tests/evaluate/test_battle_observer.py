@@ -9,12 +9,13 @@ import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.engine.state import DEATH, DRAW, FALL, HIT, IN_SIGHT, RESTART, RISE, SHUTDOWN, UNSEEN
+from echelon_env.engine.state import DEATH, DRAW, ECCM, ECM, FALL, HIT, IN_SIGHT, RESTART, RISE, SHUTDOWN, UNSEEN
 from echelon_env.envs.infos import agent_names, read_events
 from echelon_env.evaluate import Player, baseline, evaluation_seed, play, play_match
 from echelon_env.evaluate.battle_observer import BattleObserver
 from echelon_env.evaluate.battle_totals import BINS, HEAT_CELLS, HEAT_MAPS, BattleTotals, parts_of, sum_of
 from echelon_env.layout.actions import COMM_DIM, Action
+from echelon_env.layout.observations import Self
 from support.playing import scripted_actions
 
 DUEL = make_config("duel", max_steps=80, zone={"score_to_win": 3.0}, terrain={"size": 36})
@@ -28,10 +29,12 @@ LASTING = {"shutdown": ("deaths_shut_down", True), "restart": ("deaths_shut_down
 LASTING |= {"fall": ("deaths_fallen", True), "rise": ("deaths_fallen", False)}
 COUNTED = {"paint": "paints", "interception": "interceptions", "fall": "falls", "shutdown": "shutdowns"}
 COUNTED |= {"death": "deaths"}
+USED = ("jet_seconds", "vent_seconds", "ecm_seconds", "eccm_seconds", "target_seconds", "terrain_broken")
 
 
 class Talker:
-    """A scripted player that also sends messages, which follow from its observations."""
+    """A scripted player that also sends messages, uses jets and ECCM, and fires blindly, as follows from its
+    observations."""
 
     def __init__(self, level):
         self.policy = opponents.make(level, 3, "battle")
@@ -42,6 +45,9 @@ class Talker:
     def act(self, observations):
         actions = self.policy.act(observations).copy()
         actions[:, Action.COMM_0 :] = np.sin(7.0 * observations[:, :COMM_DIM].astype(np.float64))
+        actions[:, Action.JET] = np.sin(50.0 * observations[:, Self.HEADING_COS].astype(np.float64)) - 0.9
+        actions[np.sin(50.0 * observations[:, Self.POSITION_X]) > 0.5, Action.TERTIARY] = 1.0
+        actions[:, Action.ECCM] = np.sin(50.0 * observations[:, Self.HEADING_SIN].astype(np.float64)) - 0.5
         return actions
 
 
@@ -58,6 +64,7 @@ class Recount:
         self.teams = [name.split("_")[0] for name in self.names]
         self.sums = [defaultdict(float) for _ in self.names]
         self.heat = defaultdict(float)  # (team, map, row, column) -> sum
+        self.dead_since = {}  # team -> time of its first death
         self.conditions = [dict.fromkeys(("deaths_shut_down", "deaths_fallen"), False) for _ in self.names]
 
     def decision(self):
@@ -82,6 +89,11 @@ class Recount:
         engine, sums, battle = self.engine, self.sums[m], self.engine.state.battles[0]
         sums["alive_seconds"] += seconds
         self.put(m, "presence", seconds)
+        jets = engine.config.catalog.mech_classes[mech["mech_class"]].jet_acceleration > 0.0
+        used = {"jet": jets and mech["jet"] > 0.0, "vent": mech["vent"], "target": mech["target"] >= 0}
+        used |= {name: mech["radiates"] == code for name, code in (("ecm", ECM), ("eccm", ECCM))}
+        for name, uses in used.items():
+            sums[f"{name}_seconds"] += seconds * bool(uses)
         off = math.hypot(mech["x"] - battle["zone_x"], mech["y"] - battle["zone_y"])
         if off <= battle["zone_radius"] and mech["z"] < engine.config.zone.max_feet_height:
             sums["zone_seconds"] += seconds
@@ -105,6 +117,10 @@ class Recount:
         if event.kind in ("shot", "hit"):
             self.sums[actor][f"{event.kind}s"] += 1
             self.sums[actor][f"weapon/{event.weapon}/{event.kind}s"] += 1
+        if event.kind == "shot" and target is None:
+            self.sums[actor][f"weapon/{event.weapon}/untargeted"] += 1
+        if event.kind == "impact":
+            self.sums[actor]["terrain_broken"] += event.amount
         if event.kind in ("hit", "splash", "hazard") and event.amount > 0.0:
             cause = self.cause(event)
             self.sums[target]["damage_taken"] += event.amount
@@ -118,6 +134,8 @@ class Recount:
                 self.put(actor, "damage_dealt", event.amount)
         if event.kind == "death":
             self.put(actor, "deaths", 1.0)
+            now = float(self.engine.state.battles["step_count"][0] * self.engine.config.decision_seconds)
+            self.dead_since.setdefault(self.teams[actor], now)
             for name, present in self.conditions[actor].items():
                 self.sums[actor][name] += present
             blows = [
@@ -155,6 +173,14 @@ class Recount:
             for key, value in [*self.sums[m].items(), *others.items()]:
                 sums[key] += float(value)
         return {name: {key: value for key, value in sums.items() if value} for name, sums in classes.items()}
+
+    def first_kill(self):
+        """The sums of the battle's first kill: none if both teams' first mechs died in the same decision."""
+        blue, red = (self.dead_since.get(team, math.inf) for team in ("blue", "red"))
+        if blue == red:
+            return {}
+        won = int(self.engine.winner[0]) == (0 if red < blue else 1)
+        return {"first_kills": 1.0, "first_kill_wins": float(won), "first_kill_seconds": min(blue, red)}
 
     def heatmaps(self, own):
         """The maps of both sides, turned as the battlefield map of the own team."""
@@ -200,11 +226,12 @@ def same(found, expected):
 def test_statistics_are_those_of_the_events(config, players):
     totals = BattleTotals()
     match = play_match(*players, config, SEEDS, scenario="small", totals=totals, batch_size=3)
-    own, enemy, heat, winners, scores = [], [], 0.0, [], np.zeros(2)
+    own, enemy, heat, winners, scores, first_kills = [], [], 0.0, [], np.zeros(2), []
     for side, recount in recounted(players, config, SEEDS):
         own.append(recount.by_class(side))
         enemy.append(recount.by_class(1 - side))
         heat = heat + recount.heatmaps(side)
+        first_kills.append(recount.first_kill())
         winner = int(recount.engine.winner[0])
         winners.append("draws" if winner == DRAW else "wins" if winner == side else "losses")
         scores += recount.engine.state.teams["score"][0, [side, 1 - side]]
@@ -223,19 +250,23 @@ def test_statistics_are_those_of_the_events(config, players):
         name: winners.count(name) for name in ("wins", "draws", "losses")
     }
     assert (results["own_score"], results["enemy_score"]) == pytest.approx(tuple(scores))
+    expected = sum_of(first_kills)
+    assert {name: results[name] for name in expected} == pytest.approx(expected)
     assert sum_of([totals.sums("own"), totals.sums("enemy")])["damage_dealt"] > 0.0
 
 
 def test_the_battles_of_the_recount_have_all_causes_and_conditions():
     """So that the comparison above proves something."""
-    found = {}
+    found, first_kills = {}, {}
     for config, levels in ((TEAMS, ("novice", "expert")), (UNEVEN, ("novice", "novice"))):
         totals = BattleTotals()
         play_match(*map(talker, levels), config, SEEDS, scenario="small", totals=totals)
+        first_kills |= {each: value for each, value in totals.results().items() if value}
         found |= sum_of([totals.sums("own"), totals.sums("enemy"), found])
     assert {*parts_of(found, "taken")} >= {"friendly", "own", "hazard", "weapon/laser", "weapon/missiles"}
     assert {*parts_of(found, "death")} >= {"weapon/laser", "weapon/gauss"}
-    assert min(found[name] for name in ("shutdowns", "falls", "assists", "paints", "deaths_shut_down")) > 0.0
+    assert min(found[name] for name in ("shutdowns", "falls", "assists", "paints", "deaths_shut_down", *USED)) > 0.0
+    assert 0 < first_kills["first_kill_wins"] < first_kills["first_kills"]
 
 
 def run(engine, decisions, players):

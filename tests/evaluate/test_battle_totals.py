@@ -90,7 +90,8 @@ def test_means_and_rates():
     sums = {
         "mechs": 4.0, "alive_seconds": 200.0, "zone_seconds": 50.0, "seeing_seconds": 20.0, "distance_seconds": 300.0,
         "damage_dealt": 80.0, "shots": 10.0, "hits": 4.0, "deaths": 3.0, "reward": -2.0, "weapon/laser/shots": 10.0,
-        "weapon/laser/hits": 4.0, "weapon/a/b/damage": 80.0, "death/weapon/a/b": 2.0, "death/hazard": 1.0,
+        "weapon/laser/hits": 4.0, "weapon/laser/untargeted": 3.0,
+        "weapon/a/b/damage": 80.0, "death/weapon/a/b": 2.0, "death/hazard": 1.0,
     }  # fmt: skip
     found = measures(sums)
     expected = {
@@ -99,8 +100,8 @@ def test_means_and_rates():
     }  # fmt: skip
     assert {name: found[name] for name in expected} == expected
     assert by_weapon(sums) == {
-        "laser": {"shots": 10.0, "hits": 4.0, "damage": 0.0, "kills": 0.0},
-        "a/b": {"shots": 0.0, "hits": 0.0, "damage": 80.0, "kills": 0.0},
+        "laser": {"shots": 10.0, "hits": 4.0, "damage": 0.0, "kills": 0.0, "untargeted": 3.0},
+        "a/b": {"shots": 0.0, "hits": 0.0, "damage": 80.0, "kills": 0.0, "untargeted": 0.0},
     }
     assert parts_of(sums, "death") == {"weapon/a/b": 2.0, "hazard": 1.0}
     assert set(measures({}).values()) == {None}

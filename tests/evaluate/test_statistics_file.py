@@ -69,7 +69,7 @@ MAPS = ("training", 0, "totals", "heatmaps", "36")
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("format",), "echelon-replay", "expected the format 'echelon-statistics' of version 1, got 'echelon-replay'"),
+        (("format",), "echelon-replay", "expected the format 'echelon-statistics' of version 2, got 'echelon-replay'"),
         (("other",), 2, "the document: expected an object with the keys"),
         (("player",), "a\x1b", "player: expected a printable name"),
         (("steps",), -1, "steps: expected an integer from 0"),

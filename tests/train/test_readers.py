@@ -24,7 +24,6 @@ from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
 from echelon_train.supervisor.supervisor import LOG_FILE, Supervisor
 from storage.test_reading import DEVICE, TWICE
-from train.small import small_run
 
 JSON_READERS = {
     "metrics": ("metrics.jsonl", lambda path: read_metrics(path.parent)),
@@ -90,7 +89,7 @@ def test_a_row_of_a_league_with_a_key_twice_is_refused():
 
 
 WRITERS = {
-    "metrics": ("metrics.jsonl", lambda path: open_logger(path.parent, small_run())),
+    "metrics": ("metrics.jsonl", lambda path: open_logger(path.parent)),
     "log of a learner": ("run.log", lambda path: Child(["--version"], path, 0)),
 }
 

@@ -229,7 +229,7 @@ def test_gymnasium_accepts_them(name):
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_other_environments_are_refused(name):
     one = Scripted(some_scripts(1)[0])
-    with pytest.raises(TypeError, match=r"env: expected a gymnasium\.Env, got SyncVectorEnv"):
+    with pytest.raises(TypeError, match=r"Expected env to be a `gymnasium\.Env` but got .*SyncVectorEnv"):
         getattr(single, name)(SyncVectorEnv([lambda: one]))
-    with pytest.raises(TypeError, match=r"env: expected a gymnasium\.vector\.VectorEnv, got Scripted"):
+    with pytest.raises(TypeError, match=r"Expected env to be a `gymnasium\.vector\.VectorEnv` but got .*Scripted"):
         getattr(vector, name)(one)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,35 +13,36 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import (
     BLUE,
-    DRAW,
+    ECCM,
+    ECM,
     EVENT_KINDS,
     FALL,
     HAZARD,
     HIT,
+    IMPACT,
     IN_SIGHT,
     RED,
     RESTART,
     RISE,
+    SHOT,
     SHUTDOWN,
     SPLASH,
 )
+from echelon_env.evaluate.battle_record import BattleRecord
 from echelon_env.evaluate.battle_totals import (
     BINS,
     COUNTED,
     HEAT_CELLS,
     HEAT_MAPS,
+    OF_WEAPONS,
     SIDES,
-    BattleTotals,
-    OpponentTotals,
-    Sums,
-    add_sums,
     count,
 )
 from echelon_env.layout.actions import COMM_DIM, Action
 from echelon_env.layout.measures import MEASURES
 from echelon_env.storage.arrays import Arrays, check_arrays
 
-__all__ = ["BattleObserver", "BattleRecord"]
+__all__ = ["BattleObserver"]
 
 PRESENCE, DEATHS, DEALT, TAKEN = range(len(HEAT_MAPS))
 FRIENDLY, OWN, HAZARDS = range(3)
@@ -52,8 +52,7 @@ _SUMS = dict.fromkeys(name for each in MEASURES for name in (each.per, each.sum)
 _TIMES = tuple(
     name.removesuffix("_seconds") for name in _SUMS if name.endswith("_seconds") and name != "shutdown_seconds"
 )  # in decisions; the distance in m times decisions
-_TALLIES = ("deaths_shut_down", "deaths_fallen", "messages")
-_OF_WEAPONS = ("shots", "hits", "damage", "kills")
+_TALLIES = ("deaths_shut_down", "deaths_fallen", "messages", "terrain_broken")
 
 _MAPS_CELLS = len(HEAT_MAPS) * HEAT_CELLS**2  # of a team's heat maps
 
@@ -69,41 +68,6 @@ class _Harm(NamedTuple):
     causes: NDArray[Any]  # columns of the sums by cause
     dealers: NDArray[Any]  # rows of mechs, battle * M + mech; without meaning for a hazard
     victims: NDArray[Any]
-
-
-@dataclass(frozen=True)
-class BattleRecord:
-    """The sums of a battle that is over."""
-
-    names: tuple[str, ...]  # of the sums, see `battle_totals`
-    sums: NDArray[np.float64]  # (M, names), of every mech
-    teams: NDArray[np.int64]  # (M,) 0 blue, 1 red
-    classes: tuple[str, ...]  # (M,) mech classes
-    heat: NDArray[np.float64]  # (2, 4, HEAT_CELLS, HEAT_CELLS): by team, HEAT_MAPS, y and x, on the map as it is
-    quarter_turns: tuple[int, int]  # of the map, counter-clockwise, that bring blue's, red's spawn to the corner (0, 0)
-    map_size: int  # m
-    winner: int  # 0 blue, 1 red, -1 none
-    seconds: float  # s of battle time
-    scores: tuple[float, float]  # s of zone control of blue and red
-
-    def by_class(self, team: int) -> dict[str, Sums]:
-        """The sums over a team's mechs of each class, without those that are 0."""
-        sums: dict[str, Sums] = {}
-        for mech in np.flatnonzero(self.teams == team).tolist():
-            row = self.sums[mech]
-            given = np.flatnonzero(row)
-            values = zip(given.tolist(), row[given].tolist(), strict=True)
-            add_sums(sums.setdefault(self.classes[mech], {}), {self.names[index]: value for index, value in values})
-        return sums
-
-    def totals(self, opponent: str, team: int) -> BattleTotals:
-        """The battle as seen by a team, against an opponent of that name."""
-        outcome = "draws" if self.winner == DRAW else "wins" if self.winner == team else "losses"
-        results = {"battles": 1.0, outcome: 1.0, "seconds": self.seconds}
-        results |= {"own_score": self.scores[team], "enemy_score": self.scores[1 - team]}
-        turned = np.rot90(self.heat[[team, 1 - team]], -self.quarter_turns[team], axes=(2, 3))
-        sides = OpponentTotals(results, self.by_class(team), self.by_class(1 - team))
-        return BattleTotals({opponent: sides}, {self.map_size: turned.copy()})
 
 
 class BattleObserver:
@@ -123,6 +87,8 @@ class BattleObserver:
         self._causes = [*(f"weapon/{name}" for name in self._weapons), *_OTHER_CAUSES]
         self._teams = np.repeat([BLUE, RED], [len(config.blue), len(config.red)])
         self._classes = tuple(name for roster in config.rosters for name in roster)
+        classes = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in self._classes]
+        self._has_jets = np.tile([each.jet_acceleration > 0.0 for each in classes], engine.num_battles)
         rows = np.arange(engine.num_battles * engine.num_mechs)
         self._first_events = np.arange(engine.num_battles) * engine.state.events.shape[1]
         self._maps = (rows // engine.num_mechs * len(SIDES) + np.tile(self._teams, engine.num_battles)) * _MAPS_CELLS
@@ -211,6 +177,8 @@ class BattleObserver:
             "bins": (*mechs, COMM_DIM, BINS),
             "damage": (*mechs, weapons),
             "kills": (*mechs, weapons),
+            "untargeted": (*mechs, weapons),
+            "first_kills": (engine.num_battles, len(SIDES)),
             "taken": (*mechs, causes),
             "deaths": (*mechs, causes),
             "heat": (engine.num_battles, len(SIDES), len(HEAT_MAPS), HEAT_CELLS**2),
@@ -234,6 +202,12 @@ class BattleObserver:
         squares = (places - self._zone[:2]) ** 2
         inside = (squares[0] + squares[1] <= self._zone[2]) & (mechs["z"].ravel() < self._max_feet)
         sums["zone"] += inside & alive
+        sums["jet"] += alive & self._has_jets & (mechs["jet"].ravel() > 0.0)
+        sums["vent"] += alive & mechs["vent"].ravel().view(np.bool_)
+        radiates = mechs["radiates"].ravel()
+        sums["ecm"] += alive & (radiates == ECM)
+        sums["eccm"] += alive & (radiates == ECCM)
+        sums["target"] += alive & (mechs["target"].ravel() >= 0)
         self._sums["shutdown_ticks"] += mechs["shutdown_ticks"]
         self._heat(alive, PRESENCE, 1.0)
 
@@ -270,12 +244,13 @@ class BattleObserver:
         self._flat["bins"][cells.ravel()] += 1.0  # a channel has one number
 
     def _add_events(self) -> None:
-        """Damage by weapon and cause, and deaths."""
+        """Shots without a target, terrain broken, damage by weapon and cause, and deaths."""
         state, count = self.engine.state, self.engine.num_mechs
         counts = state.battles["num_events"]
         ends = np.cumsum(counts)
         places = np.arange(ends[-1]) + np.repeat(self._first_events - (ends - counts), counts)
         every = state.events.reshape(-1)
+        self._add_shots(every, places)
         places = places[_IS_HARMFUL[every["kind"][places]] & (every["amount"][places] > 0.0)]
         if not len(places):
             return
@@ -296,6 +271,19 @@ class BattleObserver:
         if len(died):
             self._add_deaths(died, harm)
 
+    def _add_shots(self, events: NDArray[Any], places: NDArray[np.int64]) -> None:
+        """Shots at no target, and voxels destroyed, by the events at these places."""
+        kinds, width, count = events["kind"][places], self.engine.state.events.shape[1], self.engine.num_mechs
+        shots = places[(kinds == SHOT) & (events["target"][places] < 0)]
+        if len(shots):
+            _add(
+                self._sums["untargeted"], shots // width * count + events["actor"][shots], events["weapon"][shots], 1.0
+            )
+        struck = places[(kinds == IMPACT) & (events["amount"][places] > 0.0)]
+        if len(struck):
+            rows = struck // width * count + events["actor"][struck]
+            np.add.at(self._flat["terrain_broken"], rows, events["amount"][struck])
+
     def _causes_beside_weapons(self) -> NDArray[np.int64]:
         """(M + 1, M) the cause of harm by a mech, with none in the last row, to a mech; -1: the weapon of an enemy."""
         count, weapons = len(self._teams), len(self._weapons)
@@ -315,6 +303,7 @@ class BattleObserver:
     def _add_deaths(self, died: NDArray[np.int64], harm: _Harm) -> None:
         """Deaths of these mechs, with their causes, their places and the conditions of the dead."""
         self._heat(died, DEATHS, 1.0)
+        self._add_first_kills(died)
         of_dead = np.flatnonzero(np.isin(harm.victims, died))
         harm = _Harm(*(field[of_dead] for field in harm))
         shares = self._shares_of_deaths(harm)
@@ -331,6 +320,17 @@ class BattleObserver:
             ):  # fmt: skip
                 changes = kinds[(kinds == begins) | (kinds == ends)]
                 self._sums[name][battle, mech] += changes[-1] == begins if len(changes) else before[battle, mech] > 0
+
+    def _add_first_kills(self, died: NDArray[np.int64]) -> None:
+        """The first kills of battles whose first deaths are these mechs', if they are all of one team."""
+        battles, mechs = np.divmod(died, self.engine.num_mechs)
+        earlier = self._sums["deaths"].sum(axis=(1, 2)) > 0.0
+        for battle in np.unique(battles[~earlier[battles]]).tolist():
+            teams = np.unique(self._teams[mechs[battles == battle]])
+            if len(teams) == 1:
+                decisions = self.engine.state.battles["step_count"][battle]
+                seconds = decisions * self.engine.config.decision_seconds
+                self._sums["first_kills"][battle, 1 - teams[0]] = seconds
 
     def _shares_of_deaths(self, harm: _Harm) -> NDArray[np.float64]:
         """The share of each event in the death of its victim: 0 before the victim's last tick."""
@@ -359,7 +359,8 @@ class BattleObserver:
             sums["rewards"].sum(axis=1),
         ]
         counted = count(state.statistics[battle], shots, hits)
-        tables = [sums["rewards"], shots, hits, sums["damage"], sums["kills"], sums["taken"], sums["deaths"]]
+        weapons = [shots, hits, *(sums[name] for name in OF_WEAPONS[2:])]
+        tables = [sums["rewards"], *weapons, sums["taken"], sums["deaths"]]
         bins = sums["bins"].reshape(len(self._teams), -1)
         heat = sums["heat"].reshape(len(SIDES), len(HEAT_MAPS), HEAT_CELLS, HEAT_CELLS).copy()
         heat[:, PRESENCE] *= config.decision_seconds
@@ -375,12 +376,13 @@ class BattleObserver:
             winner=int(state.battles["winner"][battle]),
             seconds=float(state.battles["step_count"][battle] * config.decision_seconds),
             scores=(float(blue["score"]), float(red["score"])),
+            first_kills=tuple(sums["first_kills"].tolist()),
         )
 
     def _names_of_sums(self) -> tuple[str, ...]:
         """Names of the columns of a record, in the order of `_record`."""
         measured = [*(f"{name}_seconds" for name in (*_TIMES, "shutdown")), *_TALLIES, "reward"]
-        weapons = [f"weapon/{weapon}/{name}" for name in _OF_WEAPONS for weapon in self._weapons]
+        weapons = [f"weapon/{weapon}/{name}" for name in OF_WEAPONS for weapon in self._weapons]
         harm = [f"{name}/{cause}" for name in ("taken", "death") for cause in self._causes]
         bins = [f"message/{channel}/{each}" for channel in range(COMM_DIM) for each in range(BINS)]
         rewards = [f"reward/{name}" for name in REWARD_COMPONENTS]

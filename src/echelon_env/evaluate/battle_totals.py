@@ -13,12 +13,16 @@ These are the sums over the mechs of a class; a name that is missing counts 0:
 - ``seen_seconds``: s of these in which an enemy sees it
 - ``distance_seconds``: m s: the distance in the plane to the nearest enemy that it sees, over ``seeing_seconds``
 - ``shutdown_seconds``: s shut down by heat
+- ``jet_seconds``: s of these using jump jets; also ``vent_seconds``, ``ecm_seconds``, ``eccm_seconds``
+- ``target_seconds``: s of these with a chosen target
 - ``damage_dealt`` ... ``bad_actions``: the engine's STATISTICS
+- ``terrain_broken``: voxels of 1 m3 that its shots destroyed
 - ``deaths_shut_down``, ``deaths_fallen``: deaths of mechs that were shut down; that were knocked down
 - ``messages``: decisions in which it sent a message to its pack
 - ``message/CHANNEL/BIN``: messages with this number in a bin of equal width of [-1, 1], `BINS` bins from 0
 - ``shots``, ``hits``: shots and direct hits
-- ``weapon/WEAPON/shots``, ``hits``, ``damage``, ``kills``: by weapon; damage and kills of enemies
+- ``weapon/WEAPON/shots``, ``hits``, ``damage``, ``kills``, ``untargeted``: by weapon; damage and kills of enemies,
+  shots without a target
 - ``taken/CAUSE``, ``death/CAUSE``: hit points lost, and deaths, by cause, see below
 - ``reward``, ``reward/COMPONENT``: the weighted reward, in all and by component
 
@@ -46,6 +50,7 @@ __all__ = [
     "COUNTED",
     "HEAT_CELLS",
     "HEAT_MAPS",
+    "OF_WEAPONS",
     "OTHERS",
     "RESULTS",
     "BattleTotals",
@@ -66,8 +71,18 @@ Sums = dict[str, float]
 Side = Literal["own", "enemy"]
 SIDES: tuple[Side, Side] = ("own", "enemy")
 
-RESULTS = ("battles", "wins", "draws", "losses", "seconds", "own_score", "enemy_score")
-"""Sums over battles: their numbers and results for the own side, s of battle time, s of zone control."""
+RESULTS = (
+    "battles", "wins", "draws", "losses", "seconds", "own_score", "enemy_score",
+    "first_kills", "first_kill_wins", "first_kill_seconds",
+)  # fmt: skip
+"""Sums over battles: their numbers and results for the own side, s of battle time, s of zone control.
+
+``first_kills`` counts battles in which one team lost its first mech in an earlier decision than the other,
+``first_kill_wins`` those of them that the other team won, and ``first_kill_seconds`` is their time until then in s.
+"""
+
+OF_WEAPONS = ("shots", "hits", "damage", "kills", "untargeted")
+"""The sums by weapon."""
 
 COUNTED = ("mechs", *STATISTIC_NAMES, "shots", "hits")
 """The sums that the engine's state has at the end of a battle, see `count`."""
@@ -207,12 +222,12 @@ def ratio(sums: Mapping[str, float], name: str, per: str) -> float | None:
 
 
 def by_weapon(sums: Mapping[str, float]) -> dict[str, Sums]:
-    """Weapon -> the sums ``shots``, ``hits``, ``damage`` and ``kills`` of weapons that were fired or did damage."""
+    """Weapon -> the sums `OF_WEAPONS` of weapons that were fired or did damage."""
     weapons: dict[str, Sums] = {}
     for key, value in sums.items():
         if key.startswith("weapon/"):
             weapon, _, name = key.removeprefix("weapon/").rpartition("/")
-            weapons.setdefault(weapon, dict.fromkeys(("shots", "hits", "damage", "kills"), 0.0))[name] = value
+            weapons.setdefault(weapon, dict.fromkeys(OF_WEAPONS, 0.0))[name] = value
     return weapons
 
 

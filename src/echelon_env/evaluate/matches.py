@@ -227,6 +227,7 @@ def _fight(
         while not arena.battle_over.all():
             for player, policy, mechs in zip(players, policies, rows, strict=True):
                 seen = observations[:, mechs].copy()  # contiguous, and no part of what the other player sees
+                seen[arena.battle_over] = 0.0  # as of dead mechs, for which players compute nothing
                 given = policy.act(seen.reshape(-1, engine.observation_dim))
                 shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
                 checked = read_actions(given, shape, f"actions of the player {player.name!r}")

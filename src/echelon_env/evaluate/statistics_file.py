@@ -2,7 +2,7 @@
 
 ::
 
-    {"format": "echelon-statistics", "version": 1, "player": NAME, "steps": DECISIONS,
+    {"format": "echelon-statistics", "version": 2, "player": NAME, "steps": DECISIONS,
      "training": [{"first": DECISIONS, "last": DECISIONS, "totals": TOTALS}, ...],
      "evaluations": [{"steps": DECISIONS, "scenario": NAME, "totals": TOTALS}, ...]}
 
@@ -48,7 +48,7 @@ __all__ = [
     "write_statistics",
 ]
 
-FORMAT, VERSION = "echelon-statistics", 1
+FORMAT, VERSION = "echelon-statistics", 2
 
 STATISTICS_FILE = "statistics.json"
 """Name of the file in a run's folder."""

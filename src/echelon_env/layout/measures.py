@@ -48,6 +48,7 @@ class Measure(NamedTuple):
 
 _DAMAGE, _KILLS, _SUPPORT = "damage", "kills and deaths", "mishaps and support"
 _SHARES, _TIMES = "shares of the time alive", "time alive and shut down"
+_USE = "equipment in use, shares of the time alive"
 _ALIVE = "alive_seconds"
 
 MEASURES = (
@@ -64,12 +65,18 @@ MEASURES = (
     Measure("deaths", "deaths", "", _KILLS, "its own", "i4", main=True),
     Measure("bad_actions", "bad actions", "", _SUPPORT, "non-finite entries of its actions", "i4"),
     Measure("accuracy", "accuracy", "%", "accuracy", "direct hits per shot", of="hits", per="shots", main=True),
+    Measure("terrain_broken", "terrain broken", "m3", "terrain broken", "by its shots"),
     Measure("alive_seconds", "alive", "s", _TIMES, "in whole decisions that it survived"),
     Measure("shutdown_seconds", "shut down", "s", _TIMES, "by heat"),
     Measure("zone_share", "in zone", "%", _SHARES, "inside the zone", of="zone_seconds", per=_ALIVE, main=True),
     Measure("seeing_share", "sees", "%", _SHARES, "its sensors see an enemy", of="seeing_seconds", per=_ALIVE),
     Measure("sight_share", "in sight", "%", _SHARES, "a clear line to an enemy", of="sight_seconds", per=_ALIVE),
     Measure("seen_share", "seen", "%", _SHARES, "an enemy sees it", of="seen_seconds", per=_ALIVE),
+    Measure("jet_share", "jets", "%", _USE, "if it has them", of="jet_seconds", per=_ALIVE),
+    Measure("vent_share", "vents", "%", _USE, "it vents heat", of="vent_seconds", per=_ALIVE),
+    Measure("ecm_share", "ECM", "%", _USE, "it radiates ECM", of="ecm_seconds", per=_ALIVE),
+    Measure("eccm_share", "ECCM", "%", _USE, "it radiates ECCM", of="eccm_seconds", per=_ALIVE),
+    Measure("target_share", "target", "%", _USE, "it has chosen a target", of="target_seconds", per=_ALIVE),
     Measure(
         "distance", "distance", "m", "distance", "in the plane to the nearest enemy that it sees",
         of="distance_seconds", per="seeing_seconds", main=True,

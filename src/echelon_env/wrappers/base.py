@@ -31,7 +31,8 @@ class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo 
     """
 
     def __init__(self, env: Any) -> None:
-        check_kind(env, pettingzoo.ParallelEnv, "pettingzoo.ParallelEnv")
+        if not isinstance(env, pettingzoo.ParallelEnv):
+            raise TypeError(f"env: expected a pettingzoo.ParallelEnv, got {type(env).__name__}")
         if not getattr(env, "possible_agents", None):
             raise ValueError(f"env: expected at least one agent in possible_agents, {env} has none")
         super().__init__(env)
@@ -75,12 +76,6 @@ class ObservationWrapper(ParallelWrapper):
     @abstractmethod
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
         """The changed observations of a reset or a step, as new arrays."""
-
-
-def check_kind(env: Any, kind: type, name: str) -> None:
-    """Raise TypeError if the argument `env` of a wrapper is not of this kind."""
-    if not isinstance(env, kind):
-        raise TypeError(f"env: expected a {name}, got {type(env).__name__}")
 
 
 def is_alive(info: Mapping[str, Any] | None) -> bool:

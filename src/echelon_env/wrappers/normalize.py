@@ -54,11 +54,10 @@ class NormalizeObservations(ObservationStatistics, ObservationWrapper):
     """
 
     def __init__(self, env: Any, *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        ObservationStatistics.__init__(self, epsilon, clip)
         self.moments: dict[Any, Tree] = {}
         """The statistics by agent: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
         self._groups: list[list[Any]] = []  # agents that share statistics
-        ObservationWrapper.__init__(self, env)
+        super().__init__(env, epsilon=epsilon, clip=clip)
 
     def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
         for group in self._groups:
@@ -121,11 +120,8 @@ class NormalizeRewards(ReturnStatistics, ParallelWrapper):
         For invalid arguments. In `step` for a non-finite reward.
     """
 
-    def __init__(self, env: Any, *, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        ReturnStatistics.__init__(self, gamma, epsilon, clip)
-        ParallelWrapper.__init__(self, env)
-        self._returns: dict[Any, float] = {}
-        self._alive: dict[Any, bool] = {}
+    _returns: dict[Any, float]
+    _alive: dict[Any, bool]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
         """Start an episode; the arguments are passed to the environment."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
-from gymnasium.utils import RecordConstructorArgs
 
-from echelon_env.wrappers.base import check_kind, is_alive
+from echelon_env.wrappers.base import is_alive
 from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
@@ -15,7 +14,7 @@ __all__ = ["NormalizeObservations", "NormalizeRewards"]
 Step = tuple[Any, float, bool, bool, dict[str, Any]]
 
 
-class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, Any, Any]):
     """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
 
     `gymnasium.wrappers.NormalizeObservation` for Dict spaces, too, and with `save`, `load` and `freeze`. The parts of a
@@ -28,10 +27,7 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        check_kind(env, gymnasium.Env, "gymnasium.Env")
-        RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
-        ObservationStatistics.__init__(self, epsilon, clip)
-        gymnasium.Wrapper.__init__(self, env)
+        super().__init__(env, epsilon=epsilon, clip=clip)
         self.moments = moments_of(env.observation_space, "observation space")
         self.observation_space = self._normalized_space(env.observation_space, self.moments)
 
@@ -51,7 +47,7 @@ class NormalizeObservations(ObservationStatistics, gymnasium.Wrapper[Any, Any, A
         return next(self._normalized_rows(self.moments, [observation], [acts and alive], [alive]))
 
 
-class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any]):
     """Divides rewards by the running standard deviation of the agent's discounted return, and clips them.
 
     `gymnasium.wrappers.NormalizeReward` with `save`, `load` and `freeze`. The mean is not subtracted. The return starts
@@ -62,20 +58,8 @@ class NormalizeRewards(ReturnStatistics, gymnasium.Wrapper[Any, Any, Any, Any], 
     if `env` is not a `gymnasium.Env`.
     """
 
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        *,
-        gamma: float = 0.99,
-        epsilon: float = 1e-8,
-        clip: float | None = 10.0,
-    ) -> None:
-        check_kind(env, gymnasium.Env, "gymnasium.Env")
-        RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
-        ReturnStatistics.__init__(self, gamma, epsilon, clip)
-        gymnasium.Wrapper.__init__(self, env)
-        self._return = 0.0
-        self._alive = True
+    _return = 0.0
+    _alive = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; the arguments are passed to the environment."""

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, MultiBinary, Space
+from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.wrappers.base import kind_of
 from echelon_env.wrappers.moments import FilePath, RunningMoments, read_moments, write_moments
+
+Flags = NDArray[np.bool_]
 
 Tree = RunningMoments | dict[str, "Tree"] | None
 """The statistics of a space: moments for a Box, a dict by key for a Dict, None for parts that are not normalized."""
@@ -20,29 +23,22 @@ _MASK = "_mask"
 """The end of the key of a mask."""
 
 
-class Statistics:
-    """Statistics that can be frozen, saved and loaded.
+class Statistics(RecordConstructorArgs):
+    """The part of a wrapper with statistics that can be frozen, saved and loaded; a library's wrapper is the other.
 
-    Parameters
-    ----------
-    epsilon
-        Added to variances, above 0.
-    clip
-        Maximum absolute value of a result, or None for no limit.
-
-    Raises
-    ------
-    ValueError
-        For invalid arguments.
+    `record` are the other arguments of the wrapper. Raises ValueError for invalid arguments, TypeError for an
+    environment of another kind.
     """
 
-    def __init__(self, epsilon: float, clip: float | None) -> None:
+    def __init__(self, env: Any, epsilon: float, clip: float | None, **record: Any) -> None:
         if not 0 < epsilon < np.inf:
             raise ValueError(f"epsilon: expected a finite number above 0, got {epsilon!r}")
         if clip is not None and not 0 < clip < np.inf:
             raise ValueError(f"clip: expected a finite number above 0 or None, got {clip!r}")
+        RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip, **record)
         self._epsilon, self._clip = epsilon, clip
         self._frozen = False
+        super(RecordConstructorArgs, self).__init__(env)  # type: ignore[call-arg]  # the library's wrapper
 
     @property
     def frozen(self) -> bool:
@@ -76,6 +72,9 @@ class Statistics:
 class ObservationStatistics(Statistics):
     """Statistics of observations, in trees like their spaces. Batches of observations have a leading axis."""
 
+    def __init__(self, env: Any, *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
+        super().__init__(env, epsilon, clip)
+
     def _normalized_space(self, space: Space[Any], tree: Tree) -> Space[Any]:
         return _normalized_space(tree, space, np.inf if self._clip is None else self._clip)
 
@@ -93,23 +92,22 @@ class ObservationStatistics(Statistics):
         batch = self._normalized(tree, _stack(tree, observations), *flags)
         return (_row_of(tree, batch, index) for index in range(len(observations)))
 
-    def _normalized(self, tree: Tree, batch: Any, counted: NDArray[np.bool_], alive: NDArray[np.bool_]) -> Any:
+    def _normalized(self, tree: Tree, batch: Any, counted: Flags, alive: Flags, mask: Flags | None = None) -> Any:
         """Update the statistics by the rows of a batch that are counted (B,), and normalize all rows.
 
-        Zeros in rows that are not `alive` (B,) stay zeros.
+        Zeros in rows that are not `alive` (B,) stay zeros. `mask` (B, ...) marks the entries of rows that count; others
+        become zeros.
         """
-        if not self._frozen:
-            _update(tree, batch, counted)
-        return self._scaled(tree, batch, alive)
-
-    def _scaled(self, tree: Tree, batch: Any, alive: NDArray[np.bool_], mask: NDArray[np.bool_] | None = None) -> Any:
         if isinstance(tree, dict):
             return {
-                key: self._scaled(tree[key], part, alive, _mask_of(tree, batch, key)) for key, part in batch.items()
+                key: self._normalized(tree[key], part, counted, alive, _mask_of(tree, batch, key))
+                for key, part in batch.items()
             }
         if tree is None:
             return batch
         batch = np.asarray(batch)
+        if not self._frozen:
+            tree.update(batch, counted if mask is None else mask & _over(counted, mask))
         result = tree.standardize(batch, self._epsilon, self._clip).astype(batch.dtype)
         result[(batch == 0) & ~_over(alive, batch)] = 0
         if mask is not None:
@@ -120,23 +118,13 @@ class ObservationStatistics(Statistics):
 class ReturnStatistics(Statistics):
     """The statistic of discounted returns, by whose standard deviation rewards are divided.
 
-    Parameters
-    ----------
-    gamma
-        Discount, from 0 to 1.
-    epsilon, clip
-        As in `Statistics`.
-
-    Raises
-    ------
-    ValueError
-        For invalid arguments.
+    `gamma` is the discount, from 0 to 1. Raises as `Statistics`.
     """
 
-    def __init__(self, gamma: float, epsilon: float, clip: float | None) -> None:
+    def __init__(self, env: Any, *, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
         if not 0 <= gamma <= 1:
             raise ValueError(f"gamma: expected a number from 0 to 1, got {gamma!r}")
-        super().__init__(epsilon, clip)
+        super().__init__(env, epsilon, clip, gamma=gamma)
         self._gamma = gamma
         self.moments = RunningMoments()
         """The statistic of the discounted returns."""
@@ -209,15 +197,7 @@ def _normalized_space(tree: Tree, space: Space[Any], limit: float) -> Space[Any]
     return space
 
 
-def _update(tree: Tree, batch: Any, counted: NDArray[np.bool_], mask: NDArray[np.bool_] | None = None) -> None:
-    if isinstance(tree, dict):
-        for key, part in tree.items():
-            _update(part, batch[key], counted, _mask_of(tree, batch, key))
-    elif tree is not None:
-        tree.update(batch, counted if mask is None else mask & _over(counted, mask))
-
-
-def _mask_of(tree: Mapping[str, Tree], batch: Mapping[str, Any], key: str) -> NDArray[np.bool_] | None:
+def _mask_of(tree: Mapping[str, Tree], batch: Mapping[str, Any], key: str) -> Flags | None:
     """Which entries of a part of a batch count, if its space has a mask for them."""
     moments, mask = tree[key], batch.get(key + _MASK)
     if mask is None or not isinstance(moments, RunningMoments):
@@ -226,6 +206,6 @@ def _mask_of(tree: Mapping[str, Tree], batch: Mapping[str, Any], key: str) -> ND
     return valid if valid.ndim == np.ndim(batch[key]) - len(moments.shape) > 1 else None
 
 
-def _over(flags: NDArray[np.bool_], array: NDArray[Any]) -> NDArray[np.bool_]:
+def _over(flags: Flags, array: NDArray[Any]) -> Flags:
     """Flags (B,) with as many axes as the array (B, ...)."""
     return flags.reshape(-1, *[1] * (array.ndim - 1))

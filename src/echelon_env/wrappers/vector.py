@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from echelon_env.wrappers.base import check_kind
-from echelon_env.wrappers.statistics import ObservationStatistics, ReturnStatistics, moments_of
+from echelon_env.wrappers.statistics import Flags, ObservationStatistics, ReturnStatistics, moments_of
 
 __all__ = ["NormalizeObservations", "NormalizeRewards"]
 
-Flags = NDArray[np.bool_]
 Step = tuple[Any, NDArray[Any], Flags, Flags, dict[str, Any]]
 
 
-class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstructorArgs):
+class NormalizeObservations(ObservationStatistics, VectorWrapper):
     """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
 
     `gymnasium.wrappers.vector.NormalizeObservation` for Dict spaces, every autoreset mode and partial resets, too, and
@@ -37,10 +34,7 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
-        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
-        RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip)
-        ObservationStatistics.__init__(self, epsilon, clip)
-        VectorWrapper.__init__(self, env)
+        super().__init__(env, epsilon=epsilon, clip=clip)
         self.moments = moments_of(env.single_observation_space, "observation space")
         self.single_observation_space = self._normalized_space(env.single_observation_space, self.moments)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -73,7 +67,7 @@ class NormalizeObservations(ObservationStatistics, VectorWrapper, RecordConstruc
         return finals
 
 
-class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
+class NormalizeRewards(ReturnStatistics, VectorWrapper):
     """Divides rewards by the running standard deviation of the agents' discounted returns, and clips them.
 
     `gymnasium.wrappers.vector.NormalizeReward` with `save`, `load` and `freeze`. The mean is not subtracted. Every
@@ -87,17 +81,9 @@ class NormalizeRewards(ReturnStatistics, VectorWrapper, RecordConstructorArgs):
     """
 
     def __init__(
-        self,
-        env: VectorEnv[Any, Any, Any],
-        *,
-        gamma: float = 0.99,
-        epsilon: float = 1e-8,
-        clip: float | None = 10.0,
+        self, env: VectorEnv[Any, Any, Any], *, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = 10.0
     ) -> None:
-        check_kind(env, VectorEnv, "gymnasium.vector.VectorEnv")
-        RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon, clip=clip)
-        ReturnStatistics.__init__(self, gamma, epsilon, clip)
-        VectorWrapper.__init__(self, env)
+        super().__init__(env, gamma=gamma, epsilon=epsilon, clip=clip)
         self._resets_at_once = _mode_of(env) == AutoresetMode.SAME_STEP
         self._returns = np.zeros(self.num_envs)
         self._over = np.zeros(self.num_envs, np.bool_)  # the next step is none of an episode

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         ended_early = _too_short(result.steps) if result.done and not short else ""  # by a limit of time or games
         return [f"Start from it: {command('train', *following, '--init', out)}", *filter(None, [ended_early])]
 
-    return train.train_and_report(config, args.out, f"{_CONFIG}-{name}", args.wandb, more)
+    return train.train_and_report(config, args.out, f"{_CONFIG}-{name}", more)
 
 
 def _too_short(steps: int) -> str:

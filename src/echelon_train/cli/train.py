@@ -39,7 +39,6 @@ EXPECTED_ERRORS = (TrainError,)
 _DEFAULT = "quickstart"
 _LEAGUE = "league"  # the default config of a run in a league
 RUNS = Path("runs")
-_PROJECT = "echelon"
 _CONFIG = "config."  # prefix of the parsed arguments that override the run config
 _GROUPS = {
     "": "the run",
@@ -69,7 +68,7 @@ linear:START:END or cosine:START:END.
 examples:
   echelon train
   echelon train skirmish --init runs/imitate-skirmish --seed 1
-  echelon train my-run.toml --set battle.rewards.death=-5 --wandb
+  echelon train my-run.toml --set battle.rewards.death=-5
   echelon train --league leagues/first --role main
   echelon train duel --seeds 5
   echelon train --resume runs/skirmish --steps 40_000_000
@@ -116,13 +115,6 @@ def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
         help=f"new folder for the run (default: {folder}, or the next free name)",
     )
     add(
-        "--wandb",
-        nargs="?",
-        const=_PROJECT,
-        metavar="PROJECT",
-        help=f"log to Weights & Biases as well (default project: {_PROJECT})",
-    )
-    add(
         "--set",
         action="append",
         default=[],
@@ -151,8 +143,8 @@ def run(args: argparse.Namespace) -> int:
     check_league(config, overrides)
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
     if args.seeds is not None:
-        return _train_seeds(config, args.out or free_path(RUNS / Path(name).stem), args.seeds, args.wandb)
-    return train_and_report(config, args.out, Path(name).stem, args.wandb)
+        return _train_seeds(config, args.out or free_path(RUNS / Path(name).stem), args.seeds)
+    return train_and_report(config, args.out, Path(name).stem)
 
 
 def check_league(config: TrainConfig, overrides: Mapping[str, str]) -> None:
@@ -167,7 +159,6 @@ def train_and_report(
     config: TrainConfig,
     out: Path | None,
     name: str,
-    wandb: str | None,
     more: Callable[[TrainResult, Path], list[str]] = lambda result, out: [],
 ) -> int:
     """Train in the folder `out`, or in a free one called `name`, and print where the result is.
@@ -177,7 +168,7 @@ def train_and_report(
     from echelon_train.runs.training import train
 
     out = out or free_path(RUNS / name)
-    result = train(config, out, wandb=wandb)
+    result = train(config, out)
     code = _report(result, out)
     print(*(f"{line}\n" for line in more(result, out)), sep="", end="")
     return code
@@ -195,7 +186,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
             raise ConfigError(
                 f"--resume continues an experiment of several seeds as it is, without {', '.join([*fixed, *overrides])}"
             )
-        return _report_seeds(resume_seeds(args.resume, wandb=args.wandb), args.resume)
+        return _report_seeds(resume_seeds(args.resume), args.resume)
     fixed += [key for key in overrides if key not in CHANGEABLE]
     if fixed:
         raise ConfigError(
@@ -204,13 +195,13 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
     changes = {key: parse_value(text) for key, text in overrides.items()}
     from echelon_train.runs.training import resume
 
-    return _report(resume(args.resume, **changes, wandb=args.wandb), args.resume)
+    return _report(resume(args.resume, **changes), args.resume)
 
 
-def _train_seeds(config: TrainConfig, out: Path, count: int, wandb: str | None) -> int:
+def _train_seeds(config: TrainConfig, out: Path, count: int) -> int:
     from echelon_train.runs.experiment import train_seeds
 
-    return _report_seeds(train_seeds(config, out, count, wandb=wandb), out)
+    return _report_seeds(train_seeds(config, out, count), out)
 
 
 def _report_seeds(experiment: Experiment, out: Path) -> int:

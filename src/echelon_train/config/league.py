@@ -11,7 +11,7 @@ RUNS_FOLDER = "runs"
 """Folder of a league with the runs of its learners and best responses, their logs, the plan and the lock."""
 
 Role = Literal["main", "main_exploiter", "league_exploiter", "best_response"]
-Source = Literal["last", "past", "pfsp", "skill", "scripted", "verification"]
+Source = Literal["last", "pfsp", "scripted", "verification"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,18 +23,13 @@ class OpponentMixture:
     """
 
     last: float = quantity(0.1, "weight", 0, 1e6, help="its last snapshot: when it beats that, it leaves the next one")
-    past: float = quantity(0.0, "weight", 0, 1e6, help="its past snapshots, uniformly")
     pfsp: float = quantity(0.5, "weight", 0, 1e6, help="trained members, by prioritised fictitious self-play")
-    skill: float = quantity(0.0, "weight", 0, 1e6, help="trained members of similar rating")
     scripted: float = quantity(
         0.0, "weight", 0, 1e6, help="scripted levels near its strength, with the handicap `auto`"
     )
     verification: float = quantity(0.15, "weight", 0, 1e6, help="exploiters and past snapshots that it loses to")
     pfsp_weighting: Literal["hard", "var"] = field(
         default="hard", metadata={"help": "of pfsp; hard: prefer members that it loses to; var: prefer equal ones"}
-    )
-    skill_width: float = quantity(
-        200.0, "points", 1, 4000, help="standard deviation of the Gaussian weights of `skill`"
     )
 
     def __post_init__(self) -> None:
@@ -45,10 +40,7 @@ class OpponentMixture:
     @property
     def weights(self) -> dict[Source, float]:
         """The weights by source."""
-        return {
-            "last": self.last, "past": self.past, "pfsp": self.pfsp, "skill": self.skill,
-            "scripted": self.scripted, "verification": self.verification,
-        }  # fmt: skip
+        return {"last": self.last, "pfsp": self.pfsp, "scripted": self.scripted, "verification": self.verification}
 
 
 @dataclass(frozen=True, kw_only=True)

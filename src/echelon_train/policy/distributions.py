@@ -140,12 +140,6 @@ class HybridDistribution:
         with torch.no_grad():
             return self._in_order(self._mean, self._switches > 0.0, self._choices.argmax(1))
 
-    def mixed(self, noise: Tensor) -> Tensor:
-        """Raw actions (R, RAW_DIM) with numbers as in `mode`, and switches and choices as in `sample`."""
-        with torch.no_grad():
-            _, switches, choices = self._by_kind(self.sample(noise))
-            return self._in_order(self._mean, switches, choices)
-
     def log_prob(self, raw: Tensor) -> Tensor:
         """Log-probabilities (R,) of raw actions (R, RAW_DIM): the sum of `block_log_probs`."""
         return self.block_log_probs(raw).sum(1)

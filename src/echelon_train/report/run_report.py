@@ -17,6 +17,7 @@ from echelon_env.evaluate.tables import plural
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
+from echelon_train.report.card import card_section
 from echelon_train.report.charts import charts
 from echelon_train.report.format import interval, number, share
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
@@ -48,6 +49,7 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         *_results(source),
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
+        card_section(run),
         replays_section(shown),
         section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
         section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,
@@ -225,7 +227,6 @@ def provenance(run: RunSource) -> Iterator[Html]:
         **{f"seed: {name}": value for name, value in record.seeds.items()},
         **{f"machine: {name}": value for name, value in texts(record.machine).items()},
         "packages": ", ".join(f"{name} {version}" for name, version in record.packages.items()),
-        "Weights & Biases": record.wandb,
     }
     yield settings_table({name: value for name, value in facts.items() if value not in (None, "")})
     ancestry = {f"{place}": each for place, each in enumerate(record.ancestry, 1)}

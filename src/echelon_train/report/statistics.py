@@ -181,15 +181,16 @@ def weapons_table(name: str, totals: BattleTotals) -> Html:
         weapons = by_weapon(totals.sums(side))
         rows = [_weapon_row(each, sums) for each, sums in sorted(weapons.items(), key=lambda item: -item[1]["damage"])]
         rows.append(_weapon_row(total(ALL), sum_of(weapons.values())))
-        header = [f"{side}: weapon", "shots", "hits", "accuracy, %", "damage", "per shot", "kills"]
+        header = [f"{side}: weapon", "shots", "no target, %", "hits", "accuracy, %", "damage", "per shot", "kills"]
         tables.append(table(header, rows, name=f"{name}-{side}"))
     return element("div", *tables, class_="beside")
 
 
 def _weapon_row(name: str, sums: Sums) -> list[str]:
-    counts = [f"{sums.get(each, 0.0):,.0f}" for each in ("shots", "hits", "damage")]
-    accuracy, per_shot = interval(ratio(sums, "hits", "shots"), None, None), mean(ratio(sums, "damage", "shots"))
-    return [name, *counts[:2], accuracy, counts[2], per_shot, f"{sums.get('kills', 0.0):,.1f}"]
+    shots, hits, damage = (f"{sums.get(each, 0.0):,.0f}" for each in ("shots", "hits", "damage"))
+    untargeted, accuracy = (interval(ratio(sums, each, "shots"), None, None) for each in ("untargeted", "hits"))
+    per_shot = mean(ratio(sums, "damage", "shots"))
+    return [name, shots, untargeted, hits, accuracy, damage, per_shot, f"{sums.get('kills', 0.0):,.1f}"]
 
 
 def rewards_table(name: str, totals: BattleTotals) -> Html:

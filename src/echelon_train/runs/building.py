@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from echelon_env import ConfigError, MapPool, opponents
 from echelon_env.champions import policy_path
+from echelon_env.evaluate.networks import PolicyFactory, checkpoint_player
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.opponents import Policy, PolicyLike
-from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.train import MAX_MAPS, TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.league.store.policies import find_policy
@@ -14,6 +14,7 @@ from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
 from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import Teacher
+from echelon_train.tensor_files import weights_of
 from echelon_train.training_maps import training_pool
 from echelon_train.vec_env import BattleVecEnv
 
@@ -74,10 +75,11 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
         policy = opponents.make(str(config.teacher), config.seed, config.battle, num_threads=config.threads)
     else:
         try:
-            trained = load_checkpoint(find_policy(path)).policy
+            factory = checkpoint_player(find_policy(path)).make
         except (TrainError, CheckpointError) as error:
             raise CheckpointError(f"teacher: {error}") from error
-        policy = PolicyTeacher(trained, config.battle, env.num_envs, seed)
+        assert isinstance(factory, PolicyFactory)
+        policy = PolicyTeacher(factory, config.battle, env.num_envs, seed, config.threads)
     return Teacher(policy, env.num_envs, env.team_size, seed)
 
 

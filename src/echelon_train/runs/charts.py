@@ -115,11 +115,15 @@ def draw(axes: Axes, chart: Chart) -> list[Line2D]:
     return [line for line in drawn if line is not None]
 
 
-def save_picture(path: Path, title: str, charts: Sequence[Chart], label: str, rows: int = 2) -> None:
-    """Write charts with one horizontal axis, named by a label, into a PNG, as a whole or not at all. Raises OSError."""
-    columns = max(1, -(-len(charts) // rows))
+def save_picture(path: Path, title: str, drawn: Sequence[Chart | None], label: str) -> None:
+    """Write charts, but for None, with one horizontal axis, named by a label, into a PNG, as a whole or not at all.
+
+    Raises OSError.
+    """
+    charts = [each for each in drawn if each is not None]
+    columns = max(1, -(-len(charts) // 2))
     with style():
-        figure = Figure((max(8.0, 3.25 * columns), 3.0 * min(rows, max(len(charts), 1.5))), layout="constrained")
+        figure = Figure((max(8.0, 3.25 * columns), 3.0 * min(2, max(len(charts), 1.5))), layout="constrained")
         FigureCanvasAgg(figure)
         figure.suptitle(title, fontweight="bold")
         shape = -(-len(charts) // columns), columns

@@ -1,10 +1,11 @@
-"""Which metrics are drawn, of one run and of several."""
+"""Which metrics are drawn, of one run and of several, and their pictures."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from echelon_env.evaluate.statistics import interquartile_mean, stratified_boots
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.measures import MEASURES, Measure
 from echelon_train.runs.battle_metrics import RECENT
-from echelon_train.runs.charts import Array, Chart, Line
+from echelon_train.runs.charts import Array, Chart, Line, save_picture
+from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.metrics import (
     EVALUATION_STEPS,
     SAMPLES_LABEL,
@@ -25,6 +27,7 @@ from echelon_train.runs.metrics import (
     table,
 )
 
+CURVES_FILE = "curves.png"
 EVALUATION = "eval/win_rate"
 AXES = f"Horizontal axes: {SAMPLES_LABEL}."
 CAUSES = {"friendly": "team-mates", "own": "its own weapon", "hazard": "lava, debris"}
@@ -153,6 +156,21 @@ PICTURE = tuple(each for each in (*RESULTS, *LEARNING, *SPEED) if each.main)
 
 Groups = Mapping[str, Sequence[Metrics]]
 """The metrics of runs that differ in their seeds only, by the group's label."""
+
+
+def save_run_curves(run: Path) -> None:
+    """Draw a run's metrics into ``curves.png`` in its folder, with the changes of a curriculum's stage.
+
+    Raises OSError and RunFolderError if the metrics cannot be read, or the picture cannot be written.
+    """
+    metrics = read_metrics(run)
+    charts = [win_rate_chart(metrics), *run_charts(metrics, PICTURE)]
+    save_picture(run / CURVES_FILE, run.resolve().name, charts, SAMPLES_LABEL)
+
+
+def save_comparison(path: Path, title: str, groups: Groups) -> None:
+    """Draw the win rates of groups of runs in their evaluations into a PNG. Raises OSError."""
+    save_picture(path, title, [win_rate_comparison(groups)], SAMPLES_LABEL)
 
 
 def run_charts(metrics: Metrics, curves: Sequence[Curve]) -> Iterator[Chart]:

@@ -15,9 +15,9 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import TrainConfig
 from echelon_train.policy import build_policy
+from echelon_train.runs.curves import CURVES_FILE
 from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
 from echelon_train.runs.folder import claim_folder
-from echelon_train.runs.plots import CURVES_FILE
 from echelon_train.runs.run import TrainResult
 from echelon_train.runs.training import train
 

@@ -22,8 +22,8 @@ from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole
 from echelon_train.errors import NonFiniteError, RunFolderError
-from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics, read_record
-from echelon_train.runs.plots import CURVES_FILE, save_comparison
+from echelon_train.runs.curves import CURVES_FILE, save_comparison
+from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claimed, locked, read_json, read_metrics
 from echelon_train.runs.training import resume, train
 
 FORMAT, VERSION = "echelon-seeds", 1
@@ -66,9 +66,7 @@ class Experiment:
         return [each for each in self.seeds if str(each) not in self.win_rates | self.failures]
 
 
-def train_seeds(
-    config: TrainConfig, out: Path, count: int, *, console: Console | None = None, wandb: str | None = None
-) -> Experiment:
+def train_seeds(config: TrainConfig, out: Path, count: int, *, console: Console | None = None) -> Experiment:
     """Train a configuration with `count` seeds, one after the other: its own seed and those that follow.
 
     The configuration needs evaluations. The folder `out` must not exist, or be empty.
@@ -91,10 +89,10 @@ def train_seeds(
     with claimed(out, lambda: any((out / f"seed-{seed}").exists() for seed in seeds)):
         experiment = Experiment(config.to_dict(), tuple(seeds))
         _write(out, experiment)
-        return _train_missing(out, experiment, console, wandb)
+        return _train_missing(out, experiment, console)
 
 
-def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> Experiment:
+def resume_seeds(out: Path, *, console: Console | None = None) -> Experiment:
     """Continue an experiment that was interrupted: its run in progress, and the seeds that have not begun.
 
     Raises RunFolderError if the folder holds no experiment, or another process trains in it; further errors are those
@@ -102,7 +100,7 @@ def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None
     """
     read_experiment(out)  # before a lock is written into a folder that holds no experiment
     with locked(out):
-        return _train_missing(out, read_experiment(out), console, wandb)
+        return _train_missing(out, read_experiment(out), console)
 
 
 def read_experiment(out: Path) -> Experiment:
@@ -115,22 +113,20 @@ def read_experiment(out: Path) -> Experiment:
     return experiment
 
 
-def _train_missing(out: Path, experiment: Experiment, console: Console | None, wandb: str | None) -> Experiment:
+def _train_missing(out: Path, experiment: Experiment, console: Console | None) -> Experiment:
     try:
         config = TrainConfig.from_dict(experiment.config)
     except ConfigError as error:
         raise RunFolderError(f"{out / SEEDS_FILE}: config: {error}") from None
-    begun = [out / f"seed-{seed}" for seed in experiment.seeds if (out / f"seed-{seed}" / RUN_FILE).exists()]
-    wandb = wandb or next(filter(None, (read_record(run).wandb for run in begun)), None)
     for seed in experiment.missing:
         number = f"{experiment.seeds.index(seed) + 1} of {len(experiment.seeds)}"
         (console or PrintableConsole()).print(f"Seed {seed}, {number}", highlight=False)
         folder, interrupted = out / f"seed-{seed}", False
         try:
             if (folder / RUN_FILE).exists():
-                result = resume(folder, console=console, wandb=wandb)
+                result = resume(folder, console=console)
             else:
-                result = train(dataclasses.replace(config, seed=seed), folder, console=console, wandb=wandb)
+                result = train(dataclasses.replace(config, seed=seed), folder, console=console)
             if not result.done:
                 break
             rates = (line[METRIC] for line in reversed(read_metrics(folder)) if line.get(METRIC) is not None)

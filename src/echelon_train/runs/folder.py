@@ -10,7 +10,6 @@
     curves.png      the metrics as a picture
     statistics.json battle statistics by opponent and mech class, see `echelon_env.evaluate.statistics_file`
     tensorboard/    the metrics for TensorBoard
-    wandb/          the metrics for Weights & Biases, if requested
     checkpoints/    see `checkpoint`
     last.json       the name of the newest checkpoint
 """
@@ -83,7 +82,6 @@ class RunRecord(Provenance):
     config: dict[str, Any]  # of `TrainConfig`
     seeds: dict[str, int]
     ancestry: tuple[dict[str, Any], ...]  # see `Start`
-    wandb: str | None  # project of Weights & Biases that it is logged to
     resumed: tuple[Resumed, ...] = ()
 
 
@@ -158,18 +156,15 @@ def claimed(path: Path, is_kept: Callable[[], bool]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def run_folder(
-    path: Path, config: TrainConfig, wandb: str | None = None, start: Mapping[str, Any] = MappingProxyType({})
-) -> Iterator[None]:
+def run_folder(path: Path, config: TrainConfig, start: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
     """Claim and lock a run's folder for the block, and write the run's configuration and provenance into it.
 
-    A run that fails before its first checkpoint leaves nothing, so that it can be started again. `wandb` is the
-    project of Weights & Biases that the run is logged to, `start` the facts of `Start`. Raises as `claim_folder` and
-    `locked`.
+    A run that fails before its first checkpoint leaves nothing, so that it can be started again. `start` are the
+    facts of `Start`. Raises as `claim_folder` and `locked`.
     """
     with claimed(path, (path / LAST_FILE).exists):
         seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-        facts = {"config": config.to_dict(), "seeds": seeds, "ancestry": [], "policies": {}, **start, "wandb": wandb}
+        facts = {"config": config.to_dict(), "seeds": seeds, "ancestry": [], "policies": {}, **start}
         write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
         yield
 
@@ -215,18 +210,17 @@ def record_resume(
     path: Path,
     config: TrainConfig,
     steps: int,
-    wandb: str | None = None,
     start: Mapping[str, Any] = MappingProxyType({}),
     policies: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> None:
     """Record in a run's folder that the run is resumed from `steps` samples, with the time, the machine and versions.
 
-    The configuration, the project `wandb` and the facts of `start` replace the old ones; the `policies` that it plays
+    The configuration and the facts of `start` replace the old ones; the `policies` that it plays
     against from now on are kept with the time. Raises RunFolderError, OSError.
     """
     document = to_plain(read_record(path))
     resumed = {"steps": steps, "policies": {**policies}, **_provenance(path)}
-    changes = {"config": config.to_dict(), "wandb": wandb, **start, "resumed": [*document["resumed"], resumed]}
+    changes = {"config": config.to_dict(), **start, "resumed": [*document["resumed"], resumed]}
     write_json(path / RUN_FILE, {**document, **changes})
 
 

@@ -42,10 +42,10 @@ from echelon_train.runs.callbacks import (
     StopCallback,
 )
 from echelon_train.runs.callbacks.battle_totals import TENSORS
+from echelon_train.runs.curves import CURVES_FILE, save_run_curves
 from echelon_train.runs.evaluation import SCENARIO, Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
-from echelon_train.runs.loggers import FILMS_FOLDER, NOT_TEXT, NOT_WANDB, SavedPolicy, write_film
-from echelon_train.runs.plots import CURVES_FILE, save_run_curves
+from echelon_train.runs.loggers import FILMS_FOLDER, NOT_TEXT, write_film
 from echelon_train.runs.state import Pending, RunState, flat, pending_metrics
 from echelon_train.state_space import state_room
 from echelon_train.tensor_files import weights_of
@@ -199,7 +199,6 @@ class Run:
         state = TrainingState(*gather_state(tensors, values.to_dict()))
         folder = self._saved = distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
         self._totals.write(steps)
-        self.model.logger.record("checkpoint/last", SavedPolicy(folder), exclude=NOT_WANDB)
         return folder
 
     def _save_now(self) -> Path:
@@ -367,7 +366,7 @@ class Run:
 
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""
-        self.model.logger.record("checkpoint/best", SavedPolicy(self._save_now()), exclude=NOT_WANDB)
+        self._save_now()
         self._name_best()
 
     def _name_best(self) -> None:

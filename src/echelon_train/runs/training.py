@@ -33,12 +33,11 @@ from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import (
     differences_from,
     locked,
-    read_record,
     read_run_config,
     record_resume,
     run_folder,
 )
-from echelon_train.runs.loggers import check_wandb, open_logger
+from echelon_train.runs.loggers import open_logger
 from echelon_train.runs.processes import processes
 from echelon_train.runs.run import Run, TrainResult
 from echelon_train.threads import torch_threads
@@ -60,7 +59,6 @@ def train(
     out: Path | str,
     *,
     console: Console | None = None,
-    wandb: str | None = None,
     should_continue: Callable[[int, Evaluation], bool] | None = None,
 ) -> TrainResult:
     """Train a policy, with all files of the run in the folder `out`.
@@ -76,8 +74,6 @@ def train(
         Folder of the run; it must not exist, or be empty.
     console
         Where to draw the progress display; standard output by default.
-    wandb
-        Project of Weights & Biases to log to as well.
     should_continue
         Called after every evaluation with the samples so far and the evaluation. If false, training stops before the
         next rollout, with a checkpoint.
@@ -86,8 +82,6 @@ def train(
     ------
     DeviceError
         For a device that this machine does not have.
-    TrainError
-        If Weights & Biases is requested and not installed.
     CheckpointError
         If the run cannot start from the checkpoint of `TrainConfig.init`, with the reason.
     RunFolderError, OSError
@@ -99,26 +93,23 @@ def train(
     """
     out = Path(out)
     resolve_device(config.device)
-    if wandb is not None:
-        check_wandb()
     start = load_start(config)
     first = distributed.rank() == 0
     with contextlib.ExitStack() as stack:
         if first:
-            stack.enter_context(run_folder(out, config, wandb, start.facts()))
+            stack.enter_context(run_folder(out, config, start.facts()))
         stack.enter_context(processes(config.processes, "train", str(out), config=config.to_dict()))
         stack.enter_context(torch_threads(config.torch_threads))
         stack.enter_context(_memory_errors())
         device = str(resolve_device(config.device))
         run = Run(config, out, device, console or PrintableConsole(), should_continue, start.policy)
-        return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
+        return _learn(run, lambda: open_logger(out) if first else Logger(None, []))
 
 
 def resume(
     run: Path | str,
     *,
     console: Console | None = None,
-    wandb: str | None = None,
     **changes: Any,
 ) -> TrainResult:
     """Continue a run from its last checkpoint, as if it had never stopped; from its start if it has none.
@@ -137,8 +128,6 @@ def resume(
         The run's folder.
     console
         As for `train`.
-    wandb
-        As for `train`; by default the project that the run was logged to, if any.
     **changes
         New values of settings in `CHANGEABLE`, by their dotted names: `steps`, `max_minutes`, `max_cpu_minutes` and
         `max_battles` of the whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`,
@@ -155,7 +144,7 @@ def resume(
         `TrainConfig.init` again.
     ConfigError
         For an impossible setting.
-    DeviceError, TrainError, OSError, ProcessError, MemoryError
+    DeviceError, OSError, ProcessError, MemoryError
         As for `train`.
     """
     run = Path(run)
@@ -166,15 +155,13 @@ def resume(
     with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)
         with processes(config.processes, "resume", str(run), changes=changes):
-            return _resume(run, config, console or PrintableConsole(), wandb or read_record(run).wandb)
+            return _resume(run, config, console or PrintableConsole())
 
 
 @_memory_errors()
-def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None) -> TrainResult:
+def _resume(run: Path, config: TrainConfig, console: Console) -> TrainResult:
     """Resume a run whose lock this process holds."""
     device = resolve_device(config.device)
-    if wandb is not None:
-        check_wandb()
     checkpoints = checkpoints_to_resume(run)
     # the ancestor of a run with checkpoints may be gone
     start = Start(policies=named_policies(config, missing=True)) if checkpoints else load_start(config)
@@ -193,11 +180,11 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
             if distributed.rank() > 0:
                 return Logger(None, [])
             steps = restored.model.num_timesteps
-            logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
+            logger = open_logger(run, resumed_at=steps)
             try:
                 if usable and name_last(run, *usable[:2]):
                     print(f"{run / LAST_FILE}: now names {usable[0].name}", file=sys.stderr)
-                record_resume(run, config, steps, wandb, {} if usable else start.facts(), start.policies)
+                record_resume(run, config, steps, {} if usable else start.facts(), start.policies)
             except OSError:
                 logger.close()
                 raise

@@ -20,13 +20,13 @@ def runs(tmp_path, monkeypatch):
     def answer(out, interrupted, done):
         return TrainResult(Path(out, "checkpoints", "7"), 1234, interrupted, done)
 
-    def train(config, out, *, wandb):
-        asked.append(SimpleNamespace(config=config, out=out, wandb=wandb))
+    def train(config, out):
+        asked.append(SimpleNamespace(config=config, out=out))
         out.mkdir(parents=True)
         return answer(out, config.seed == 130, config.seed != 130)
 
-    def resume(run, *, wandb, **changes):
-        asked.append(SimpleNamespace(run=run, changes=changes, wandb=wandb))
+    def resume(run, **changes):
+        asked.append(SimpleNamespace(run=run, changes=changes))
         return answer(run, False, True)
 
     fake.train, fake.resume = train, resume
@@ -50,7 +50,6 @@ def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, ca
     assert main(["train"]) == main(["train"]) == 0
     assert [run.config for run in runs] == [load_run_config("quickstart")] * 2
     assert [run.out for run in runs] == [Path("runs/quickstart"), Path("runs/quickstart-2")]
-    assert runs[0].wandb is None
     printed = capsys.readouterr().out
     assert "Trained on 1,234 decisions.\nCheckpoint: runs/quickstart/checkpoints/7\n" in printed
     assert "--resume" not in printed
@@ -83,7 +82,7 @@ def test_options_override_the_run_config(runs):
     arguments = "skirmish --opponent trivial --steps 4_000_000 --battles 64 --maps 20 --regenerate 2 --threads 2"
     arguments += " --device cpu --eval-every 0 --checkpoint-every 9 --seed 3 --ppo.learning-rate linear:1e-3:0"
     arguments += " --network.communicate true --set battle.rewards.death=-5 --set ppo.n_epochs=4"
-    arguments += " --max-minutes 2 --games 30 --wandb"
+    arguments += " --max-minutes 2 --games 30"
     assert main(["train", *arguments.split()]) == 0
     (run,) = runs
     expected = {
@@ -105,19 +104,16 @@ def test_options_override_the_run_config(runs):
         "max_battles": "30",
     }
     assert run.config == load_run_config("skirmish", expected)
-    assert run.wandb == "echelon"
 
 
 def test_a_run_is_resumed(runs):
     assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1", "--games", "50"]) == 0
-    assert main(["train", "--resume", "runs/x", "--wandb"]) == 0
     elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there", "--league", "here"]
     assert main(["train", "--resume", "runs/x", *elsewhere]) == 0
-    first, second, third = runs
+    first, second = runs
     assert first.changes == {"steps": 9000, "max_minutes": 1, "max_battles": 50}
-    assert (first.run, first.wandb) == (Path("runs/x"), None)
-    assert (second.changes, second.wandb) == ({}, "echelon")
-    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league.path": "here"}
+    assert first.run == Path("runs/x")
+    assert second.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league.path": "here"}
 
 
 @pytest.mark.parametrize(

@@ -1,53 +1,9 @@
-import xml.etree.ElementTree as ElementTree
-
-import matplotlib
 import numpy as np
-import pytest
 
 from echelon_train.league import plots
-from echelon_train.league.ratings.bradley_terry import bradley_terry
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.ratings.nash_averaging import nash_average
-from echelon_train.league.ratings.payoffs import mispredictions, payoffs
 from echelon_train.league.store.members import Member
 from train.league.drawn import names
-
-LONG = "a-member-with-a-name-that-is-too-long"
-SCORES = {("a", "b"): [0.75] * 40, (LONG, "b"): [1.0, 0.75] * 20, ("a", LONG): [1.0, 0.75] * 20}
-TABLE = payoffs(["a", "b", LONG, "idle"], SCORES)
-RATINGS = {"a": Rating(1500.0, 100.0), "b": Rating(1300.0, 50.0), LONG: Rating(1700.0, 60.0), "idle": Rating(1400.0)}
-
-
-def texts(path, figure):
-    """The texts of a picture in their order."""
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        plots.save(path, figure)
-    return ["".join(text.itertext()) for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
-
-
-def row_names(axes):
-    return [label.get_text() for label in axes.get_yticklabels()]
-
-
-def test_the_matrix_has_every_score_and_stands_beside_the_ratings(tmp_path):
-    words = texts(tmp_path / "m.svg", plots.payoff_matrix(TABLE, RATINGS, title="a title"))
-    short = "a-member-wit…is-too-long"
-    assert words.count(short) == 2 and LONG not in words
-    assert words.index(short) < words.index("a") < words.index("b") < words.index("a title")
-    assert {"75", "25", "88", "12", "1500 [1304, 1696]"} <= {*words}
-    assert sum("–" in word for word in words) == 6
-    assert not any("framed" in word for word in words)
-
-
-def test_the_highest_rating_is_first_and_pairs_that_contradict_the_ratings_are_framed():
-    found = mispredictions(TABLE, RATINGS)
-    assert [(pair.first, pair.second) for pair in found] == [("a", LONG)]
-    scale, matrix, *_ = plots.payoff_matrix(TABLE, RATINGS, mispredicted=found).axes
-    assert row_names(scale)[1:] == ["a", "idle", "b"] and scale.get_ylim() == (3.5, -0.5)
-    frames = [each for each in matrix.patches if not each.get_fill()]
-    assert sorted((round(each.get_x()), round(each.get_y())) for each in frames) == [(0, 1), (1, 0)]
-    (image,) = matrix.get_images()
-    assert image.get_array()[0, 1] == pytest.approx(0.125)
 
 
 def test_the_history_has_a_line_and_a_band_for_each_member():
@@ -56,7 +12,7 @@ def test_the_history_has_a_line_and_a_band_for_each_member():
         1: {"a": Rating(1500.0, 300.0)},
         2: {"a": Rating(1550.0, 100.0), "b": Rating(1450.0, 200.0)},
     }
-    figure = plots.rating_history(history, title="a title")
+    figure = plots.rating_history(history)
     (axes,) = figure.axes
     first, second = axes.lines
     assert first.get_xydata().tolist() == [[1, 1500], [2, 1550], [3, 1600]]
@@ -78,7 +34,7 @@ def test_the_curve_joins_members_to_their_parents():
         member("m-2", parent="m-1", age=200), member("m-3", parent="m-2", age=300), member("old", "past", "gone", 50),
     ]  # fmt: skip
     ratings = {each.name: Rating(1500.0 + each.age, 50.0) for each in members}
-    (axes,) = plots.rating_curve(members, ratings, title="a title").axes
+    (axes,) = plots.rating_curve(members, ratings).axes
     joined = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() == "-"]
     assert joined == [[[100, 1600], [200, 1700]], [[200, 1700], [300, 1800]]]
     levels = [[*line.get_ydata()] for line in axes.lines if line.get_linestyle() == "--"]
@@ -87,36 +43,3 @@ def test_the_curve_joins_members_to_their_parents():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["main", "main exploiter", "past"]
     whiskers = axes.containers[0].lines[2][0].get_segments()
     np.testing.assert_allclose(whiskers[0], [[100, 1600 - 98], [100, 1600 + 98]], atol=0.01)
-
-
-def test_the_nash_average_says_how_many_pairs_are_filled(tmp_path):
-    average = nash_average(TABLE, RATINGS)
-    figure = plots.nash_mixture(average)
-    weights, advantages = figure.axes
-    assert row_names(weights)[0] == "a"
-    assert weights.patches[0].get_width() == pytest.approx(1)
-    assert [bar.get_width() for bar in advantages.patches] == sorted(np.round(average.advantage), reverse=True)
-    words = texts(tmp_path / "n.svg", figure)
-    assert {"100.0%", "0.0%", "0"} <= set(words) and "-0" not in words
-    assert "3 of 6 pairs have not played: predicted by the ratings" in words
-
-
-def test_an_unknown_format_leaves_nothing_behind(tmp_path):
-    plots.save(tmp_path / "m.png", plots.payoff_matrix(payoffs(["a"], {}), RATINGS))
-    with pytest.raises(ValueError, match="nonsense"):
-        plots.save(tmp_path / "n.nonsense", plots.nash_mixture(nash_average(TABLE, RATINGS)))
-    assert [path.name for path in tmp_path.iterdir()] == ["m.png"]
-
-
-def test_a_picture_of_many_members_shows_the_best(monkeypatch):
-    """At 0.3 inches each, the matrix of a thousand would have two thousand million pixels."""
-    monkeypatch.setattr(plots, "MOST_DRAWN", 40)
-    table = payoffs(names(60), {("member-0", "member-4"): [1.0, 0.5], ("member-1", "member-3"): [0.5]})
-    ratings = {name: Rating(1500.0 + 10 * number) for number, name in enumerate(names(60))}
-    matrix = plots.payoff_matrix(table, ratings, title="t")
-    strengths, nash = bradley_terry(table), nash_average(table, ratings)
-    for figure in (matrix, plots.strength_intervals(strengths, title="t"), plots.nash_mixture(nash, title="t")):
-        assert figure.get_suptitle() == "t (the best 40 of 60 members)"
-    assert max(matrix.get_size_inches()) < 20 and not matrix.axes[1].texts, "colours without numbers"
-    lines = plots.rating_history({1: ratings}).axes[0].get_lines()
-    assert [line.get_label().split()[0] for line in lines[:2]] == ["member-59", "member-58"] and len(lines) == 40

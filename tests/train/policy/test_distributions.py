@@ -269,16 +269,6 @@ def test_labels_that_the_mask_rules_out_have_no_loss_and_no_gradient(dtype):
     assert not gradient.any()
 
 
-def test_mixed_actions_have_the_means_and_sample_the_rest():
-    parameters, masks, _ = random_batch(400, seed=7)
-    noise = torch.randn(400, RAW_DIM, generator=torch.Generator().manual_seed(8), dtype=torch.float64)
-    distribution = distribution_of(parameters, masks)
-    mixed, mode, sampled = distribution.mixed(noise), distribution.mode(), distribution.sample(noise)
-    is_number = torch.zeros(RAW_DIM, dtype=torch.bool).index_fill(0, torch.tensor(NUMBER_COLUMNS), True)
-    assert mixed.equal(torch.where(is_number, mode, sampled))
-    assert (mode != sampled).any(0).all()
-
-
 @pytest.mark.cuda
 def test_cuda_gives_the_same_results():
     parameters, masks, raw = random_batch(500)

@@ -11,7 +11,7 @@ from echelon_train.league.analysis import analyse
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import run_job
 from echelon_train.league.playing.runner import pairing
-from echelon_train.league.plots import REACH
+from echelon_train.league.ratings.glicko2 import REACH
 from echelon_train.league.ratings.nash_averaging import nash_average
 from echelon_train.league.store.promotion import promote
 from echelon_train.report import write_league_report

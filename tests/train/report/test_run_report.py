@@ -7,6 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
+from echelon_env import make_config
+from echelon_env.evaluate import baseline, evaluation_seed
+from echelon_env.evaluate.card import ablations, make_card, write_card
 from echelon_env.replays import read_replay, write_page
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_run_report
@@ -14,6 +17,8 @@ from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.metrics import points
 from train.report.parsed import Parsed
 
+DUEL = make_config("duel-open", max_steps=4)
+EVEN = ["50.0 [5.5, 94.5]", "0.0 [-44.5, 44.5]"]
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</script><script>document.title='broken'</script>$\\frac$"
 
 
@@ -66,6 +71,19 @@ def test_the_numbers_are_those_of_the_run(finished_run, tmp_path):
     document = json.loads((finished_run / "run.json").read_text())
     assert document["git_commit"] in page.text and document["packages"]["torch"] in page.text
     assert page.loaded == [] and "script-src 'sha256-" in page.policy
+
+
+def test_a_card_in_the_folder_is_shown(run, tmp_path):
+    assert "card" not in report(run, tmp_path).tables
+    rows = [*ablations(DUEL)][:2]
+    card = make_card(baseline("idle"), baseline("idle"), DUEL, [evaluation_seed(0, 0)], scenario=HOSTILE, rows=rows)
+    write_card(run / "card.json", card)
+    page = report(run, tmp_path)
+    assert page.tables["card"][1:] == [[each.name, each.group, *EVEN] for each in rows]
+    assert page.tables["anatomy"][1:][2] == ["battles that end by time limit", "100.0", "%"]
+    assert HOSTILE in page.text
+    (run / "card.json").write_text("[]")
+    assert "The card cannot be shown" in report(run, tmp_path).text
 
 
 @pytest.mark.long

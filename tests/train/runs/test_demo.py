@@ -4,8 +4,8 @@ from PIL import Image
 
 from echelon_env.replays import read_replay
 from echelon_train.cli.demo import format_demo
+from echelon_train.runs.curves import save_run_curves
 from echelon_train.runs.demo import run_demo
-from echelon_train.runs.plots import save_run_curves
 from train.small import small_run
 
 

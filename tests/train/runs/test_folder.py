@@ -125,7 +125,7 @@ def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):
         ("[]", "expected an object, got list"),
         ("{}", "keys are missing: started, "),
         ('{"config": 3}', "'config': expected a mapping, got 3"),
-        ('{"wandb": {}, "git_commit": 3, "more": 1}', "unknown config key 'more'"),
+        ('{"git_commit": 3, "more": 1}', "unknown config key 'more'"),
     ],
 )
 def test_a_folder_that_is_no_run_is_refused_with_the_reason(tmp_path, text, message):

@@ -10,8 +10,8 @@ import pytest
 from echelon_env.cli import main
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.runs import loggers, run
+from echelon_train.runs.curves import save_run_curves
 from echelon_train.runs.folder import RUN_FILE, read_metrics
-from echelon_train.runs.plots import save_run_curves
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, at_step, differences, resumable_run
 from train.small import small_evaluation

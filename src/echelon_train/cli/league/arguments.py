@@ -113,20 +113,13 @@ def _add_setup(commands: _Commands) -> None:
 
 
 def _add_reports(commands: _Commands) -> None:
-    strengths, curve = "the Bradley-Terry strengths", "the ratings over the decisions of training"
-    for name, summary, pictures in (
-        ("standings", "Show the members by rating.", {"picture": strengths, "curve-picture": curve}),
-        (
-            "matrix",
-            "Show the mean score of every pair and the Nash weights.",
-            {"picture": "the matrix and the ratings", "nash-picture": "the Nash mixture"},
-        ),
-        ("history", "Show the ratings after each rating period.", {"picture": "the ratings over the periods"}),
+    for name, summary in (
+        ("standings", "Show the members by rating."),
+        ("matrix", "Show the mean score of every pair and the Nash weights."),
+        ("history", "Show the ratings after each rating period."),
     ):
-        add = commands.add(name, summary, module="ratings").add_argument
-        add("--all", action="store_true", help="retired members as well")
-        for option, what in pictures.items():
-            add(f"--{option}", type=Path, metavar="FILE", help=f"draw {what} into a new picture")
+        command = commands.add(name, summary, module="ratings")
+        command.add_argument("--all", action="store_true", help="retired members as well")
     report = commands.add("report", "Write all results as one HTML file.")
     report.add_argument("--all", action="store_true", help="retired members as well")
     add_report_options(report, "report.html in the league's folder", ", one of each pairing", 6)

@@ -6,18 +6,13 @@ import argparse
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.backend_bases import FigureCanvasBase
 
 from echelon_env.cli.output import command
-from echelon_env.cli.tournament import check_new_file
-from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.tables import WIDTH, percent, shorten
 from echelon_train.cli.league.output import NAME, Result, plural, rating_document, wrap
-from echelon_train.league import plots
 from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import Rating, format_rating
@@ -34,21 +29,10 @@ _PERIOD_COLUMN = 12
 
 def run_standings(args: argparse.Namespace) -> Result:
     """Show the members, the highest rating first."""
-    _check_pictures(args.picture, args.curve_picture)
     league = League.open(args.league)
     standings, analysis = league.standings(), analyse(league)
     ranked = [each for each in standings if _is_shown(each.member, args)]
     champion = league.champion()
-    title = str(args.league)
-    if args.picture:
-        plots.save(args.picture, plots.strength_intervals(analysis.strengths, title=title))
-    if args.curve_picture:
-        members = [each.member for each in ranked]
-        if all(member.kind == "scripted" for member in members):
-            raise LeagueError(
-                f"{title}: {args.curve_picture} would show the ratings over training, but no member is a policy"
-            )
-        plots.save(args.curve_picture, plots.rating_curve(members, analysis.ratings, title=title))
     document = {
         "periods": len(league.periods()),
         "unrated_matches": league.unrated_matches(),
@@ -110,18 +94,11 @@ def _format_standings(
 
 def run_matrix(args: argparse.Namespace) -> Result:
     """Show the scores of all pairs, the Nash mixture, and whether ratings can describe the league."""
-    _check_pictures(args.picture, args.nash_picture)
     league = League.open(args.league)
     shown = [each.member.name for each in league.standings() if _is_shown(each.member, args)]
     analysis = analyse(league)
     games = analysis.payoffs.among(shown)
     average = nash_average(games, analysis.ratings)
-    title = str(args.league)
-    if args.picture:
-        among = [pair for pair in analysis.mispredictions if {pair.first, pair.second} <= set(shown)]
-        plots.save(args.picture, plots.payoff_matrix(games, analysis.ratings, mispredicted=among, title=title))
-    if args.nash_picture:
-        plots.save(args.nash_picture, plots.nash_mixture(average, title=title))
     if args.json:  # either of the two takes seconds in a large league
         return Result(_matrix_document(games, average, analysis), [])
     return Result({}, _format_matrix(games, average, analysis))
@@ -170,17 +147,14 @@ def _format_matrix(games: Payoffs, average: NashAverage, analysis: Analysis) -> 
 
 def run_history(args: argparse.Namespace) -> Result:
     """Show the ratings after a few evenly spaced periods; JSON has all periods."""
-    _check_pictures(args.picture)
     league = League.open(args.league)
     shown = [member.name for member in league.members() if _is_shown(member, args)]
     closed = league.periods()
     places = np.unique(np.linspace(0, len(closed) - 1, min(_PERIODS, len(closed))).round().astype(int))
     chosen = [closed[place] for place in places]
-    history = league.history(shown, None if args.json or args.picture else chosen)
+    history = league.history(shown, None if args.json else chosen)
     if not history:
         raise LeagueError(f"{args.league}: no rating period is closed yet; {command('league', 'play', args.league)}")
-    if args.picture:
-        plots.save(args.picture, plots.rating_history(history, title=str(args.league)))
     documents = [
         {"period": period, "ratings": {name: rating_document(rating) for name, rating in ratings.items()}}
         for period, ratings in history.items()
@@ -232,15 +206,3 @@ def _grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[
         for name, values in zip(rows, cells, strict=True):
             lines.append(f"{name:<{label}}" + "".join(f"{value:>{width}}" for value in values[chosen]))
     return lines
-
-
-def _check_pictures(*paths: Path | None) -> None:
-    """Raise ConfigError or OSError for a picture that cannot be written, before anything is computed."""
-    formats = sorted(FigureCanvasBase.get_supported_filetypes())
-    given = [path for path in paths if path is not None]
-    for path in given:
-        if path.suffix.removeprefix(".") not in formats:
-            raise ConfigError(f"{path}: expected the name of a picture that ends in one of .{', .'.join(formats)}")
-        if given.count(path) > 1:
-            raise ConfigError(f"{path}: expected another name for each picture")
-        check_new_file(path)

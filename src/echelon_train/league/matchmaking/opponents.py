@@ -34,11 +34,8 @@ FORGOTTEN: Final = 0.7
 
 Relation = Literal["past", "exploiter", "other", "scripted"]
 
-_LEARNED: Final[tuple[Relation, ...]] = ("past", "exploiter", "other")
 _OFFERED: Final[dict[Source, tuple[Relation, ...]]] = {
-    "past": ("past",),
-    "pfsp": _LEARNED,
-    "skill": _LEARNED,
+    "pfsp": ("past", "exploiter", "other"),
     "scripted": ("scripted",),
 }
 
@@ -89,16 +86,9 @@ def pfsp_weights(win_probabilities: Sequence[float], weighting: Literal["hard", 
     x (1 - x), prefers its equals.
     """
     chances = np.asarray(win_probabilities, dtype=np.float64)
-    return _normalised((1 - chances) ** 2 if weighting == "hard" else chances * (1 - chances))
-
-
-def skill_weights(rating: float, ratings: Sequence[float], width: float) -> NDArray[np.float64]:
-    """Probabilities (N,) of opponents by a normal curve of their ratings around the learner's.
-
-    `width` is its standard deviation, points. There is an opponent however distant all are.
-    """
-    squares = ((np.asarray(ratings, dtype=np.float64) - rating) / width) ** 2 / 2
-    return _normalised(np.exp(np.min(squares, initial=np.inf) - squares))
+    weights = (1 - chances) ** 2 if weighting == "hard" else chances * (1 - chances)
+    total = weights.sum()
+    return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / max(1, len(weights))))
 
 
 def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -169,16 +159,6 @@ def _offer(
     else:
         pool = [candidate for candidate in candidates if candidate.relation in _OFFERED[source]]
     pool = neighbours(learner, pool)
-    if source in ("last", "past"):
-        shares = _normalised(np.ones(len(pool)))
-    elif source == "skill":
-        shares = skill_weights(learner.rating, [each.rating for each in pool], mixture.skill_width)
-    else:
-        weighting = _WEIGHTINGS.get(source, mixture.pfsp_weighting)
-        shares = pfsp_weights([each.win_probability for each in pool], weighting)
+    weighting = _WEIGHTINGS.get(source, mixture.pfsp_weighting)
+    shares = pfsp_weights([each.win_probability for each in pool], weighting)
     return dict(zip((each.name for each in pool), shares.tolist(), strict=True))
-
-
-def _normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    total = weights.sum()
-    return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / max(1, len(weights))))

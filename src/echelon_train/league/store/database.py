@@ -46,9 +46,6 @@ READ_FACTOR = 2
 
 The memory for ratings grows with the square of the members."""
 
-SAFE_WAL_VERSION = (3, 51, 3)
-"""The first SQLite without the race in which a write-ahead log loses transactions, https://sqlite.org/wal.html."""
-
 T = TypeVar("T", dict[str, Any], list[Any])
 
 _SCHEMA = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
@@ -57,8 +54,6 @@ _SCHEMA = resources.files(__package__).joinpath("schema.sql").read_text(encoding
 def create_database(folder: Path, settings: str) -> None:
     """Create the database of a new league in a folder, with its settings as JSON. Raises OSError, LeagueError."""
     with _connection(folder, "rwc") as connection:
-        if sqlite3.sqlite_version_info >= SAFE_WAL_VERSION:
-            connection.execute("PRAGMA journal_mode = WAL")
         rows = [("format", FORMAT), ("version", str(VERSION)), ("settings", settings)]
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
         connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
@@ -77,7 +72,6 @@ def copy_database(folder: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, f"no room for a copy of {size:,} bytes", str(target / DATABASE_FILE))
     with reading(folder) as connection, _connection(target, "rwc") as copy:
         connection.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # a single file
 
 
 def reading(folder: Path) -> contextlib.AbstractContextManager[sqlite3.Connection]:
@@ -106,7 +100,8 @@ def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
             if not stat.S_ISREG((folder / name).stat().st_mode):  # SQLite would wait for the end of a pipe
                 raise LeagueError(f"{folder / name}: not a regular file")
     with _connection(folder, "rw") as connection:
-        _leave_unsafe_wal(connection)
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":  # not by this package
+            connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute(begin)
         _check_schema(folder, connection)
         yield connection
@@ -134,14 +129,6 @@ def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
         raise
     except sqlite3.Error as error:
         raise _explained(file, error) from error
-
-
-def _leave_unsafe_wal(connection: sqlite3.Connection) -> None:
-    """Leave the write-ahead log mode that a newer SQLite has set, if this SQLite is not safe in it."""
-    if sqlite3.sqlite_version_info >= SAFE_WAL_VERSION:
-        return
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
-        connection.execute("PRAGMA journal_mode = DELETE")
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, str]:

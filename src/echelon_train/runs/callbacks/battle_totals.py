@@ -16,7 +16,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from echelon_env.config.schema import ConfigError, measure
-from echelon_env.evaluate.battle_observer import BattleObserver, BattleRecord
+from echelon_env.evaluate.battle_observer import BattleObserver
+from echelon_env.evaluate.battle_record import BattleRecord
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.statistics_file import (
     MAX_EVALUATIONS,

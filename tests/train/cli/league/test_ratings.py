@@ -96,8 +96,6 @@ def test_a_league_without_matches(commands, tmp_path):
     assert "1 of 1 pair have not played: predicted by the ratings" in commands.text("matrix", league.path)
     assert commands.json("matrix", league.path)["nash"]["filled_pairs"] == 1
     assert "no rating period is closed yet" in commands.refusal("history", league.path)
-    message = commands.refusal("standings", league.path, "--curve-picture", tmp_path / "none.svg")
-    assert "no member is a policy" in message and not (tmp_path / "none.svg").exists()
 
 
 def test_history(commands, league):
@@ -121,23 +119,3 @@ def test_history(commands, league):
     for table, key in (("ratings", "period"), ("periods", "number")):
         change(league, f"DELETE FROM {table} WHERE {key} < 20")
     assert commands.lines("history", league.path)[0].split() == ["period", "20", "period", "21"], "a damaged league"
-
-
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [("standings", ["--picture", "--curve-picture"]), ("matrix", ["--nash-picture", "--picture"])],
-)
-def test_pictures(command, options, commands, league, tmp_path):
-    league.add_checkpoint(saved(tmp_path / "checkpoint"), "main", "main-1")
-    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
-    same = commands.refusal(command, league.path, options[0], one, options[1], one)
-    assert "expected another name for each picture" in same
-    commands.lines(command, league.path, options[0], one, options[1], two)
-    commands.lines("history", league.path, "--picture", tmp_path / "history.svg")
-    assert all(picture.stat().st_size > 0 for picture in (one, two, tmp_path / "history.svg"))
-    for path, message in (
-        (one, "exists already"),
-        (tmp_path / "nowhere" / "a.png", "is not a folder"),
-        (tmp_path / "a.txt", "a.txt: expected the name of a picture that ends in one of ."),
-    ):
-        assert message in commands.refusal(command, league.path, options[0], path)

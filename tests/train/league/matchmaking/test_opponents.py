@@ -14,7 +14,6 @@ from echelon_train.league.matchmaking.opponents import (
     neighbours,
     opponent_probabilities,
     pfsp_weights,
-    skill_weights,
 )
 
 NOTHING = {"last": 0.0, "pfsp": 0.0, "verification": 0.0}
@@ -45,12 +44,6 @@ def by_name(mixture, learner, candidates):
 )
 def test_pfsp_prefers_opponents_that_the_learner_loses_to_or_its_equals(weighting, chances, expected):
     np.testing.assert_allclose(pfsp_weights(chances, weighting), expected)
-
-
-def test_skill_weights_follow_a_bell_curve_and_find_an_opponent_at_any_distance():
-    weights = skill_weights(1500, [1500, 1700, 1300, 1900], 200)
-    np.testing.assert_allclose(weights / weights[0], [1, math.exp(-0.5), math.exp(-0.5), math.exp(-2)])
-    np.testing.assert_allclose(skill_weights(400, [4000, 3990], 1), [0, 1], atol=1e-12)
 
 
 def test_a_newcomer_plays_against_neighbours_or_the_nearest():
@@ -112,13 +105,8 @@ LEAGUE = [
     ("source", "expected"),
     [
         ({"last": 2.0}, {"past 2": 1}),
-        ({"past": 2.0}, {"past 1": 0.5, "past 2": 0.5}),
         ({"pfsp": 3.0}, {"past 1": 81, "past 2": 1, "exploiter": 25, "other": 81}),
         ({"pfsp": 1.0, "pfsp_weighting": "var"}, {"past 1": 9, "past 2": 9, "exploiter": 25, "other": 9}),
-        (
-            {"skill": 1.0, "skill_width": 100.0},
-            {"past 1": math.exp(-0.5), "past 2": 1, "exploiter": math.exp(-0.5), "other": math.exp(-8)},
-        ),
         ({"scripted": 1.0}, {"novice": 9, "veteran": 25}),
         ({"verification": 1.0}, {"past 1": 1}),
     ],
@@ -142,9 +130,9 @@ def test_verification_is_hard_and_levels_are_equals_whatever_pfsp_is():
 
 
 def test_sources_are_mixed_by_weight_and_one_without_candidates_leaves_its_share_to_the_others():
-    chances = opponent_probabilities(only(last=1.0, past=2.0, scripted=1.0), LEARNER, LEAGUE)
+    chances = opponent_probabilities(only(last=1.0, pfsp=2.0, scripted=1.0), LEARNER, LEAGUE)
     assert sum(chances.values()) == pytest.approx(1)
-    for source, share in (("last", 0.25), ("past", 0.5), ("scripted", 0.25)):
+    for source, share in (("last", 0.25), ("pfsp", 0.5), ("scripted", 0.25)):
         assert sum(chance for opponent, chance in chances.items() if opponent.source == source) == pytest.approx(share)
     fine = [candidate for candidate in LEAGUE if candidate.name == "other"]
     assert opponent_probabilities(OpponentMixture(), LEARNER, fine) == {Opponent("other", "pfsp"): 1}
@@ -155,7 +143,7 @@ def test_before_a_member_is_trained_scripted_levels_play():
     found = opponent_probabilities(OpponentMixture(), LEARNER, levels)
     assert found == opponent_probabilities(only(scripted=1.0), LEARNER, levels)
     with pytest.raises(ConfigError, match="offers 'learner' no opponent, and no scripted level"):
-        opponent_probabilities(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
+        opponent_probabilities(only(last=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
 
 
 def test_a_newcomer_is_offered_neighbours_by_every_source():
@@ -167,9 +155,8 @@ def test_a_newcomer_is_offered_neighbours_by_every_source():
     ("changes", "message"),
     [
         ({"pfsp": -1.0}, "pfsp"),
-        ({"skill_width": 0.0}, "skill_width"),
         ({"pfsp_weighting": "soft"}, "pfsp_weighting"),
-        ({"past": math.nan}, "past"),
+        ({"last": math.nan}, "last"),
         (NOTHING, "a weight above 0"),
     ],
 )

@@ -14,7 +14,7 @@ from echelon_train.tensor_files import weights_of
 from train.league.leagues import played, saved
 from train.small import NETWORK
 
-SETTINGS = LeagueConfig(snapshot_every=100, mixture=OpponentMixture(last=1, past=1, pfsp=1, scripted=1, verification=1))
+SETTINGS = LeagueConfig(snapshot_every=100, mixture=OpponentMixture(last=1, pfsp=1, scripted=1, verification=1))
 
 
 @pytest.fixture

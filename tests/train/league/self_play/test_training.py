@@ -25,7 +25,7 @@ from echelon_train.runs.training import resume, train
 from train.league.leagues import watch_opponents
 from train.resuming import QUIET, at_step, differences, resumable_run
 
-ALL = OpponentMixture(last=0, past=1, pfsp=1, scripted=1, verification=0)
+ALL = OpponentMixture(last=0, pfsp=1, scripted=1, verification=0)
 
 
 @pytest.fixture
@@ -101,12 +101,12 @@ def test_the_path_and_the_mixture_may_change_on_resuming(league, tmp_path, monke
     with pytest.raises(LeagueError, match="no member 'main-"):
         resume(tmp_path / "run", steps=240, **{"league.path": str(other.path)}, console=QUIET)
     opponents = watch_opponents(monkeypatch)
-    changes = {"league.path": str(moved), "league.mixture.past": 0.0, "league.mixture.pfsp": 0.0}
+    changes = {"league.path": str(moved), "league.mixture.pfsp": 0.0}
     resume(tmp_path / "run", steps=400, **changes, console=QUIET)
     assert left(League.open(moved))["main-3"] == "main-2" and left(other) == {}
     settings = read_run_config(tmp_path / "run").league
     assert settings.path == str(moved), "also for the next resume"
-    assert settings.mixture == OpponentMixture(last=0, past=0, pfsp=0, scripted=1, verification=0)
+    assert settings.mixture == OpponentMixture(last=0, pfsp=0, scripted=1, verification=0)
     late = Counter(opponents)
     resume(tmp_path / "run", steps=800, console=QUIET)
     assert set(opponents - late) <= {"novice@auto", "trivial@auto"}, "battles against earlier opponents are over"

@@ -57,23 +57,8 @@ def test_what_is_exported_is_imported(original, exported, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["new"]
 
 
-def test_a_league_with_a_write_ahead_log(original, tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "SAFE_WAL_VERSION", (3, 0, 0))
-    league = small_league(tmp_path / "league")
-    with writing(league.path) as connection:
-        connection.execute("UPDATE members SET state = 'retired' WHERE name = 'expert'")
-        export_league(league, tmp_path / "before.zip")
-    export_league(league, tmp_path / "after.zip")
-    states = {
-        name: import_league(tmp_path / f"{name}.zip", tmp_path / name).member("expert").state
-        for name in ("before", "after")
-    }
-    assert states == {"before": "active", "after": "retired"}
-
-
 def test_what_is_being_written_is_waited_for(original, tmp_path, monkeypatch):
-    """Without a write-ahead log the file has what is not committed yet."""
-    monkeypatch.setattr(database, "SAFE_WAL_VERSION", (99, 0, 0))
+    """The file has what is not committed yet."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     shutil.copytree(original.path, tmp_path / "league")
     league = League.open(tmp_path / "league")

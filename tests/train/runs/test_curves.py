@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from echelon_train.errors import RunFolderError
-from echelon_train.runs import metrics, plots
-from echelon_train.runs.plots import save_comparison, save_run_curves
+from echelon_train.runs import curves, metrics
+from echelon_train.runs.curves import save_comparison, save_run_curves
 
 
 def lines_of(count=60, **changes):
@@ -39,13 +39,13 @@ def write_run(path, lines):
 @pytest.fixture
 def drawn(monkeypatch):
     """The charts of the pictures that are written, by title."""
-    found, stock = {}, plots.save_picture
+    found, stock = {}, curves.save_picture
 
     def save_picture(path, title, charts, label):
-        found.update({chart.title: chart for chart in charts})
+        found.update({chart.title: chart for chart in charts if chart})
         stock(path, title, charts, label)
 
-    monkeypatch.setattr(plots, "save_picture", save_picture)
+    monkeypatch.setattr(curves, "save_picture", save_picture)
     return found
 
 
