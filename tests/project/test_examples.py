@@ -23,6 +23,7 @@ SHORT = {
     "self_play.py": ["--steps=8192", "--every=4096", "--battles=2"],
     "supersuit_pipeline.py": ["--battles=1", "--steps=1280"],
     "custom_reward.py": ["--decisions=20"],
+    "search_settings.py": ["--trials=1", "--steps=1024"],
     "custom_scenario.py": [],
 }
 """Arguments with which each example is short."""

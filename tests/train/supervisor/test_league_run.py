@@ -12,7 +12,7 @@ import pytest
 
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.registry import League
-from echelon_train.supervisor.children import MAX_LOG, LocalChild, last_line
+from echelon_train.supervisor.children import MAX_LOG, Child, last_line
 from train.league.leagues import SCRIPT_ENVIRONMENT, saved
 
 COMMAND = [sys.executable, "-c", "import sys; from echelon_env.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -106,7 +106,7 @@ def test_a_league_from_nothing_that_is_killed_and_continued(tmp_path):
 
 
 def test_a_child_ends_with_its_parent(tmp_path):
-    child = LocalChild(["league", "init", str(tmp_path / "league"), "--help"], tmp_path / "log", 3)
+    child = Child(["league", "init", str(tmp_path / "league"), "--help"], tmp_path / "log", 3)
     child.process.wait(60)
     assert child.poll() == 0 and "usage" in (tmp_path / "log").read_text()
     script = (
@@ -127,7 +127,7 @@ def test_logs_are_bounded_and_their_last_line_is_the_reason(tmp_path):
     assert last_line(log) == ""
     log.write_bytes(b"x" * (MAX_LOG + 1) + b"\nechelon: it broke\n\n")
     assert last_line(log) == "it broke"
-    child = LocalChild(["--version"], log, 0)
+    child = Child(["--version"], log, 0)
     child.process.wait(60)
     assert child.poll() == 0
     assert log.stat().st_size < 1000 and log.with_suffix(".old").stat().st_size > MAX_LOG
