@@ -129,15 +129,6 @@ def test_the_table_has_the_best_first_and_names_what_is_missing():
     assert "`duel`, echelon imitate, then" not in lacking
 
 
-def test_the_scores_against_the_opponents_have_the_mean_score_as_their_mean():
-    """Also of a player with draws, as `trivial` has against itself."""
-    for entry in page.entries(judge.current(results.read(results.FILE)), "skirmish"):
-        scores = [entry.score(name).estimate for name in entry.opponents]
-        assert np.mean(scores) == pytest.approx(entry.mean.estimate), entry.title
-    by_method = {entry.method: entry for entry in page.entries(judge.current(results.read(results.FILE)), "skirmish")}
-    assert by_method["trivial"].score("trivial").estimate == 0.5, "a scripted level plays itself from both sides"
-
-
 def test_the_published_page_is_that_of_the_published_rows():
     rows, pairs = (judge.current(results.read(file)) for file in (results.FILE, cross.FILE))
     assert rows
@@ -147,24 +138,3 @@ def test_the_published_page_is_that_of_the_published_rows():
         assert page.filled_page(text, rows, pairs) == text
     with pytest.raises(ValueError, match="expected a mark of missing"):
         page.filled_page("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
-
-
-def test_rows_of_other_rules_are_not_shown():
-    row = {**judge.conditions(plan.SUITE), "scenario": "duel", "method": "ppo", "seed": 1}
-    others = [{**row, name: "0" * 64} for name in ("suite_hash", "engine_hash", "opponents_hash")]
-    assert judge.current([*others, row]) == [row]
-
-
-def test_a_policy_that_was_trained_elsewhere_gets_a_row(small, monkeypatch, capsys):
-    monkeypatch.setattr(command, "TABLE", (SCENARIO,))
-    rows = small / "rows.json"
-    arguments = ["--player", "novice", "--title", "mine", "--scenario", SCENARIO, "--rows", str(rows)]
-    assert command.main([*arguments, "--decisions", "5", "--minutes", "2"]) == 0
-    (row,) = results.read(rows)
-    assert (row["method"], row["seed"], row["decisions"], row["cpu_minutes"]) == ("mine", None, 5, 2)
-    assert row["outcomes"] == {SCENARIO: {"trivial": "WWWW"}}
-    assert command.main(arguments) == 0
-    assert "mine on tiny: not stored, as there is a row" in capsys.readouterr().out
-    assert results.read(rows) == [row]
-    assert command.main([*arguments, "--replace"]) == 0
-    assert "decisions" not in results.read(rows)[0]

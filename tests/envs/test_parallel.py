@@ -1,11 +1,9 @@
 import numpy as np
-import pettingzoo
 import pytest
 from gymnasium.error import ResetNeeded
 from pettingzoo.test import max_cycles_test
 
 import echelon_env
-from echelon_env.engine.state import BODY
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.explain import explain_action
@@ -50,20 +48,6 @@ def test_max_cycles(dead_agents):
     assert env.agents == []
     with pytest.raises(echelon_env.ConfigError, match="max_cycles"):
         env.max_cycles = 0
-
-
-def test_max_cycles_do_not_truncate_agents_that_have_died(env):
-    """Before the last cycle or in it."""
-    env.max_cycles = 3
-    shots = np.zeros(ACTION_DIM, np.float32)  # damage is applied in ticks with events
-    shots[Action.PRIMARY : Action.SPECIAL + 1] = 1.0
-    for cycle, victim in enumerate(["red_0", None, "red_1"]):
-        if victim:
-            env.engine.state.pending[0, env.possible_agents.index(victim), BODY] = 1e9
-        _, _, terminations, truncations, infos = env.step(dict.fromkeys(env.agents, shots))
-        assert [agent for agent in terminations if terminations[agent]] == [victim] * (victim is not None)
-        assert truncations == {agent: cycle == 2 and agent != victim for agent in infos}
-    assert env.agents == []
 
 
 def test_the_state_shows_everything_to_either_team(env):
@@ -131,27 +115,3 @@ def test_the_name_tells_the_scenario(tmp_path):
     assert str(echelon_env.parallel_env(echelon_env.make_config("duel"))) == "echelon_v0"
     (tmp_path / "raid.toml").write_text('description = "x"\nblue = ["light"]\nred = ["light"]')
     assert echelon_env.env(tmp_path / "raid.toml").metadata["name"] == "echelon_raid_v0"
-
-
-@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human"])
-def test_render_modes(mode):
-    env = echelon_env.parallel_env("duel", render_mode=mode)
-    env.reset(seed=0)
-    env.step(act(env))
-    picture = env.render()
-    if mode == "rgb_array":
-        assert picture.ndim == 3
-        assert picture.dtype == np.uint8
-    elif mode == "ansi":
-        assert "BLUE" in picture.upper()
-    else:
-        assert picture is None
-    env.close()
-
-
-def test_the_scenarios_are_in_pettingzoos_registry():
-    if not hasattr(pettingzoo, "make"):
-        return  # PettingZoo before 1.27 has no registry
-    env = pettingzoo.make("parallel", "echelon/Skirmish-v0")
-    assert env.unwrapped.config == echelon_env.make_config("skirmish")
-    pettingzoo.make("aec", "echelon/Duel-v0").reset(seed=0)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -88,14 +87,3 @@ def test_invalid_input_is_refused_and_nothing_is_written(played: dict, tmp_path:
     with pytest.raises(ValueError, match="Format 'gift' is not supported"):
         save_matrix(tmp_path / "matrix.gift", played)
     assert not list(tmp_path.iterdir())
-
-
-def test_needs_no_pyplot_and_raises_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    intervals = {"win rate": {"a": share(0.5, 0.4, 0.6)}}
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    save_intervals(tmp_path / "picture.png", intervals)
-    for module in ("matplotlib", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ModuleNotFoundError, match="matplotlib"):
-        save_intervals(tmp_path / "other.png", intervals)
-    assert [file.name for file in tmp_path.iterdir()] == ["picture.png"]

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import binomtest, mannwhitneyu, trim_mean
 
 from echelon_env import make_config
-from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, report, stamp
+from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, stamp
 from echelon_env.evaluate.battle_totals import COUNTED
-from echelon_env.evaluate.cross_play import cross_play
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE, make_report, write_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.statistics import score_interval
@@ -127,23 +126,6 @@ def test_a_suite_is_complete_when_everything_of_it_was_played(monkeypatch):
     assert not document(whole[:-1], names, suite=suite)["suite"]["complete"]
     short = [*whole[:-1], match("c", "b", scenario="skirmish", maps=11)]
     assert not document(short, names, suite=suite)["suite"]["complete"]
-
-
-def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(report, "save_matrix", lambda path, matrix, rows: drawn.append((matrix, rows)))
-    monkeypatch.setattr(report, "save_intervals", lambda path, intervals: drawn.append(intervals))
-    matches = [match("a", "b"), match("a", "c", scenario="skirmish")]
-    made = document(matches, ["a", "b"])
-    write_report(tmp_path / "two", made)
-    ((matrix, rows), intervals) = drawn
-    assert (matrix, rows) == (cross_play(matches), ["a", "b"])
-    assert set(intervals) == {"mean score", "interquartile mean"}
-    assert intervals["interquartile mean"]["b"] == made["aggregate"]["b"]["iqm"]
-
-    write_report(tmp_path / "one", document(matches, ["a"]))
-    assert set(drawn[-1]) == {"win rate", "mean score"}
-    assert set(drawn[-1]["win rate"]) == {"duel: a v b", "skirmish: a v c"}
 
 
 def test_common_maps_are_one_sample():

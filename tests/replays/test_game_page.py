@@ -210,14 +210,6 @@ def test_who_only_watches_sees_all(opened):
     assert page.text("verified") == "battle 1"
 
 
-def test_a_phones_width(opened):
-    page = opened("skirmish-open", size=(390, 780))
-    assert page("document.documentElement.scrollWidth") <= 390
-    for element in ("menu", "cockpit"):
-        box = page(f"document.getElementById('{element}').getBoundingClientRect().toJSON()")
-        assert box["left"] >= 0 and box["right"] <= 390
-
-
 def test_a_damaged_next_map_is_refused(open_page, tmp_path):
     Game("duel-open").write(tmp_path / "game.html", 2)
     text = (tmp_path / "game.html").read_text()

@@ -13,7 +13,6 @@ from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponen
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.evaluate import EVALUATION_SEEDS, training_map_seed, training_seed
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import Clock, state_streams
 from echelon_train import battle_config
 from echelon_train.vec_env import BattleVecEnv, learner_side
 from train.small import small_battle
@@ -134,49 +133,6 @@ def test_invalid_rewards_change_nothing():
     assert env.battles.config is before
 
 
-@pytest.mark.parametrize(("scenario", "mechs"), [("skirmish", None), ("skirmish", 20), ("duel", 6)])
-def test_a_central_critic_observes_the_global_state(scenario, mechs):
-    """From the view of the learner's team: its mechs, padding, the enemy's mechs, padding."""
-    config = small_battle(scenario, max_steps=4)
-    env = BattleVecEnv(config, 4, opponent="trivial", central=True, state_mechs=mechs, seed=2)
-    plain = BattleVecEnv(config, 4, opponent="trivial", seed=2)
-    layout, own = state_streams(mechs or config.num_mechs), state_streams(config.num_mechs)
-    half, size = (mechs or config.num_mechs) // 2, env.team_size
-    assert env.observation_space["state"].shape == (layout["battle_map"].stop,)
-
-    def check(seen):
-        assert seen["state"].dtype == np.float32
-        for battle in range(4):
-            rows = seen["state"][battle * size : (battle + 1) * size]
-            assert (rows == rows[0]).all()
-            expected = env.battles.engine.global_state(int(env.battles.side[battle]))[battle]
-            for name in ("clock", "battle_map"):
-                np.testing.assert_array_equal(rows[0, layout[name].part], expected[own[name].part])
-            units = rows[0, layout["units"].part].reshape(2, half, -1)
-            np.testing.assert_array_equal(units[:, :size], expected[own["units"].part].reshape(2, size, -1))
-            assert not units[:, size:].any()
-
-    seen = env.reset()
-    assert seen["observation"].tobytes() == plain.reset().tobytes()
-    check(seen)
-    sides, ends = set(), 0
-    for actions in random_actions(env, 9):
-        seen, rewards, dones, infos = env.step(actions)
-        observations, plain_rewards, _, plain_infos = plain.step(actions)
-        assert (seen["observation"].tobytes(), rewards.tobytes()) == (observations.tobytes(), plain_rewards.tobytes())
-        check(seen)
-        sides |= set(env.battles.side.tolist())
-        assert env.observation_space.contains({name: part[0] for name, part in seen.items()})
-        for row in np.flatnonzero(dones):
-            ends += 1
-            final = infos[row]["terminal_observation"]
-            assert final["observation"].tobytes() == plain_infos[row]["terminal_observation"].tobytes()
-            assert final["state"][Clock.TIME_LEFT] == 0.0
-            assert seen["state"][row, Clock.TIME_LEFT] == 1.0
-    assert sides == {0, 1}
-    assert ends == 2 * env.num_envs
-
-
 def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
     before, given = {*threading.enumerate()}, opponents.make("novice", 0, "skirmish", num_threads=2)
     for opponent, left in (("novice", 0), (given, 1)):
@@ -187,32 +143,6 @@ def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
         env.close()
         assert len({*threading.enumerate()} - before) == left  # who made a policy closes it
     given.close()
-
-
-@pytest.mark.parametrize("self_play", [0, 2])
-def test_observations_that_are_kept_do_not_change(self_play):
-    """The memory of the others is used again, with the same results."""
-    arguments = {"opponent": "novice", "central": True, "self_play": self_play, "seed": 3}
-    config = small_battle("skirmish", max_steps=4)
-    env, keeping = BattleVecEnv(config, 3, **arguments), BattleVecEnv(config, 3, **arguments)
-    kept, addresses = [keeping.reset()["observation"]], {env.reset()["observation"].ctypes.data}
-    copies, finals = [kept[0].copy()], []
-    for actions in random_actions(env, 6):
-        seen, rewards, dones, infos = env.step(actions)
-        expected, expected_rewards, _, expected_infos = keeping.step(actions)
-        addresses.add(seen["observation"].ctypes.data)
-        kept.append(expected["observation"])
-        copies.append(seen["observation"].copy())
-        assert rewards.tobytes() == expected_rewards.tobytes()
-        for name in seen:
-            assert seen[name].tobytes() == expected[name].tobytes()
-        for row in np.flatnonzero(dones):
-            for name, final in infos[row]["terminal_observation"].items():
-                finals.append((final, expected_infos[row]["terminal_observation"][name], final.copy()))
-    assert len(finals) == 2 * env.num_envs
-    assert [each.tobytes() for each in kept] == [each.tobytes() for each in copies]
-    assert all(one.tobytes() == other.tobytes() == before.tobytes() for one, other, before in finals)
-    assert len(addresses) == 2 < len({each.ctypes.data for each in kept}) == len(kept)
 
 
 @pytest.mark.parametrize(("side", "self_play"), [("both", 2), ("red", 0)])

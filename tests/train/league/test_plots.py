@@ -1,15 +1,13 @@
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
-import numpy as np
 import pytest
 
 from echelon_train.league import plots
 from echelon_train.league.ratings.bradley_terry import bradley_terry
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.ratings.nash_averaging import nash_average
-from echelon_train.league.ratings.payoffs import mispredictions, payoffs
-from echelon_train.league.store.members import Member
+from echelon_train.league.ratings.payoffs import payoffs
 from train.league.drawn import names
 
 LONG = "a-member-with-a-name-that-is-too-long"
@@ -25,10 +23,6 @@ def texts(path, figure):
     return ["".join(text.itertext()) for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def row_names(axes):
-    return [label.get_text() for label in axes.get_yticklabels()]
-
-
 def test_the_matrix_has_every_score_and_stands_beside_the_ratings(tmp_path):
     words = texts(tmp_path / "m.svg", plots.payoff_matrix(TABLE, RATINGS, title="a title"))
     short = "a-member-wit…is-too-long"
@@ -37,17 +31,6 @@ def test_the_matrix_has_every_score_and_stands_beside_the_ratings(tmp_path):
     assert {"75", "25", "88", "12", "1500 [1304, 1696]"} <= {*words}
     assert sum("–" in word for word in words) == 6
     assert not any("framed" in word for word in words)
-
-
-def test_the_highest_rating_is_first_and_pairs_that_contradict_the_ratings_are_framed():
-    found = mispredictions(TABLE, RATINGS)
-    assert [(pair.first, pair.second) for pair in found] == [("a", LONG)]
-    scale, matrix, *_ = plots.payoff_matrix(TABLE, RATINGS, mispredicted=found).axes
-    assert row_names(scale)[1:] == ["a", "idle", "b"] and scale.get_ylim() == (3.5, -0.5)
-    frames = [each for each in matrix.patches if not each.get_fill()]
-    assert sorted((round(each.get_x()), round(each.get_y())) for each in frames) == [(0, 1), (1, 0)]
-    (image,) = matrix.get_images()
-    assert image.get_array()[0, 1] == pytest.approx(0.125)
 
 
 def test_the_history_has_a_line_and_a_band_for_each_member():
@@ -66,39 +49,6 @@ def test_the_history_has_a_line_and_a_band_for_each_member():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a  1600 ± 80", "b  1500 ± 90"]
     many = plots.rating_history({1: {name: Rating(1000.0 + 10 * n) for n, name in enumerate(names(40))}})
     assert len({(line.get_color(), line.get_linestyle()) for line in many.axes[0].lines}) == 40
-
-
-def member(name, kind="main", parent=None, age=0):
-    return Member(0, name, kind, "active", parent, age, None, None, "", {})
-
-
-def test_the_curve_joins_members_to_their_parents():
-    members = [
-        member("novice", "scripted"), member("e-1", "main_exploiter", age=150), member("m-1", age=100),
-        member("m-2", parent="m-1", age=200), member("m-3", parent="m-2", age=300), member("old", "past", "gone", 50),
-    ]  # fmt: skip
-    ratings = {each.name: Rating(1500.0 + each.age, 50.0) for each in members}
-    (axes,) = plots.rating_curve(members, ratings, title="a title").axes
-    joined = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() == "-"]
-    assert joined == [[[100, 1600], [200, 1700]], [[200, 1700], [300, 1800]]]
-    levels = [[*line.get_ydata()] for line in axes.lines if line.get_linestyle() == "--"]
-    assert levels == [[1500, 1500]]
-    assert {text.get_text() for text in axes.texts} == {"novice", "e-1", "m-3", "old"}
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["main", "main exploiter", "past"]
-    whiskers = axes.containers[0].lines[2][0].get_segments()
-    np.testing.assert_allclose(whiskers[0], [[100, 1600 - 98], [100, 1600 + 98]], atol=0.01)
-
-
-def test_the_nash_average_says_how_many_pairs_are_filled(tmp_path):
-    average = nash_average(TABLE, RATINGS)
-    figure = plots.nash_mixture(average)
-    weights, advantages = figure.axes
-    assert row_names(weights)[0] == "a"
-    assert weights.patches[0].get_width() == pytest.approx(1)
-    assert [bar.get_width() for bar in advantages.patches] == sorted(np.round(average.advantage), reverse=True)
-    words = texts(tmp_path / "n.svg", figure)
-    assert {"100.0%", "0.0%", "0"} <= set(words) and "-0" not in words
-    assert "3 of 6 pairs have not played: predicted by the ratings" in words
 
 
 def test_an_unknown_format_leaves_nothing_behind(tmp_path):
