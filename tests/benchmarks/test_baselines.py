@@ -1,10 +1,8 @@
 """The table of baselines: its runs, its rows and its page."""
 
-import numpy as np
 import pytest
 from benchmarks.baselines import __main__ as command
 from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
-from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
 from echelon_env.evaluate import freeze_suite
@@ -88,45 +86,6 @@ def test_a_changed_row_is_refused(tmp_path):
     rows.write_text(rows.read_text().replace("WL", "WW"))
     with pytest.raises(ValueError, match="differs from its hash"):
         results.read(rows)
-
-
-def rows_of(method: str, seeds, wins: float, scenario: str = "duel") -> list[dict]:
-    rng = np.random.default_rng(int(100 * wins))
-    return [
-        sealed(
-            {
-                "scenario": scenario, "method": method, "seed": seed, "suite": plan.SUITE, "decisions": 2_000_000,
-                "cpu_minutes": 15.0, "outcomes": {
-                    scenario: {
-                        name: "".join(rng.choice(["W", "D", "L"], 40, p=[wins, 0.1 * (1 - wins), 0.9 * (1 - wins)]))
-                        for name in ("novice", "veteran", "expert")
-                    }
-                },
-            }
-        )
-        for seed in seeds
-    ]  # fmt: skip
-
-
-def test_the_table_has_the_best_first_and_names_what_is_missing():
-    rows = rows_of("ppo", (1, 2), 0.3) + rows_of("imitation-ppo", (1, 2, 3), 0.9) + rows_of("expert", (None,), 0.5)
-    found = page.entries(rows, "duel")
-    assert [entry.method for entry in found] == ["imitation-ppo", "expert", "ppo"]
-    best = found[0]
-    score = best.score("novice")
-    assert score.low < score.estimate < score.high
-    outcomes = "".join(row["outcomes"]["duel"]["novice"] for row in best.rows)
-    assert score.estimate == pytest.approx((outcomes.count("W") + 0.5 * outcomes.count("D")) / len(outcomes))
-    assert len(best.iqm_of_runs) == 3
-    lines = page.table(found).splitlines()
-    assert lines[0].startswith("| method | runs | v novice | v veteran | v expert | mean score | IQM |")
-    assert "| echelon imitate, then echelon train | 3 |" in lines[2]
-    assert "| `expert` | - |" in lines[3]
-    assert page.table([]) == "No row has been measured yet."
-    lacking = page.lacking(rows)
-    assert "- `duel`, PPO (stable-baselines3): seed 3" in lacking
-    assert "imitate, then echelon train: seed 1 and 2" in lacking  # of other scenarios
-    assert "`duel`, echelon imitate, then" not in lacking
 
 
 def test_the_published_page_is_that_of_the_published_rows():

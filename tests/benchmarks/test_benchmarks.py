@@ -123,12 +123,3 @@ class TestCommand:
         monkeypatch.setattr(regression, "BASELINE", tmp_path / "none.json")
         assert command.main(["--check"]) == 2
         assert "--update-baseline" in capsys.readouterr().err
-
-    @pytest.mark.parametrize(("factor", "status"), [(1.0, 0), (2.0, 1)])
-    def test_the_check_says_what_is_slower(self, monkeypatch, capsys, factor, status):
-        name, kept = next(iter(regression.read_baselines(regression.BASELINE).items()))
-        found = {name: [factor * one] for name, one in kept["ratios"].items()}
-        monkeypatch.setattr(regression, "processor", lambda: name)
-        monkeypatch.setattr(regression, "measure", lambda *_: found)
-        assert command.main(["--check"]) == status
-        assert ("SLOWER" in capsys.readouterr().out) == bool(status)

@@ -11,14 +11,10 @@ sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
 from benchmarks.gpu import __main__ as command  # noqa: E402
 from benchmarks.gpu import page, speed  # noqa: E402
-from benchmarks.gpu.results import PARTS, Entry, Run, append, last_of_each, read  # noqa: E402
+from benchmarks.gpu.results import PARTS, last_of_each, read  # noqa: E402
 from benchmarks.gpu.setting import Setting  # noqa: E402
 
 CPU = torch.device("cpu")
-MACHINE = {
-    "gpu": "H <100>", "gpu_memory": 80.0, "processor": "one", "cores": 16, "torch": "2", "cuda": "13", "commit": "abc",
-    "date": "today",
-}  # fmt: skip
 
 
 class Kept(list):
@@ -50,25 +46,6 @@ class TestParts:
 
 
 class TestFile:
-    def test_entries_are_appended_as_they_come(self, tmp_path):
-        file, machine = tmp_path / "gpu.json", {"gpu": None, "date": "1"}
-        append(file, Run("speed", False, machine, []))
-        append(file, Run("speed", False, machine, [Entry("one", {"x": 1.0})]))
-        append(file, Run("processes", True, machine, [Entry("two", {"y": [[1, 2.0]]}, "")]))
-        append(file, Run("speed", True, {"gpu": "g", "date": "2"}, [Entry("three", {"x": 2})]))
-        append(file, Run("speed", True, {"gpu": "g", "date": "3"}, [Entry("three", {"x": 3})]))
-        runs = read(file)
-        assert [(run.part, len(run.entries)) for run in runs] == [
-            ("speed", 1),
-            ("processes", 1),
-            ("speed", 1),
-            ("speed", 1),
-        ]
-        assert {part: run.machine["date"] for part, run in last_of_each(runs).items()} == {
-            "processes": "1",
-            "speed": "3",
-        }
-
     def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path, capsys):
         file = tmp_path / "mine.json"
         file.write_text("{}")
@@ -83,17 +60,3 @@ class TestPage:
         text = page.PAGE.read_text(encoding="utf-8")
         assert page.filled_page(text, runs) == text
         assert all(f"<!-- gpu: {part} -->" in text for part in PARTS)
-
-    def test_measured_runs_are_shown_and_others_are_not(self):
-        text = "a\n<!-- gpu: speed -->\nold\n<!-- end -->\nb\n<!-- gpu: processes -->\n<!-- end -->\n"
-        entries = [
-            Entry("512 battles", {"samples/s": 12_345.0, "curve": [[1.0, 2.0]]}),
-            Entry("<b>|", {}, "no `memory`"),
-        ]
-        runs = [Run("speed", True, MACHINE, entries), Run("processes", False, MACHINE, [Entry("x", {"y": 1.0})])]
-        filled = page.filled_page(text, runs)
-        assert "| 512 battles | 12,300 |" in filled
-        assert "-  b  : no  memory" in filled
-        assert "curve" not in filled and "old" not in filled and "<b>" not in filled
-        assert "H  100  (80.0 GiB), one, 16 cores" in filled
-        assert filled.count(page.UNTESTED) == 1

@@ -33,24 +33,6 @@ def test_the_matrix_has_every_score_and_stands_beside_the_ratings(tmp_path):
     assert not any("framed" in word for word in words)
 
 
-def test_the_history_has_a_line_and_a_band_for_each_member():
-    history = {
-        3: {"a": Rating(1600.0, 80.0), "b": Rating(1500.0, 90.0)},
-        1: {"a": Rating(1500.0, 300.0)},
-        2: {"a": Rating(1550.0, 100.0), "b": Rating(1450.0, 200.0)},
-    }
-    figure = plots.rating_history(history, title="a title")
-    (axes,) = figure.axes
-    first, second = axes.lines
-    assert first.get_xydata().tolist() == [[1, 1500], [2, 1550], [3, 1600]]
-    assert second.get_xydata().tolist() == [[2, 1450], [3, 1500]]
-    band = axes.collections[0].get_paths()[0].vertices
-    assert (band[:, 1].min(), band[:, 1].max()) == (1200, 1800)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a  1600 ± 80", "b  1500 ± 90"]
-    many = plots.rating_history({1: {name: Rating(1000.0 + 10 * n) for n, name in enumerate(names(40))}})
-    assert len({(line.get_color(), line.get_linestyle()) for line in many.axes[0].lines}) == 40
-
-
 def test_an_unknown_format_leaves_nothing_behind(tmp_path):
     plots.save(tmp_path / "m.png", plots.payoff_matrix(payoffs(["a"], {}), RATINGS))
     with pytest.raises(ValueError, match="nonsense"):

@@ -7,7 +7,6 @@ from scipy.stats import bootstrap
 
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS
 from echelon_train.league.matchmaking import scheduling
-from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 from support.leagues import Game, draw_population, rating_run, results_of, used_maps
 
@@ -48,14 +47,6 @@ def simulated(strengths, number, generator):
     return games
 
 
-def test_without_games_the_joint_ratings_are_the_prior():
-    joint = joint_ratings(RATINGS, [], ANCHOR)
-    np.testing.assert_allclose(joint.ratings, 1500)
-    expected = PRIOR.deviation**2 * np.eye(6) + MEAN_DEVIATION**2
-    expected[0] = expected[:, 0] = 0
-    np.testing.assert_allclose(joint.covariance, expected)
-
-
 def test_a_pair_with_many_games_differs_by_the_logit_of_its_score():
     ratings = {"member 0": Rating(1700, 45), "member 1": Rating()}
     joint = joint_ratings(ratings, games_of("member 1", "member 0", [1.0, 0.5, 0.75, 0.75] * 5000), ANCHOR)
@@ -63,14 +54,6 @@ def test_a_pair_with_many_games_differs_by_the_logit_of_its_score():
     assert joint.ratings[1] == pytest.approx(1700 + SCALE * math.log(3), abs=0.5)
     # 1 / (n p (1 - p)), the prior next to nothing
     assert math.sqrt(joint.covariance[1, 1]) == pytest.approx(SCALE / math.sqrt(20_000 * 0.1875), rel=1e-3)
-
-
-def test_the_order_of_games_and_sides_does_not_matter():
-    games = simulated(1500 + 100.0 * np.arange(6), 60, np.random.default_rng(0))
-    turned = [Game(game.second, game.first, 1 - game.score, game.seed) for game in reversed(games)]
-    one, other = joint_ratings(RATINGS, games, ANCHOR), joint_ratings(RATINGS, turned, ANCHOR)
-    np.testing.assert_allclose(one.ratings, other.ratings, atol=1e-3)
-    np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-5)
 
 
 def test_an_error_of_the_anchors_opponents_is_shared_by_all_others():
