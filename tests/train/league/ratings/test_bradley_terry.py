@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from echelon_train.league.ratings import bradley_terry as module
 from echelon_train.league.ratings.bradley_terry import MEAN_STRENGTH, PRIOR_DEVIATION, bradley_terry
 from echelon_train.league.ratings.payoffs import payoffs
 from train.league.drawn import POINTS, ahead, draw_league
@@ -55,6 +56,21 @@ def test_a_league_of_one_and_one_without_games():
     np.testing.assert_allclose(nothing.high - 1500.0, half, rtol=1e-3)
 
 
+@pytest.mark.parametrize(("games", "neighbours", "tolerance"), [(10, 99, 0.02), (3, 2, 0.25)])
+@pytest.mark.parametrize("anchor", ["member-3", None])
+def test_the_intervals_of_many_members_are_nearly_the_exact_ones(monkeypatch, games, neighbours, tolerance, anchor):
+    rng = np.random.default_rng(2)
+    table = draw_league(rng, ahead(rng.normal(0, 300, 20)), games, neighbours=neighbours)
+    exact = bradley_terry(table, anchor=anchor)
+    monkeypatch.setattr(module, "MOST_PROFILES", 19)
+    monkeypatch.setattr(module, "_profile_end", lambda *_: pytest.fail("its time has no bound"))
+    near = bradley_terry(table, anchor=anchor)
+    np.testing.assert_array_equal(near.strength, exact.strength)
+    for side in ("low", "high"):
+        lengths = getattr(near, side) - near.strength, getattr(exact, side) - exact.strength
+        np.testing.assert_allclose(*lengths, rtol=tolerance, atol=1e-9)
+
+
 @settings(max_examples=15)
 @given(ab=SCORES, ac=SCORES, bc=SCORES)
 def test_what_always_holds(ab, ac, bc):
@@ -69,3 +85,24 @@ def test_what_always_holds(ab, ac, bc):
     np.testing.assert_allclose(mirrored.high - 1500, 1500 - found.low, atol=1)
     renamed = bradley_terry(payoffs(["c", "a", "b"], scores))
     np.testing.assert_allclose(renamed.strength, found.strength[[2, 0, 1]], atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", ["ladder", "equal", "outlier"])
+@pytest.mark.parametrize("games", [3, 20])
+@pytest.mark.parametrize(("alike", "drawn"), [(0.0, 0.0), (1.0, 0.0), (0.3, 0.4)])
+def test_the_coverage_of_the_intervals(spread, games, alike, drawn):
+    rng = np.random.default_rng(4)
+    held = []
+    for _ in range(100):
+        strengths = {
+            "ladder": 100.0 * np.arange(6),
+            "equal": np.zeros(6),
+            "outlier": np.r_[900.0, rng.normal(0, 100, size=5)],
+        }[spread]
+        found = bradley_terry(draw_league(rng, ahead(strengths), games, alike=alike, drawn=drawn))
+        truth = MEAN_STRENGTH + strengths - strengths.mean()
+        held.append((found.low <= truth) & (truth <= found.high))
+    coverage = np.mean(held)
+    print(f"{spread}, {games} games, alike {alike}, drawn {drawn}: {coverage:.3f}, member 0 {np.mean(held, 0)[0]:.3f}")
+    assert 0.9 < coverage < 0.99
