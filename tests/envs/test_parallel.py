@@ -4,6 +4,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.test import max_cycles_test
 
 import echelon_env
+from echelon_env.engine.state import BODY
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.explain import explain_action
@@ -48,6 +49,20 @@ def test_max_cycles(dead_agents):
     assert env.agents == []
     with pytest.raises(echelon_env.ConfigError, match="max_cycles"):
         env.max_cycles = 0
+
+
+def test_max_cycles_do_not_truncate_agents_that_have_died(env):
+    """Before the last cycle or in it."""
+    env.max_cycles = 3
+    shots = np.zeros(ACTION_DIM, np.float32)  # damage is applied in ticks with events
+    shots[Action.PRIMARY : Action.SPECIAL + 1] = 1.0
+    for cycle, victim in enumerate(["red_0", None, "red_1"]):
+        if victim:
+            env.engine.state.pending[0, env.possible_agents.index(victim), BODY] = 1e9
+        _, _, terminations, truncations, infos = env.step(dict.fromkeys(env.agents, shots))
+        assert [agent for agent in terminations if terminations[agent]] == [victim] * (victim is not None)
+        assert truncations == {agent: cycle == 2 and agent != victim for agent in infos}
+    assert env.agents == []
 
 
 def test_the_state_shows_everything_to_either_team(env):

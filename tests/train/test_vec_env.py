@@ -13,6 +13,7 @@ from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponen
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.evaluate import EVALUATION_SEEDS, training_map_seed, training_seed
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import Clock, state_streams
 from echelon_train import battle_config
 from echelon_train.vec_env import BattleVecEnv, learner_side
 from train.small import small_battle
@@ -131,6 +132,49 @@ def test_invalid_rewards_change_nothing():
         with pytest.raises(ValueError, match=re.escape(message)):
             env.set_rewards(rewards)
     assert env.battles.config is before
+
+
+@pytest.mark.parametrize(("scenario", "mechs"), [("skirmish", None), ("skirmish", 20), ("duel", 6)])
+def test_a_central_critic_observes_the_global_state(scenario, mechs):
+    """From the view of the learner's team: its mechs, padding, the enemy's mechs, padding."""
+    config = small_battle(scenario, max_steps=4)
+    env = BattleVecEnv(config, 4, opponent="trivial", central=True, state_mechs=mechs, seed=2)
+    plain = BattleVecEnv(config, 4, opponent="trivial", seed=2)
+    layout, own = state_streams(mechs or config.num_mechs), state_streams(config.num_mechs)
+    half, size = (mechs or config.num_mechs) // 2, env.team_size
+    assert env.observation_space["state"].shape == (layout["battle_map"].stop,)
+
+    def check(seen):
+        assert seen["state"].dtype == np.float32
+        for battle in range(4):
+            rows = seen["state"][battle * size : (battle + 1) * size]
+            assert (rows == rows[0]).all()
+            expected = env.battles.engine.global_state(int(env.battles.side[battle]))[battle]
+            for name in ("clock", "battle_map"):
+                np.testing.assert_array_equal(rows[0, layout[name].part], expected[own[name].part])
+            units = rows[0, layout["units"].part].reshape(2, half, -1)
+            np.testing.assert_array_equal(units[:, :size], expected[own["units"].part].reshape(2, size, -1))
+            assert not units[:, size:].any()
+
+    seen = env.reset()
+    assert seen["observation"].tobytes() == plain.reset().tobytes()
+    check(seen)
+    sides, ends = set(), 0
+    for actions in random_actions(env, 9):
+        seen, rewards, dones, infos = env.step(actions)
+        observations, plain_rewards, _, plain_infos = plain.step(actions)
+        assert (seen["observation"].tobytes(), rewards.tobytes()) == (observations.tobytes(), plain_rewards.tobytes())
+        check(seen)
+        sides |= set(env.battles.side.tolist())
+        assert env.observation_space.contains({name: part[0] for name, part in seen.items()})
+        for row in np.flatnonzero(dones):
+            ends += 1
+            final = infos[row]["terminal_observation"]
+            assert final["observation"].tobytes() == plain_infos[row]["terminal_observation"].tobytes()
+            assert final["state"][Clock.TIME_LEFT] == 0.0
+            assert seen["state"][row, Clock.TIME_LEFT] == 1.0
+    assert sides == {0, 1}
+    assert ends == 2 * env.num_envs
 
 
 def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():

@@ -2,6 +2,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from echelon_env import ConfigError
@@ -52,6 +53,25 @@ def test_a_run_goes_through_teams_of_all_sizes(staged):
     assert [line["time/total_timesteps"] for line in lines[:4]] == [32, 32 + 80, 32 + 80 + 32, 32 + 80 + 64]
     assert [line["battle/length"] for line in lines[:4]] == pytest.approx([12, 7, 5, 5])
     assert [line["battle/count"] for line in lines[:4]] == [2, 2 + 2, 4 + 2 * 3, 10 + 2 * 3]
+
+
+def test_a_new_environment_starts_with_new_battles():
+    """After a change the model collects what a model with the same weights collects from the start."""
+    config = staged_run().stage(1)
+    model = build_model(staged_run(), make_env(staged_run()), "cpu")
+    model.learn(32)
+    model.replace_env(make_env(config))
+    fresh = build_model(config, make_env(config), "cpu")
+    fresh.policy.load_state_dict(model.policy.state_dict())
+    buffers = []
+    for each in (model, fresh):
+        torch.manual_seed(0)
+        each.learn(80, reset_num_timesteps=each is fresh)
+        buffers.append(each.rollout_buffer)
+    for name in ("observations", "actions", "rewards", "episode_starts", "returns"):
+        assert torch.equal(getattr(buffers[0], name), getattr(buffers[1], name))
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(buffers[0].states, buffers[1].states, strict=True))
+    assert model.num_timesteps == 112
 
 
 def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypatch):
