@@ -13,9 +13,9 @@ from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.registry import League
 from echelon_train.runs.folder import locked
 from echelon_train.supervisor import supervisor as module
-from echelon_train.supervisor.metrics import Progress, read_progress
+from echelon_train.supervisor.metrics import Progress
 from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
-from echelon_train.supervisor.screen import WIDTH, line, render, screen
+from echelon_train.supervisor.screen import WIDTH, line, render
 from echelon_train.supervisor.supervisor import Supervisor, TaskStatus
 from train.league.leagues import saved
 
@@ -204,30 +204,6 @@ def test_a_learners_score_and_next_snapshot_are_on_the_screen_and_in_lines(alone
     row = next(each for each in texts(status) if each.startswith("main "))
     if progress.score is not None:
         assert f"{100 * progress.score:.0f} %" in row and row.split()[-1] == state
-
-
-def test_without_a_terminal_events_come_as_lines(alone, fast):
-    console = Console(width=WIDTH, file=io.StringIO(), force_terminal=False)
-    found = supervisor(alone)
-    with screen(console) as show:
-        for number in range(20):
-            found.report(f"event {number % 4}")
-            if number % 3 == 0:
-                show(found.status())
-        show(found.status())
-    lines = console.file.getvalue().splitlines()
-    assert [each.split("event ")[1] for each in lines] == [str(number % 4) for number in range(20)]
-
-
-def test_progress_of_a_run(tmp_path):
-    assert read_progress(tmp_path) == Progress()
-    file = tmp_path / "metrics.jsonl"
-    file.write_text(
-        '{"time/total_timesteps": 1}\n{"time/total_timesteps": 2, "time/fps": 3, "league/mean_score": 0.5}\n{"tim'
-    )
-    assert read_progress(tmp_path) == Progress(2, 3.0, 0.5, None)
-    file.write_text("[1]\n")
-    assert read_progress(tmp_path) == Progress()
 
 
 @pytest.mark.parametrize(
