@@ -1,4 +1,4 @@
-"""Curricula: sequences of scenarios with a promotion rule. `envs.curriculum` has environments that follow them."""
+"""Curricula: sequences of scenarios with a promotion rule."""
 
 from __future__ import annotations
 
@@ -132,11 +132,6 @@ class Progress:
     def stage(self) -> int:
         """Index of the current stage."""
         return self._stage
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario of the current stage."""
-        return self.curriculum.scenarios[self._stage]
 
     @property
     def battles(self) -> int:
