@@ -37,7 +37,7 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_mock_imports = ["benchmarl", "tensordict", "torchrl"]  # modules of adapters need them
 # Signatures name these unions instead of spelling them out.
-_UNIONS = "PolicyLike", "PolicyFunction", "OpponentsLike", "ScenarioLike", "CurriculumLike", "Maps"
+_UNIONS = "PolicyLike", "PolicyFunction", "OpponentsLike", "ScenarioLike", "Maps"
 autodoc_type_aliases = {name: name for name in _UNIONS}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88

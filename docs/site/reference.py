@@ -159,9 +159,8 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _range(hint: Any, field: dataclasses.Field[Any]) -> str:
-    choices = field.metadata.get("choices") or (typing.get_args(hint) if typing.get_origin(hint) is Literal else ())
-    if choices:
-        return ", ".join(map(str, choices))
+    if typing.get_origin(hint) is Literal:
+        return ", ".join(typing.get_args(hint))
     if "low" in field.metadata:
         low, high = field.metadata["low"], field.metadata["high"]
         return f"at least {low:g}" if high >= MAX_VALUE and low >= 0 else f"{low:g} to {high:g}"

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
 from echelon_env.config.scenario import Scenario, load_scenario, make_config, scenario_names, scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.core import BattleEngine, NotResetError
@@ -15,7 +14,6 @@ from echelon_env.engine.possibilities import Possibilities
 from echelon_env.envs.aec import env
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
-from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
 from echelon_env.envs.parallel import BattleParallelEnv, parallel_env
 from echelon_env.envs.registration import register_all
 from echelon_env.envs.single import BattleEnv
@@ -62,20 +60,15 @@ __all__ = [
     "BattleVectorEnv",
     "ConfigError",
     "ControlledBattles",
-    "Curriculum",
-    "CurriculumEnv",
-    "CurriculumParallelEnv",
     "MapPool",
     "NotResetError",
     "Possibilities",
-    "Progress",
     "Scenario",
     "__version__",
     "backend",
     "env",
     "load_scenario",
     "make_config",
-    "make_curriculum",
     "opponents",
     "parallel_env",
     "scenario_names",

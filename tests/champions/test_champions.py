@@ -4,7 +4,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import echelon_env
 from echelon_env import BattleVectorEnv, ConfigError, ControlledBattles, make_config, opponents, parallel_env, scenarios
 from echelon_env.champions import CHAMPIONS, champion_folder, champion_of, policy_path
 from echelon_env.config import Opponent, Opponents
@@ -80,9 +79,6 @@ def test_every_environment_takes_it():
     battles.reset([1, 2])
     battles.step(np.zeros((2, 5, ACTION_DIM), np.float32))
     assert np.abs(battles.engine.actions[:, 5:]).max(axis=(1, 2)).all()
-    lessons = echelon_env.CurriculumEnv(["duel-open", "trio"], opponent="champion")
-    lessons.reset(seed=1)
-    lessons.step(zeros)
 
 
 def test_as_a_player_it_is_the_champion_of_each_scenario():

@@ -8,14 +8,15 @@ from echelon_env import ConfigError, make_config
 from echelon_env.config.curriculum import Curriculum, Move, Progress, ProgressState, make_curriculum
 from echelon_env.config.schema import build, to_plain
 
-DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
+NAMES = ("duel-open", "duel-cover", "duel")
+DUELS = make_curriculum(NAMES)
 RULES = st.tuples(st.integers(1, 12), st.integers(-1, 12), st.integers(0, 12)).filter(lambda rule: rule[1] < rule[2])
 """Windows, and thresholds as numbers of won battles, limited by the window."""
 
 
 def rule_of(window: int, demote: int, promote: int) -> Curriculum:
     low, high = min(demote, window - 1), min(promote, window)
-    return make_curriculum(DUELS, window=window, demote=max(low / window, -1.0), promote=max(high, low + 1) / window)
+    return make_curriculum(NAMES, window=window, demote=max(low / window, -1.0), promote=max(high, low + 1) / window)
 
 
 @given(RULES, st.lists(st.booleans(), max_size=150))
@@ -38,7 +39,6 @@ def test_the_rule_equals_an_integer_model(rule, outcomes):
         if expected is not None:
             stage, since = expected.stage, []
         assert (progress.stage, progress.battles) == (stage, len(since))
-        assert progress.scenario is curriculum.scenarios[stage]
         kept = since[-window:]
         assert progress.win_rate == (sum(kept) / len(kept) if kept else None)
 
@@ -90,9 +90,6 @@ def test_accepted_formats_of_a_curriculum(tmp_path):
     assert [s.name for s in curriculum.scenarios] == ["duel-open", "lesson", "lesson", "stage 3", "stage 4"]
     assert curriculum.scenarios[3].config == curriculum.scenarios[4].config == config
     assert curriculum.promote == 1.0
-    assert make_curriculum(curriculum) is curriculum
-    assert make_curriculum(json.loads(json.dumps(curriculum.to_dict()))) == curriculum
-    assert make_curriculum(curriculum, window=7).window == 7
 
 
 @pytest.mark.parametrize(
@@ -101,11 +98,11 @@ def test_accepted_formats_of_a_curriculum(tmp_path):
         (lambda: make_curriculum([]), "at least one scenario"),
         (lambda: make_curriculum("duel"), "a sequence of scenarios, got 'duel'"),
         (lambda: make_curriculum(["duel", "skirmsh"]), "did you mean 'skirmish'"),
-        (lambda: make_curriculum(DUELS, promot=1), "did you mean 'promote'"),
-        (lambda: make_curriculum(DUELS, window=0), "window"),
-        (lambda: make_curriculum(DUELS, promote=0.3), "demote: expected a win rate below promote"),
+        (lambda: make_curriculum(NAMES, promot=1), "did you mean 'promote'"),
+        (lambda: make_curriculum(NAMES, window=0), "window"),
+        (lambda: make_curriculum(NAMES, promote=0.3), "demote: expected a win rate below promote"),
         (lambda: Curriculum(scenarios=("duel",)), r"scenarios\[0\]"),
-        (lambda: Curriculum.from_dict({"scenarios": [{"name": "x"}]}), r"scenarios\[0\]"),
+        (lambda: make_curriculum({"scenarios": NAMES}), "a sequence of scenarios, got {"),
     ],
 )
 def test_impossible_curricula(make, message):

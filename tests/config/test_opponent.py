@@ -16,6 +16,7 @@ from echelon_env.config import (
     make_curriculum,
 )
 from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY, SELF
+from echelon_env.config.schema import build, to_plain
 from echelon_env.config.skill import LEVELS
 
 PATHS = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=30).filter(
@@ -111,6 +112,6 @@ def test_outside_training_there_is_no_self_and_no_auto(name):
 def test_stages_of_a_curriculum_name_their_opponents():
     curriculum = make_curriculum(["duel-open", "duel"], opponents=["novice", {"expert": 1, "novice": 2}])
     assert curriculum.opponents[1].names == ("novice", "expert")
-    assert Curriculum.from_dict(json.loads(json.dumps(curriculum.to_dict()))) == curriculum
+    assert build(Curriculum, json.loads(json.dumps(to_plain(curriculum))), "") == curriculum
     with pytest.raises(ConfigError, match="'opponents': expected one for each of 2 scenarios, got 1"):
         make_curriculum(["duel-open", "duel"], opponents=["novice"])

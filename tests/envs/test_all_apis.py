@@ -14,8 +14,6 @@ from echelon_env import (
     BattleVectorEnv,
     ConfigError,
     ControlledBattles,
-    CurriculumEnv,
-    CurriculumParallelEnv,
     env,
     parallel_env,
 )
@@ -204,14 +202,10 @@ def test_battles_end_correctly_in_every_api(make, kwargs, name):
     assert ends(make, arrange, **kwargs, **overrides) == (terminated, not terminated, outcome, reason)
 
 
-EVERY_MECH = (parallel_env, env, BattleBatchEnv, CurriculumParallelEnv)
-WITH_POLICIES = (BattleEnv, BattleVectorEnv, CurriculumEnv, ControlledBattles)
+EVERY_MECH = (parallel_env, env, BattleBatchEnv)
+WITH_POLICIES = (BattleEnv, BattleVectorEnv, ControlledBattles)
 APIS = EVERY_MECH + WITH_POLICIES
 WITH_FORMATS = tuple(make for make in APIS if make is not ControlledBattles)
-
-
-def made(make, **arguments):
-    return make(["duel-open"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel-open", **arguments)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +223,7 @@ def made(make, **arguments):
 def test_the_error_about_an_argument_says_what_is_right(makers, wrong, hint):
     for make in makers:
         with pytest.raises(ConfigError, match=f"argument '{wrong}'{hint}") as caught:
-            made(make, **{wrong: 1})
+            make("duel-open", **{wrong: 1})
         assert isinstance(caught.value, TypeError)
 
 
@@ -264,9 +258,9 @@ def test_a_reset_takes_the_seed_of_a_map_and_refuses_other_options(make, maps):
             environment.reset(options=options)
 
 
-@pytest.mark.parametrize("make", [parallel_env, BattleEnv, BattleVectorEnv, CurriculumEnv, CurriculumParallelEnv])
+@pytest.mark.parametrize("make", [parallel_env, BattleEnv, BattleVectorEnv])
 def test_a_seed_determines_the_generator_that_wrappers_use(make):
-    environment = made(make)
+    environment = make("duel-open")
     drawn = []
     for seed in (3, 3, 4):
         environment.reset(seed=seed)
@@ -275,6 +269,19 @@ def test_a_seed_determines_the_generator_that_wrappers_use(make):
     drawn.append(environment.np_random.random())
     assert drawn[0] == drawn[1]
     assert len(set(drawn)) == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: env("duel"), "BattleAECEnv(BattleParallelEnv('duel', 1 v 1, flat, continuous))"),
+        (lambda: BattleEnv("duel", observation="dict"), "BattleEnv('duel', 1 v 1, pilot, dict, continuous)"),
+        (lambda: BattleBatchEnv("skirmish", 2), "BattleBatchEnv('skirmish', 5 v 5, 2 battles, flat, continuous)"),
+        (lambda: ControlledBattles("duel", 3), "ControlledBattles('duel', 1 v 1, 3 battles, team)"),
+    ],
+)
+def test_a_repr_says_what_an_object_is(make, text):
+    assert repr(make()) == text
 
 
 @pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])

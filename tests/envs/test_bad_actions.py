@@ -9,7 +9,6 @@ from echelon_env import (
     BattleEnv,
     BattleVectorEnv,
     ControlledBattles,
-    CurriculumParallelEnv,
     env,
     parallel_env,
     wrappers,
@@ -77,7 +76,6 @@ def persistent():
 
 WRAPPED = {
     "parallel": persistent,
-    "curriculum": lambda: CurriculumParallelEnv(["duel-open"]),
     "team": lambda: wrappers.TeamVersusPolicy(persistent(), "novice"),
 }
 

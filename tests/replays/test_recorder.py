@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import echelon_env
-from echelon_env import BattleEngine, ConfigError, CurriculumEnv, CurriculumParallelEnv
+from echelon_env import BattleEngine, ConfigError
 from echelon_env.config.battle import RewardConfig
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
@@ -75,8 +75,6 @@ ENVIRONMENTS = {
     "vector": (lambda: BattleVectorEnv("duel-open", num_envs=2, **SHORT), play_vector),
     "batch": (lambda: BattleBatchEnv("duel-open", 2, autoreset_mode="NextStep", **SHORT), play_batch),
     "controlled": (lambda: ControlledBattles("duel-open", 2, **SHORT), play_controlled),
-    "curriculum": (lambda: CurriculumEnv(["duel-open"], **SHORT), play_single),
-    "parallel curriculum": (lambda: CurriculumParallelEnv(["duel-open"], **SHORT), play_parallel),
     "smac": (lambda: SMACEnv("duel-open", opponent="novice", seed=0, **SHORT), play_smac),
 }
 
@@ -124,19 +122,6 @@ def test_a_battle_in_progress_and_one_that_is_cut_short():
     (cut,) = recorder.replays
     assert (cut.seed, cut.decisions, cut.voxels_digest) == (1, 2, None)
     assert cut.first_difference() is None
-
-
-def test_another_stage_of_a_curriculum_ends_the_battle_of_the_first():
-    env = CurriculumEnv(["duel-open", "skirmish-open"], control="pilot", max_steps=4)
-    recorder = Recorder(env)
-    first, second = env.stages
-    first.reset(seed=1)
-    first.step(first.action_space.sample())
-    second.reset(seed=2)
-    second.step(second.action_space.sample())
-    (cut,) = recorder.replays
-    assert (cut.config.num_mechs, cut.decisions) == (2, 1) and cut.first_difference() is None
-    assert recorder.current().config.num_mechs == 10
 
 
 @pytest.mark.parametrize("change", [lambda engine: engine.restore(engine.snapshot()),

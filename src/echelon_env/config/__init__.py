@@ -33,7 +33,7 @@ from echelon_env.config.catalog import (
     MechClass,
     Weapon,
 )
-from echelon_env.config.curriculum import Curriculum, CurriculumLike, Progress, make_curriculum
+from echelon_env.config.curriculum import Curriculum, make_curriculum
 from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.opponent import HandicapConfig, HandicapSchedule, Opponent, Opponents
 from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config, scenarios
@@ -65,7 +65,6 @@ __all__ = [
     "CombatConfig",
     "ConfigError",
     "Curriculum",
-    "CurriculumLike",
     "HandicapConfig",
     "HandicapSchedule",
     "MapConfig",
@@ -74,7 +73,6 @@ __all__ = [
     "Opponent",
     "Opponents",
     "PhysicsConfig",
-    "Progress",
     "RewardConfig",
     "Scenario",
     "ScenarioLike",

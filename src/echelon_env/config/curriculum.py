@@ -1,4 +1,4 @@
-"""Curricula: sequences of scenarios with a promotion rule. `envs.curriculum` has environments that follow them."""
+"""Curricula: sequences of scenarios with a promotion rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from echelon_env.config.opponent import Opponents
 from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config
-from echelon_env.config.schema import ConfigError, build, check_fields, override, quantity, to_plain
+from echelon_env.config.schema import ConfigError, check_fields, override, quantity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,22 +48,9 @@ class Curriculum:
                 f"demote: expected a win rate below promote ({self.promote}), got {self.demote}", "demote", "promote"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The curriculum as nested dicts, lists and plain values that JSON can hold."""
-        return typing.cast("dict[str, Any]", to_plain(self))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Curriculum:
-        """The inverse of `to_dict`. Raises `ConfigError`."""
-        return typing.cast("Curriculum", build(cls, data, ""))
-
-
-CurriculumLike = Curriculum | Mapping[str, Any] | Sequence[ScenarioLike]
-"""A curriculum, its dict, or a sequence of scenario names, files, configurations or dicts."""
-
-
-def make_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:
-    """Build a curriculum from a sequence of scenarios, a curriculum or its dict, with fields overridden.
+def make_curriculum(scenarios: Sequence[ScenarioLike], **rule: Any) -> Curriculum:
+    """Build a curriculum from scenarios and further fields of it.
 
     A scenario given as a configuration or its dict has no name and is named after its stage.
     Raises `ConfigError` for unknown scenarios and keys (with the nearest valid name) and for invalid values.
@@ -72,15 +59,10 @@ def make_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:
     >>> [scenario.name for scenario in curriculum.scenarios], curriculum.promote
     (['duel-open', 'duel-cover', 'duel'], 0.7)
     """
-    if isinstance(curriculum, Mapping):
-        made = Curriculum.from_dict(curriculum)
-    elif isinstance(curriculum, Curriculum):
-        made = curriculum
-    elif isinstance(curriculum, Sequence) and not isinstance(curriculum, str):
-        made = Curriculum(scenarios=tuple(_name_scenario(stage, given) for stage, given in enumerate(curriculum)))
-    else:
-        raise ConfigError(f"expected a curriculum, its dict or a sequence of scenarios, got {curriculum!r}")
-    return typing.cast("Curriculum", override(made, overrides, "")) if overrides else made
+    if isinstance(scenarios, (str, Mapping)) or not isinstance(scenarios, Sequence):
+        raise ConfigError(f"expected a sequence of scenarios, got {scenarios!r}")
+    made = Curriculum(scenarios=tuple(_name_scenario(stage, given) for stage, given in enumerate(scenarios)))
+    return typing.cast("Curriculum", override(made, rule, "")) if rule else made
 
 
 def _name_scenario(stage: int, given: ScenarioLike) -> Scenario:
@@ -132,11 +114,6 @@ class Progress:
     def stage(self) -> int:
         """Index of the current stage."""
         return self._stage
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario of the current stage."""
-        return self.curriculum.scenarios[self._stage]
 
     @property
     def battles(self) -> int:

@@ -3,7 +3,6 @@
 from echelon_env.envs.aec import BattleAECEnv, env
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
-from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
 from echelon_env.envs.infos import Event
 from echelon_env.envs.parallel import BattleParallelEnv, parallel_env
 from echelon_env.envs.single import BattleEnv
@@ -16,8 +15,6 @@ __all__ = [
     "BattleParallelEnv",
     "BattleVectorEnv",
     "ControlledBattles",
-    "CurriculumEnv",
-    "CurriculumParallelEnv",
     "Event",
     "env",
     "parallel_env",

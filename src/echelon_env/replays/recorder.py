@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ class Recorder:
     Parameters
     ----------
     environment
-        An environment of this package, also in wrappers, a curriculum, `ControlledBattles`, or a `BattleEngine`.
+        An environment of this package, also in wrappers, `ControlledBattles`, or a `BattleEngine`.
     players
         Names of blue's and red's player.
     keep
@@ -62,26 +62,25 @@ class Recorder:
         self.players = check_players(players)
         self.replays: deque[Replay] = deque(maxlen=check_integer("keep", keep, 0))
         """The finished replays, newest last."""
-        self.stamp = stamp()
-        self._recordings = [_Recording(engine, self) for engine in engines_of(environment)]
+        self._stamp = stamp()
+        self._engine = engine = _engine_of(environment)
+        begun = np.flatnonzero(engine.was_reset & (engine.state.battles["step_count"] == 0))
+        self._started = {battle: _Start(engine, battle) for battle in begun.tolist()}
+        engine.observers.append(self)
 
     def current(self, battle: int = 0) -> Replay:
         """The replay so far of a battle in progress. Raises ConfigError if it is not recorded."""
-        for recording in self._recordings:
-            if battle in recording.started:
-                return recording.replay(battle)
-        raise ConfigError(f"battle {battle}: is not recorded: expected one that has been reset since, and is not over")
-
-    def end_other_stages(self, begun: _Recording) -> None:
-        """Battles in progress of a curriculum's other stages end, because one of this stage has begun."""
-        for recording in self._recordings:
-            if recording is not begun:
-                recording.end()
+        if battle not in self._started:
+            raise ConfigError(
+                f"battle {battle}: is not recorded: expected one that has been reset since, and is not over"
+            )
+        return self._replay(self._started[battle], None)
 
     def close(self) -> None:
         """Stop recording. Battles in progress are dropped."""
-        for recording in self._recordings:
-            recording.close()
+        self._started.clear()
+        if self in self._engine.observers:
+            self._engine.observers.remove(self)
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +89,40 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def on_reset(self, battles: Sequence[int]) -> None:
+        """As an `EngineObserver`: recordings of these battles end, and others begin."""
+        cut = [self._started.pop(battle, None) for battle in battles]
+        self._started |= {battle: _Start(self._engine, battle) for battle in battles}
+        self.replays.extend(self._replay(start, None) for start in cut if start is not None and start.actions)
+
+    def on_step(self, actions: NDArray[np.float32]) -> None:
+        """As an `EngineObserver`: record a decision."""
+        for battle, start in self._started.items():
+            start.actions.append(actions[battle].copy())
+            start.digests.append(state_digest(self._engine, battle))
+        over = [battle for battle in self._started if self._engine.state.battles["over"][battle]]
+        for battle in over:
+            start, voxels = self._started.pop(battle), voxels_digest(self._engine, battle)
+            self.replays.append(self._replay(start, voxels))
+
+    def on_change(self) -> None:
+        """As an `EngineObserver`: battles in progress are not recorded any more."""
+        self._started.clear()
+
+    def _replay(self, start: _Start, voxels: str | None) -> Replay:
+        shape = len(start.actions), self._engine.num_mechs, self._engine.action_dim
+        return Replay(
+            config=start.config,
+            seed=start.seed,
+            map_seed=start.map_seed,
+            map_hash=start.map_hash,
+            players=self.players,
+            actions=np.array(start.actions, np.float32).reshape(shape),
+            digests=np.frombuffer(b"".join(start.digests), np.uint8).reshape(-1, DIGEST_BYTES),
+            voxels_digest=voxels,
+            stamp=self._stamp,
+        )
 
 
 class _Start:
@@ -104,76 +137,14 @@ class _Start:
         self.digests = [state_digest(engine, battle)]
 
 
-class _Recording:
-    """The recording of one engine's battles; an `EngineObserver`."""
-
-    def __init__(self, engine: BattleEngine, recorder: Recorder) -> None:
-        self.engine, self.recorder = engine, recorder
-        begun = np.flatnonzero(engine.was_reset & (engine.state.battles["step_count"] == 0))
-        self.started = {battle: _Start(engine, battle) for battle in begun.tolist()}
-        engine.observers.append(self)
-
-    def on_reset(self, battles: Sequence[int]) -> None:
-        cut = [self.started.pop(battle, None) for battle in battles]
-        self.started |= {battle: _Start(self.engine, battle) for battle in battles}
-        self.recorder.end_other_stages(self)
-        self._end(start for start in cut if start is not None)
-
-    def on_step(self, actions: NDArray[np.float32]) -> None:
-        for battle, start in self.started.items():
-            start.actions.append(actions[battle].copy())
-            start.digests.append(state_digest(self.engine, battle))
-        over = [battle for battle in self.started if self.engine.state.battles["over"][battle]]
-        for battle in over:
-            start, voxels = self.started.pop(battle), voxels_digest(self.engine, battle)
-            self.recorder.replays.append(self._replay(start, voxels))
-
-    def on_change(self) -> None:
-        self.started.clear()
-
-    def end(self) -> None:
-        """End the recordings of battles in progress, as another battle takes their place."""
-        cut = list(self.started.values())
-        self.started.clear()
-        self._end(cut)
-
-    def _end(self, cut: Iterable[_Start]) -> None:
-        self.recorder.replays.extend(self._replay(start, None) for start in cut if start.actions)
-
-    def replay(self, battle: int) -> Replay:
-        """The battle as recorded so far."""
-        return self._replay(self.started[battle], None)
-
-    def _replay(self, start: _Start, voxels: str | None) -> Replay:
-        shape = len(start.actions), self.engine.num_mechs, self.engine.action_dim
-        return Replay(
-            config=start.config,
-            seed=start.seed,
-            map_seed=start.map_seed,
-            map_hash=start.map_hash,
-            players=self.recorder.players,
-            actions=np.array(start.actions, np.float32).reshape(shape),
-            digests=np.frombuffer(b"".join(start.digests), np.uint8).reshape(-1, DIGEST_BYTES),
-            voxels_digest=voxels,
-            stamp=self.recorder.stamp,
-        )
-
-    def close(self) -> None:
-        self.started.clear()
-        if self in self.engine.observers:
-            self.engine.observers.remove(self)
-
-
-def engines_of(environment: Any) -> list[BattleEngine]:
-    """The engines of an environment; of a curriculum, those of all its stages. Raises TypeError if it has none."""
+def _engine_of(environment: Any) -> BattleEngine:
+    """The engine of an environment, or TypeError."""
     if isinstance(environment, BattleEngine):
-        return [environment]
-    inner = getattr(environment, "unwrapped", environment)
-    found = [getattr(each, "engine", None) for each in getattr(inner, "stages", [inner])]
-    engines = [engine for engine in found if isinstance(engine, BattleEngine)]
-    if not engines:
+        return environment
+    engine = getattr(getattr(environment, "unwrapped", environment), "engine", None)
+    if not isinstance(engine, BattleEngine):
         raise TypeError(f"environment: expected an environment of echelon_env, got {type(environment).__name__}")
-    return engines
+    return engine
 
 
 def check_players(players: Sequence[str]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 from scipy.sparse import csgraph, csr_array
 
 from echelon_env.config.catalog import FOLIAGE, GLASS, MATERIALS
@@ -209,8 +210,6 @@ def _arcs(
 
 def _covered(windows: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
     """Columns (Y, X) that any of the windows of `size` columns covers."""
-    columns = np.zeros((windows.shape[0] + size - 1, windows.shape[1] + size - 1), np.bool_)
-    for dy in range(size):
-        for dx in range(size):
-            columns[dy : dy + windows.shape[0], dx : dx + windows.shape[1]] |= windows
-    return columns
+    padded = np.pad(windows, ((0, size - 1), (0, size - 1)))
+    covered: NDArray[np.bool_] = ndimage.maximum_filter(padded, size, mode="constant", origin=(size - 1) // 2)
+    return covered

@@ -114,9 +114,8 @@ def settings(part: type[Any] = TrainConfig, path: str = "", config: Any = None) 
 
 
 def _metavar(hint: Any, field: dataclasses.Field[Any]) -> str:
-    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else field.metadata.get("choices")
-    if choices:
-        return f"{{{','.join(map(_value_text, choices))}}}"
+    if typing.get_origin(hint) is Literal:
+        return f"{{{','.join(typing.get_args(hint))}}}"
     metavars = {int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", EvalSeeds | None: "FILE"}
     return metavars.get(hint, field.name.upper())
 

@@ -69,12 +69,8 @@ class PPOConfig:
         default=True, metadata={"help": "normalise the critic's targets by running moments (PopArt)"}
     )
     return_std: float = quantity(10.0, "", 1e-6, 1e6, help="initial estimate of the returns' standard deviation")
-    normalize_advantage: bool | str = field(
-        default=True,
-        metadata={
-            "choices": (True, False, "by_class"),
-            "help": "true: over all mechs; by_class: within each mech class",
-        },
+    normalize_advantage: bool = field(
+        default=True, metadata={"help": "normalise the advantages of a rollout over all mechs"}
     )
 
     def __post_init__(self) -> None:
@@ -84,9 +80,6 @@ class PPOConfig:
             low, high = each.metadata.get("low", 0.0), each.metadata.get("high", 0.0)
             if isinstance(value, Schedule) and not (low <= value.start <= high and low <= value.end <= high):
                 raise ConfigError(f"config key {key!r}: expected numbers from {low} to {high}, got {value}", key)
-            choices = each.metadata.get("choices", (value,))
-            if value not in choices:
-                raise ConfigError(f"config key {key!r}: expected {choices_text(choices)}, got {value!r}", key)
         for name, valid, expected in (
             ("chunk", self.n_steps % self.chunk == 0, f"a divisor of ppo.n_steps {self.n_steps}"),
             ("batch_size", self.batch_size % self.chunk == 0, f"a multiple of ppo.chunk {self.chunk}"),
@@ -107,8 +100,3 @@ class PPOConfig:
     def schedules(cls) -> tuple[str, ...]:
         """The names of the settings that are schedules."""
         return tuple(name for name, hint in typing.get_type_hints(cls).items() if hint is Schedule)
-
-
-def choices_text(choices: tuple[Any, ...]) -> str:
-    """Choices in the syntax of run files: ``true, false, by_class``."""
-    return ", ".join(str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices)

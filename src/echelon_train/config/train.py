@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.curriculum import Curriculum, CurriculumLike, make_curriculum
+from echelon_env.config.curriculum import Curriculum, make_curriculum
 from echelon_env.config.opponent import CHAMPION, SELF, HandicapConfig, Opponent, Opponents
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
@@ -336,8 +336,8 @@ def battle_config(scenario: ScenarioLike) -> BattleConfig:
     return dataclasses.replace(config, dead_agents="persist", time_limit="terminate", rewards=rewards)
 
 
-def training_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:
+def training_curriculum(scenarios: Sequence[ScenarioLike], **rule: Any) -> Curriculum:
     """Like `make_curriculum`, but the stages have the settings of training, see `battle_config`."""
-    made = make_curriculum(curriculum, **overrides)
-    scenarios = [dataclasses.replace(each, config=battle_config(each.config)) for each in made.scenarios]
-    return dataclasses.replace(made, scenarios=tuple(scenarios))
+    made = make_curriculum(scenarios, **rule)
+    stages = (dataclasses.replace(each, config=battle_config(each.config)) for each in made.scenarios)
+    return dataclasses.replace(made, scenarios=tuple(stages))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.layout.actions import BLOCKS
-from echelon_env.layout.observations import STREAMS, Self, class_columns
+from echelon_env.layout.observations import STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import action_limits
 from echelon_env.networks.weights import PARAMETERS
@@ -36,7 +36,6 @@ from echelon_train.policy.sequences import (
 from echelon_train.policy.spaces import flat_space
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
-_CLASSES = class_columns(Self)  # columns of the flat vector too, because its first stream is self
 
 
 class BattlePolicy(SequencePolicy):
@@ -227,11 +226,6 @@ class BattlePolicy(SequencePolicy):
         """(rows,) bool: living mechs."""
         return _living(observations)
 
-    def groups(self, observations: Observations) -> Tensor:
-        """(rows,) int64: the mechs' class indices."""
-        return _flat_part(observations)[:, _CLASSES].argmax(1)
-
-    num_groups = _CLASSES.stop - _CLASSES.start
     blocks = tuple(block.name for block in BLOCKS)
 
     def set_battle(self, config: BattleConfig) -> None:

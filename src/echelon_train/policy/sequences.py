@@ -65,14 +65,11 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     actions of `forward` and `evaluate` may differ from the actions that the environment gets.
     """
 
-    num_groups = 1
-    """Number of groups that `groups` distinguishes."""
-
     blocks: tuple[str, ...] = ("action",)
     """Names of the blocks of an action, which have separate log-probabilities and entropies."""
 
     shares_states = False
-    """Whether rows may share global states, see `TEAM`. `groups` gets observations without them."""
+    """Whether rows may share global states, see `TEAM`."""
 
     can_be_dense = False
     """Whether `dense` may be True."""
@@ -193,10 +190,6 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
     def actor_mask(self, observations: Observations) -> Tensor | None:
         """(rows,) bool: rows whose actions have an effect; the other rows train the critic only. None: all rows."""
-        return None
-
-    def groups(self, observations: Observations) -> Tensor | None:
-        """(rows,) int64: the group within which a row's advantage is normalised. None: one group."""
         return None
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:

@@ -25,7 +25,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer, write_batch
 from echelon_train.ppo.collector import Collector, pin_memory, shared_rows
 from echelon_train.ppo.losses import Coefficients
-from echelon_train.ppo.normalize import ReturnNormalizer
+from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.ppo.saving import load_model, save_model
 from echelon_train.ppo.settings import check_env, check_settings, set_up_cuda
 from echelon_train.ppo.teacher import Teacher
@@ -56,8 +56,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
     n_steps, batch_size
         Multiples of `chunk`. A minibatch has at most as many samples as a rollout.
     normalize_advantage
-        True: over the active rows' samples of a whole rollout, not of a minibatch. ``"by_class"``: within each of the
-        policy's groups; in battles these are the mech classes.
+        Over the active rows' samples of a whole rollout, not of a minibatch.
     vf_coef
         With `normalize_returns` the critic's loss is in units of the returns' variance.
     clip_range_vf, use_sde
@@ -281,7 +280,9 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         update.normalize_returns(buffer.returns)
         explained = explained_variance(buffer.values, buffer.returns)
         log, stopped = UpdateLog(policy.blocks), False
-        advantages = update.normalized_advantages(buffer, self.normalize_advantage)
+        advantages = buffer.advantages
+        if self.normalize_advantage:
+            advantages = normalize_advantages(advantages, buffer.actor_mask)
         for _ in range(self.n_epochs):
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
                 losses = update.gradient(buffer, chunks, advantages, coefficients)

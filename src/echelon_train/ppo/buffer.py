@@ -113,14 +113,6 @@ class ChunkBuffer:
             for kept, state in zip(self.states, states, strict=True):
                 kept[step // self.chunk].copy_(state)
 
-    def of_rows(self) -> Observations:
-        """The observations (T * N, ...), without states that rows share."""
-        found = observations.flat(self.observations)
-        if self.teams is None:
-            return found
-        assert isinstance(found, dict)
-        return {name: part for name, part in found.items() if name != STATE}
-
     @property
     def num_chunks(self) -> int:
         """Number of chunks of all rows; chunk `c * N + row` starts at step `c * L`."""

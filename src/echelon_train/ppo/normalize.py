@@ -63,32 +63,16 @@ class ReturnNormalizer(nn.Module):
         bias.copy_((bias.double() * old_std + old_mean - self.mean) / self.std)
 
 
-def normalize_advantages(advantages: Tensor, mask: Tensor, groups: Tensor | None = None, num_groups: int = 1) -> Tensor:
-    """Normalise advantages to mean 0 and standard deviation 1 over all processes, within each group.
+def normalize_advantages(advantages: Tensor, mask: Tensor) -> Tensor:
+    """Normalise advantages (T, N) to mean 0 and standard deviation 1 over all processes, (T, N) float32.
 
-    Parameters
-    ----------
-    advantages
-        (T, N).
-    mask
-        (T, N) bool: samples that the moments are computed from. All samples are normalised by these moments. Samples
-        that are not finite are left out.
-    groups
-        (T, N) int64 from 0 to `num_groups` - 1. None: one group.
-    num_groups
-        Number of groups.
-
-    Returns
-    -------
-    (T, N) float32.
+    The moments are those of the samples in `mask` (T, N) bool that are finite; all samples are normalised by them.
     """
-    mask = mask & torch.isfinite(advantages)
-    groups = torch.zeros_like(mask, dtype=torch.int64) if groups is None else groups
-    kept = torch.where(mask, advantages.double(), 0.0)
-    sums = torch.zeros(3, num_groups, dtype=torch.float64, device=advantages.device)
-    for row, numbers in enumerate((mask.double(), kept, kept**2)):
-        sums[row].index_add_(0, groups.flatten(), numbers.flatten())
+    exact = advantages.double()
+    mask = mask & torch.isfinite(exact)
+    kept = torch.where(mask, exact, 0.0)
+    sums = torch.stack([mask.sum(dtype=torch.float64), kept.sum(), (kept**2).sum()])
     count, total, squares = distributed.all_reduce_sum(sums).unbind()
     mean = total / count.clamp_min(1.0)
     variance = (squares - count * mean**2).clamp_min(0.0) / (count - 1.0).clamp_min(1.0)
-    return ((advantages - mean[groups]) / (variance.sqrt()[groups] + 1e-8)).float()
+    return ((exact - mean) / (variance.sqrt() + 1e-8)).float()

@@ -15,7 +15,6 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import Batch, ChunkBuffer
 from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.losses import Coefficients, Losses, add_gradients
-from echelon_train.ppo.normalize import normalize_advantages
 
 
 class Update:
@@ -99,14 +98,6 @@ class Update:
         sums = torch.stack([exact.new_tensor(float(exact.numel())), exact.sum(), (exact**2).sum()])
         count, total, squares = distributed.all_reduce_sum(sums).unbind()
         normalizer.update(total / count, squares / count, self._policy.value_net)
-
-    def normalized_advantages(self, buffer: ChunkBuffer, mode: bool | str) -> Tensor:
-        """The advantages (T, N) for the policy's loss, normalised according to `PPOConfig.normalize_advantage`."""
-        if not mode:
-            return buffer.advantages
-        groups = self._policy.groups(buffer.of_rows()) if mode == "by_class" else None
-        groups = None if groups is None else groups.view_as(buffer.actor_mask)
-        return normalize_advantages(buffer.advantages, buffer.actor_mask, groups, self._policy.num_groups)
 
 
 def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Tensor]:

@@ -8,7 +8,6 @@ import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
 from echelon_env.layout.actions import BLOCKS
-from echelon_env.layout.observations import STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM
@@ -150,15 +149,6 @@ def test_values_are_evaluated_without_living_mechs(network):
     assert not actions.any() and not log_probs.any()
     assert bool(torch.isfinite(values).all())
     assert not any(part.any() for part in after.pi)
-
-
-def test_groups_are_the_classes():
-    seen = random_observations(NETWORKS[0], torch.tensor([True] * 4))
-    classes = torch.arange(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
-    assert build_policy(NETWORKS[0]).num_groups == len(classes) == 4
-    order = [2, 0, 3, 1]
-    seen[:, classes] = torch.eye(4)[order]
-    assert build_policy(NETWORKS[0]).groups(seen).tolist() == order
 
 
 # A policy with a central critic acts without the global state

@@ -7,6 +7,7 @@ from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.ppo.losses import Coefficients, losses
+from echelon_train.ppo.normalize import normalize_advantages
 from train.policy.battle_data import battle_data
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 
@@ -68,7 +69,7 @@ def whole_batch(model):
     buffer = model.rollout_buffer
     return buffer.batch(
         torch.arange(buffer.num_chunks),
-        model.update.normalized_advantages(buffer, model.normalize_advantage),
+        normalize_advantages(buffer.advantages, buffer.actor_mask),
     )
 
 

@@ -9,7 +9,7 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.errors import NonFiniteError
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo.algorithm import MAX_SKIPPED
-from echelon_train.ppo.normalize import ReturnNormalizer
+from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.tensor_files import weights_of as named_weights
 from train.ppo.random_env import RandomVecEnv, collect, make_model, model_with_rollout
 
@@ -24,13 +24,8 @@ def weights_of(model):
     return torch.cat([parameter.detach().flatten().clone() for parameter in model.policy.parameters()])
 
 
-class TwoGroups(MlpLstmPolicy):
-    """A row's observation determines its group, one of two, and whether it is active."""
-
-    num_groups = 2
-
-    def groups(self, observations):
-        return (observations[:, 0] > 0).long()
+class SometimesActive(MlpLstmPolicy):
+    """A row's observation determines whether it is active."""
 
     def actor_mask(self, observations):
         return observations[:, 1] > -0.5
@@ -40,18 +35,34 @@ class TwoGroups(MlpLstmPolicy):
 
 
 def test_inactive_rows_are_not_counted():
-    model = make_model(RandomVecEnv(), policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8})
+    model = make_model(RandomVecEnv(), policy=SometimesActive, policy_kwargs={"lstm_hidden_size": 8})
     collect(model)
     buffer = model.rollout_buffer
     inactive = buffer.observations[..., 1] <= -0.5
     assert torch.equal(buffer.actor_mask, ~inactive)
     assert model.num_timesteps == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
-    before = model.update.normalized_advantages(buffer, True)
+    before = normalize_advantages(buffer.advantages, buffer.actor_mask)
     buffer.advantages[inactive] += 1000.0
-    after = model.update.normalized_advantages(buffer, True)
+    after = normalize_advantages(buffer.advantages, buffer.actor_mask)
     assert torch.equal(before[buffer.actor_mask], after[buffer.actor_mask])
     assert float(before[buffer.actor_mask].mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_normalizing_advantages_can_be_turned_off(wanted, monkeypatch):
+    model = model_with_rollout(normalize_advantage=wanted)
+    given, gradient = [], model.update.gradient
+
+    def recorded(buffer, chunks, advantages, *rest):
+        given.append(advantages)
+        return gradient(buffer, chunks, advantages, *rest)
+
+    monkeypatch.setattr(model.update, "gradient", recorded)
+    model.train()
+    raw = model.rollout_buffer.advantages
+    expected = normalize_advantages(raw, model.rollout_buffer.actor_mask) if wanted else raw
+    assert given and all(torch.equal(each, expected) for each in given)
 
 
 # Schedules, learning rates and gradients

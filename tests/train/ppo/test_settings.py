@@ -26,7 +26,7 @@ from train.small import small_run
         ("gae_lambda", float("nan")),
         ("target_kl", -1.0),
         ("clip_range_vf", 0.2),
-        ("normalize_advantage", "by_group"),
+        ("normalize_advantage", 2),
     ],
 )
 def test_invalid_settings_are_rejected_by_name(name, value):
@@ -66,7 +66,7 @@ def test_a_setting_is_one_field(tmp_path):
 
 
 def test_every_setting_of_a_run_reaches_the_algorithm():
-    run = small_run(ppo=PPOConfig(n_steps=16, batch_size=16, target_kl=0.5, normalize_advantage="by_class"))
+    run = small_run(ppo=PPOConfig(n_steps=16, batch_size=16, target_kl=0.5, normalize_advantage=False))
     model = build_model(run, make_env(run), "cpu")
     for name, value in run.ppo.arguments().items():
         assert unwrap_schedule(getattr(model, name)) == value, name

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from echelon_env import ConfigError
-from echelon_env.config.curriculum import Move, ProgressState, make_curriculum
+from echelon_env.config.curriculum import Move, ProgressState
 from echelon_env.config.schema import build, to_plain
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_train.config.train import TrainConfig, training_curriculum
@@ -18,9 +18,7 @@ from echelon_train.runs.callbacks import BattleResults, CurriculumCallback, Eval
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
 
-CURRICULUM = training_curriculum(
-    make_curriculum(["duel-open", "duel-cover", "duel"]), window=3, promote=0.6, demote=0.2
-)
+CURRICULUM = training_curriculum(["duel-open", "duel-cover", "duel"], window=3, promote=0.6, demote=0.2)
 STAGED = TrainConfig(battle=CURRICULUM.scenarios[0].config, curriculum=CURRICULUM)
 PLAIN = TrainConfig(battle=CURRICULUM.scenarios[0].config)
 
