@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from echelon_train.league.store.promotion import promote
     from echelon_train.league.store.records import PlayedMatch
     from echelon_train.league.store.registry import League, Standing
-    from echelon_train.league.store.transfer import export_league, import_league
 
 __all__ = [
     "League",
@@ -44,9 +43,7 @@ __all__ = [
     "Standing",
     "bradley_terry",
     "cycle_score",
-    "export_league",
     "fsck",
-    "import_league",
     "mispredictions",
     "nash_average",
     "payoffs",
@@ -73,7 +70,6 @@ _NAMES = {
     "league.store.promotion": "promote",
     "league.store.records": "PlayedMatch",
     "league.store.registry": "League Standing",
-    "league.store.transfer": "export_league import_league",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
