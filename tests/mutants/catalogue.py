@@ -170,11 +170,6 @@ LEAGUE = (
              "league/matchmaking/test_opponents"),
     _trainer("PFSP: equals are avoided", "league/matchmaking/opponents", "chances * (1 - chances)",
              "1 - chances * (1 - chances)", "league/matchmaking/test_opponents"),
-    _trainer("equilibrium: mixtures are not verified", "league/ratings/nash_averaging", "<= TOLERANCE:", "<= 1:",
-             "league/ratings/test_nash_averaging"),
-    _trainer("equilibrium: not of maximum entropy", "league/ratings/nash_averaging",
-             "yield _most_even(payoff, multiple)", "yield multiple / multiple.sum()",
-             "league/ratings/test_nash_averaging"),
 )  # fmt: skip
 
 RUNS = (

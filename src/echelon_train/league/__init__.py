@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from echelon_train.league.ratings.bradley_terry import bradley_terry
     from echelon_train.league.ratings.cycles import cycle_score
     from echelon_train.league.ratings.glicko2 import Rating
-    from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
     from echelon_train.league.ratings.payoffs import Payoffs, mispredictions, payoffs
     from echelon_train.league.store.fsck import fsck
     from echelon_train.league.store.members import Member
@@ -34,7 +33,6 @@ __all__ = [
     "LeagueSettings",
     "LocalExecutor",
     "Member",
-    "NashAverage",
     "OpponentMixture",
     "Payoffs",
     "PlayedMatch",
@@ -45,7 +43,6 @@ __all__ = [
     "cycle_score",
     "fsck",
     "mispredictions",
-    "nash_average",
     "payoffs",
     "promote",
     "rating_run",
@@ -62,7 +59,6 @@ _NAMES = {
     "league.ratings.bradley_terry": "bradley_terry",
     "league.ratings.cycles": "cycle_score",
     "league.ratings.glicko2": "Rating",
-    "league.ratings.nash_averaging": "NashAverage nash_average",
     "league.ratings.payoffs": "Payoffs mispredictions payoffs",
     "league.store.fsck": "fsck",
     "league.store.members": "Member",

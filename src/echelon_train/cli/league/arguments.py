@@ -125,7 +125,7 @@ def _add_setup(commands: _Commands) -> None:
 def _add_reports(commands: _Commands) -> None:
     for name, summary in (
         ("standings", "Show the members by rating."),
-        ("matrix", "Show the mean score of every pair and the Nash weights."),
+        ("matrix", "Show the mean score of every pair, and whether they form cycles."),
         ("history", "Show the ratings after each rating period."),
     ):
         command = commands.add(name, summary, module="ratings")

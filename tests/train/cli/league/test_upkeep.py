@@ -50,7 +50,5 @@ def test_bad_command_lines_say_why_in_one_line(commands, league):
     assert "invalid choice: 'standngs'" in commands.refusal("standngs", league.path)
     assert "COMMAND" in commands.refusal()
     assert "LEAGUE" in commands.refusal("standings")
-    expected = (
-        "'league standings' takes no '--pitcure'; did you mean --picture? (see 'echelon league standings --help')"
-    )
-    assert expected in commands.refusal("standings", league.path, "--pitcure", "x")
+    expected = "'league standings' takes no '--jsno'; did you mean --json? (see 'echelon league standings --help')"
+    assert expected in commands.refusal("standings", league.path, "--jsno")
