@@ -88,17 +88,13 @@ def _read(path: Path, retired: bool) -> _League:
 def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
     champion = found.league.champion()
     if champion is not None:
-        yield "champion", champion.name, _rating(found, champion.name)
+        yield "champion", champion.name, format_rating(found.analysis.ratings[champion.name])
     policies = sum(each.member.weights_sha256 is not None for each in found.ranked)
     yield "members", len(found.ranked), f"{policies} policies; {found.retired} retired are not shown"
     games = int(found.analysis.payoffs.games.sum()) // 2
     yield "maps played", f"{games:,}", "each from both sides"
     unrated = found.league.unrated_matches()
     yield "rating periods", len(found.league.periods()), f"{plural(unrated, 'match', 'matches')} not rated yet"
-
-
-def _rating(found: _League, name: str) -> str:
-    return format_rating(found.analysis.ratings[name])
 
 
 def _standings(found: _League) -> Iterator[Html]:
