@@ -44,7 +44,7 @@ assert len(echelon_env.MapPool.load("recipes")) == 2
 help_page = subprocess.run(["echelon", "--help"], capture_output=True, text=True)
 assert help_page.returncode == 0, help_page.stderr
 listed = {line.split()[0] for line in help_page.stdout.splitlines() if line.startswith("    ") and line.strip()}
-assert {"bench", "maps", "warmup", "evaluate", "train", "sweep", "demo", "league"} <= listed, help_page.stdout
+assert {"bench", "card", "maps", "warmup", "evaluate", "train", "demo", "league"} <= listed, help_page.stdout
 assert "cannot be used" not in help_page.stdout, help_page.stdout
 
 policy = os.environ["ECHELON_POLICY"]  # a checkpoint: it plays without PyTorch

@@ -367,7 +367,6 @@ PUBLIC_MODULES = (
     "echelon_train.checkpoints",
     "echelon_train.league",
     "echelon_train.report",
-    "echelon_train.runs.sweep",
 )
 """The modules whose `__all__` is the public interface."""
 

@@ -17,7 +17,19 @@ with contextlib.suppress(ImportError):  # the sessions of noxfile.py install pyt
     settings.load_profile(os.environ.get("ECHELON_HYPOTHESIS_PROFILE", "tests"))
 
 
+LONGEST = [
+    "4_self_play_league",
+    "killed_and_continued",
+    "test_notebooks",
+    "test_examples",
+    "test_site.py",
+    "tick_oracle",
+]
+"""Words of the ids of the tests that start first: none of several workers is left with one of them at the end."""
+
+
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: next((n for n, word in enumerate(LONGEST) if word in item.nodeid), len(LONGEST)))
     marked = [item for item in items if item.get_closest_marker("cuda")]
     if marked:
         import pytest

@@ -19,23 +19,23 @@ TIMEOUT = 3600  # s, for a cell
 QUIET = ["--IPKernelApp.log_level=ERROR"]
 
 TINY = {
-    "battle.max_steps": "40", "battles": "4", "maps": "4", "eval_battles": "8", "ppo.n_steps": "32",
-    "ppo.batch_size": "64", "ppo.n_epochs": "1", "ppo.chunk": "8", "network.width": "16", "network.head": "16",
+    "battle.max_steps": "12", "battles": "4", "maps": "2", "eval_battles": "8", "ppo.n_steps": "8",
+    "ppo.batch_size": "32", "ppo.n_epochs": "1", "ppo.chunk": "8", "network.width": "16", "network.head": "16",
 }  # fmt: skip
 
 SHORT: dict[str, dict[str, Any]] = {
     "2_train_a_policy": {
-        "STEPS": 1000, "MORE_STEPS": 500, "IMITATION_STEPS": 500, "EXPERT_STEPS": 500, "BATTLES": 4,
-        "SETTINGS": TINY | {"eval_every": "400"},
+        "STEPS": 128, "MORE_STEPS": 64, "IMITATION_STEPS": 64, "EXPERT_STEPS": 64, "BATTLES": 4,
+        "SETTINGS": TINY | {"eval_every": "64"},
     },
-    "3_evaluate_and_watch": {"STEPS": 500, "BATTLES": 20, "SETTINGS": TINY},
+    "3_evaluate_and_watch": {"STEPS": 64, "BATTLES": 8, "SETTINGS": TINY},
     "4_self_play_league": {
-        "IMITATION_STEPS": 500, "MINUTES": 5, "MORE_MINUTES": 5, "EXPLOIT_STEPS": 500, "BATTLES": 4,
+        "IMITATION_STEPS": 64, "MINUTES": 5, "MORE_MINUTES": 5, "EXPLOIT_STEPS": 64, "BATTLES": 4,
         "RULES": [
-            "--main-exploiter", 0, "--league-exploiter", 0, "--probe-steps", 0, "--steps", 1000, "--maps", 1,
+            "--main-exploiter", 0, "--league-exploiter", 0, "--probe-steps", 0, "--steps", 128, "--maps", 1,
             "--until-rd", 340,
         ],
-        "SETTINGS": TINY | {"league.snapshot_every": "500"},
+        "SETTINGS": TINY | {"league.snapshot_every": "64"},
     },
 }  # fmt: skip
 """Parameters with which each notebook is short; the first one is as it is."""

@@ -24,7 +24,3 @@ class ProcessError(TrainError):
 
 class NonFiniteError(TrainError):
     """Training stopped because gradients were not finite."""
-
-
-class ClusterError(TrainError):
-    """A cluster of Ray cannot be reached, or Ray is not installed."""

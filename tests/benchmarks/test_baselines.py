@@ -1,10 +1,8 @@
 """The table of baselines: its runs, its rows and its page."""
 
-import numpy as np
 import pytest
 from benchmarks.baselines import __main__ as command
 from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
-from benchmarks.baselines.judge import sealed
 from benchmarks.baselines.plan import METHODS, Budget, Method, Run
 
 from echelon_env.evaluate import freeze_suite
@@ -90,54 +88,6 @@ def test_a_changed_row_is_refused(tmp_path):
         results.read(rows)
 
 
-def rows_of(method: str, seeds, wins: float, scenario: str = "duel") -> list[dict]:
-    rng = np.random.default_rng(int(100 * wins))
-    return [
-        sealed(
-            {
-                "scenario": scenario, "method": method, "seed": seed, "suite": plan.SUITE, "decisions": 2_000_000,
-                "cpu_minutes": 15.0, "outcomes": {
-                    scenario: {
-                        name: "".join(rng.choice(["W", "D", "L"], 40, p=[wins, 0.1 * (1 - wins), 0.9 * (1 - wins)]))
-                        for name in ("novice", "veteran", "expert")
-                    }
-                },
-            }
-        )
-        for seed in seeds
-    ]  # fmt: skip
-
-
-def test_the_table_has_the_best_first_and_names_what_is_missing():
-    rows = rows_of("ppo", (1, 2), 0.3) + rows_of("imitation-ppo", (1, 2, 3), 0.9) + rows_of("expert", (None,), 0.5)
-    found = page.entries(rows, "duel")
-    assert [entry.method for entry in found] == ["imitation-ppo", "expert", "ppo"]
-    best = found[0]
-    score = best.score("novice")
-    assert score.low < score.estimate < score.high
-    outcomes = "".join(row["outcomes"]["duel"]["novice"] for row in best.rows)
-    assert score.estimate == pytest.approx((outcomes.count("W") + 0.5 * outcomes.count("D")) / len(outcomes))
-    assert len(best.iqm_of_runs) == 3
-    lines = page.table(found).splitlines()
-    assert lines[0].startswith("| method | runs | v novice | v veteran | v expert | mean score | IQM |")
-    assert "| echelon imitate, then echelon train | 3 |" in lines[2]
-    assert "| `expert` | - |" in lines[3]
-    assert page.table([]) == "No row has been measured yet."
-    lacking = page.lacking(rows)
-    assert "- `duel`, PPO (stable-baselines3): seed 3" in lacking
-    assert "imitate, then echelon train: seed 1 and 2" in lacking  # of other scenarios
-    assert "`duel`, echelon imitate, then" not in lacking
-
-
-def test_the_scores_against_the_opponents_have_the_mean_score_as_their_mean():
-    """Also of a player with draws, as `trivial` has against itself."""
-    for entry in page.entries(judge.current(results.read(results.FILE)), "skirmish"):
-        scores = [entry.score(name).estimate for name in entry.opponents]
-        assert np.mean(scores) == pytest.approx(entry.mean.estimate), entry.title
-    by_method = {entry.method: entry for entry in page.entries(judge.current(results.read(results.FILE)), "skirmish")}
-    assert by_method["trivial"].score("trivial").estimate == 0.5, "a scripted level plays itself from both sides"
-
-
 def test_the_published_page_is_that_of_the_published_rows():
     rows, pairs = (judge.current(results.read(file)) for file in (results.FILE, cross.FILE))
     assert rows
@@ -147,24 +97,3 @@ def test_the_published_page_is_that_of_the_published_rows():
         assert page.filled_page(text, rows, pairs) == text
     with pytest.raises(ValueError, match="expected a mark of missing"):
         page.filled_page("<!-- baselines: nonsense -->\n<!-- end -->", rows, pairs)
-
-
-def test_rows_of_other_rules_are_not_shown():
-    row = {**judge.conditions(plan.SUITE), "scenario": "duel", "method": "ppo", "seed": 1}
-    others = [{**row, name: "0" * 64} for name in ("suite_hash", "engine_hash", "opponents_hash")]
-    assert judge.current([*others, row]) == [row]
-
-
-def test_a_policy_that_was_trained_elsewhere_gets_a_row(small, monkeypatch, capsys):
-    monkeypatch.setattr(command, "TABLE", (SCENARIO,))
-    rows = small / "rows.json"
-    arguments = ["--player", "novice", "--title", "mine", "--scenario", SCENARIO, "--rows", str(rows)]
-    assert command.main([*arguments, "--decisions", "5", "--minutes", "2"]) == 0
-    (row,) = results.read(rows)
-    assert (row["method"], row["seed"], row["decisions"], row["cpu_minutes"]) == ("mine", None, 5, 2)
-    assert row["outcomes"] == {SCENARIO: {"trivial": "WWWW"}}
-    assert command.main(arguments) == 0
-    assert "mine on tiny: not stored, as there is a row" in capsys.readouterr().out
-    assert results.read(rows) == [row]
-    assert command.main([*arguments, "--replace"]) == 0
-    assert "decisions" not in results.read(rows)[0]

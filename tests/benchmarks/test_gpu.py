@@ -1,9 +1,6 @@
 """The benchmark of GPUs on a machine without one: its logic, its file and its page."""
 
-import json
-import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,15 +10,11 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
 from benchmarks.gpu import __main__ as command  # noqa: E402
-from benchmarks.gpu import page, runs, setting, speed  # noqa: E402
-from benchmarks.gpu.results import PARTS, Entry, Run, append, last_of_each, read  # noqa: E402
+from benchmarks.gpu import page, speed  # noqa: E402
+from benchmarks.gpu.results import PARTS, last_of_each, read  # noqa: E402
 from benchmarks.gpu.setting import Setting  # noqa: E402
 
 CPU = torch.device("cpu")
-MACHINE = {
-    "gpu": "H <100>", "gpu_memory": 80.0, "processor": "one", "cores": 16, "torch": "2", "cuda": "13", "commit": "abc",
-    "date": "today",
-}  # fmt: skip
 
 
 class Kept(list):
@@ -51,82 +44,8 @@ class TestParts:
         assert run.entries and all(entry.numbers for entry in run.entries)
         assert last_of_each([run]) == {}
 
-    @pytest.mark.parametrize(("visible", "seen"), [(None, "1"), ("", "1"), ("4,7", "7"), ("GPU-a,GPU-b", "GPU-b")])
-    def test_a_run_sees_the_gpu_that_is_measured(self, visible, seen, monkeypatch):
-        monkeypatch.delenv(runs.VISIBLE, raising=False)
-        if visible is not None:
-            monkeypatch.setenv(runs.VISIBLE, visible)
-        assert runs.environment(1)[runs.VISIBLE] == seen
-        assert runs.environment(None) == dict(os.environ)
-
-
-def raising(error):
-    def case():
-        raise error
-
-    return case
-
-
-class TestCases:
-    @pytest.mark.parametrize(
-        ("case", "error"),
-        [
-            (raising(torch.OutOfMemoryError("no\nmemory")), "OutOfMemoryError: no"),
-            (raising(RuntimeError()), "RuntimeError: no message"),
-            (lambda: {"x": float("nan"), "z": 1.0}, "not finite: x"),
-            (lambda: {"x": float("inf")}, "not finite: x"),
-        ],
-    )
-    def test_failures_are_kept_and_the_rest_goes_on(self, case, error):
-        made = small()
-        made.cases({"one": case, "two": lambda: {"x": 1.0}})
-        assert [(entry.name, entry.error) for entry in made.keep] == [("one", error), ("two", "")]
-        assert list(made.keep[0].numbers) == ["took, s"]
-
-    def test_a_case_that_takes_too_long_is_stopped(self, monkeypatch):
-        monkeypatch.setattr(setting, "GRACE", 0.05)
-        made = small(seconds=0.1)
-        made.cases({"one": lambda: time.sleep(20)})
-        assert made.keep[0].error == "RuntimeError: stopped: it took too long"
-
 
 class TestFile:
-    def test_entries_are_appended_as_they_come(self, tmp_path):
-        file, machine = tmp_path / "gpu.json", {"gpu": None, "date": "1"}
-        append(file, Run("speed", False, machine, []))
-        append(file, Run("speed", False, machine, [Entry("one", {"x": 1.0})]))
-        append(file, Run("processes", True, machine, [Entry("two", {"y": [[1, 2.0]]}, "")]))
-        append(file, Run("speed", True, {"gpu": "g", "date": "2"}, [Entry("three", {"x": 2})]))
-        append(file, Run("speed", True, {"gpu": "g", "date": "3"}, [Entry("three", {"x": 3})]))
-        runs = read(file)
-        assert [(run.part, len(run.entries)) for run in runs] == [
-            ("speed", 1),
-            ("processes", 1),
-            ("speed", 1),
-            ("speed", 1),
-        ]
-        assert {part: run.machine["date"] for part, run in last_of_each(runs).items()} == {
-            "processes": "1",
-            "speed": "3",
-        }
-
-    @pytest.mark.parametrize(
-        ("change", "match"),
-        [
-            ({"part": "games"}, "part: expected one of speed, opponents"),
-            ({"measured": 1}, "measured: expected a boolean, got 1"),
-            ({"entries": [{"name": "a", "numbers": {"x": "1"}, "error": ""}]}, "'x': expected finite numbers, got '1'"),
-            ({"entries": [{"name": "a", "numbers": {"x": [[1, True]]}, "error": ""}]}, "expected finite numbers"),
-            ({"entries": [{"name": "a"}]}, "numbers"),
-        ],
-    )
-    def test_other_files_are_refused(self, tmp_path, change, match):
-        run = {"part": "speed", "measured": True, "machine": {}, "entries": []}
-        (tmp_path / "gpu.json").write_text(json.dumps({"schema": 1, "runs": [run | change]}))
-        with pytest.raises(ValueError, match=match) as caught:
-            read(tmp_path / "gpu.json")
-        assert "gpu.json holds no results of benchmarks.gpu" in str(caught.value)
-
     def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path, capsys):
         file = tmp_path / "mine.json"
         file.write_text("{}")
@@ -141,21 +60,3 @@ class TestPage:
         text = page.PAGE.read_text(encoding="utf-8")
         assert page.filled_page(text, runs) == text
         assert all(f"<!-- gpu: {part} -->" in text for part in PARTS)
-
-    def test_measured_runs_are_shown_and_others_are_not(self):
-        text = "a\n<!-- gpu: speed -->\nold\n<!-- end -->\nb\n<!-- gpu: processes -->\n<!-- end -->\n"
-        entries = [
-            Entry("512 battles", {"samples/s": 12_345.0, "curve": [[1.0, 2.0]]}),
-            Entry("<b>|", {}, "no `memory`"),
-        ]
-        runs = [Run("speed", True, MACHINE, entries), Run("processes", False, MACHINE, [Entry("x", {"y": 1.0})])]
-        filled = page.filled_page(text, runs)
-        assert "| 512 battles | 12,300 |" in filled
-        assert "-  b  : no  memory" in filled
-        assert "curve" not in filled and "old" not in filled and "<b>" not in filled
-        assert "H  100  (80.0 GiB), one, 16 cores" in filled
-        assert filled.count(page.UNTESTED) == 1
-
-    def test_a_mark_of_another_part_is_refused(self):
-        with pytest.raises(ValueError, match="expected a mark of speed, opponents"):
-            page.filled_page("<!-- gpu: games -->\n<!-- end -->", [])

@@ -5,10 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from echelon_env.engine import geometry, kernels
+from echelon_env.engine import kernels
 from echelon_env.engine.kernels import entry_point
 
 PLAY = """
@@ -106,7 +105,7 @@ from echelon_env.evaluate import baseline, evaluation_seed, play_match
 if "LEVEL" in os.environ:
     kernels._choose()[1].level = os.environ["LEVEL"]
 print(kernels.backend().name)
-seeds = [evaluation_seed(3, number) for number in range(3)]
+seeds = [evaluation_seed(3, number) for number in range(1)]
 for name in CHAMPIONS:
     match = play_match(baseline("champion"), baseline("expert"), make_config(name), seeds, scenario=name)
     for battle in match.battles:
@@ -151,7 +150,7 @@ def test_random_configurations_have_the_same_bytes_everywhere():
 @pytest.mark.long
 def test_the_champions_matches_have_the_same_results_everywhere():
     name, *results = play(MATCHES, ECHELON_JIT="1")
-    assert name == "jit" and len(results) == 3 * (6 + 1)
+    assert name == "jit" and len(results) == 3 * (2 + 1)
     levels = levels_of_the_library()
     assert [play(MATCHES, LEVEL=level) for level in levels] == [["library", *results]] * len(levels)
 
@@ -171,26 +170,6 @@ echelon_env.opponents.make("expert", 0, engine.config).act(engine.reset([1])[0].
 assert "numba" not in sys.modules and "llvmlite" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"ECHELON_JIT": "0"}, check=True)
-
-
-@entry_point
-def _compiled(numbers, out):
-    for i in range(numbers.shape[0]):
-        out[i, 0], out[i, 1] = geometry.cosine_sine(numbers[i])
-        out[i, 2] = geometry.log1p(numbers[i])
-        out[i, 3] = geometry.exponential(numbers[i])
-        out[i, 4] = geometry.hyperbolic_tangent(numbers[i])
-
-
-def test_a_kernel_that_python_calls_has_the_same_bits():
-    numbers = np.random.default_rng(1).uniform(0.0, 7.0, 1000)
-    out = np.zeros((len(numbers), 5))
-    _compiled(numbers, out)
-    expected = [
-        (*geometry.cosine_sine(x), geometry.log1p(x), geometry.exponential(x), geometry.hyperbolic_tangent(x))
-        for x in numbers.tolist()
-    ]
-    assert expected == [tuple(row) for row in out]
 
 
 def test_without_a_library_and_numba_a_call_says_what_to_install(monkeypatch):

@@ -228,19 +228,3 @@ def test_battles_that_were_never_reset_are_not_stepped():
     engine.reset([2**63, 1, 2**64 - 1])
     engine.step(zeros)
     assert engine.state.battles["seed"].tolist() == [2**63, 1, 2**64 - 1]
-
-
-def test_team_statistics_are_sums_over_the_mechs(recorded):
-    actions, _ = recorded
-    engine = BattleEngine(num_battles=1, **SCENARIO)
-    engine.reset([SEEDS[0]])
-    for action in actions[SEEDS[0]]:
-        engine.step(action[None])
-    blue, red = engine.team_statistics[0]
-    for name in st.STATISTIC_NAMES:
-        assert blue[name] == pytest.approx(engine.statistics[name][0, :5].sum())
-        assert red[name] == pytest.approx(engine.statistics[name][0, 5:].sum())
-    laser = [weapon.name for weapon in engine.config.catalog.weapons].index("laser")
-    assert (engine.hits[..., laser] == engine.shots[..., laser]).all()
-    engine.shots[:] = -1
-    assert (engine.shots >= 0).all()

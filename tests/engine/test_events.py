@@ -104,17 +104,3 @@ def test_lost_events_do_not_change_the_battle():
         assert np.array_equal(full.state.mechs[name], small.state.mechs[name]), name
     assert full.state.voxel_damage.any()
     assert np.array_equal(full.state.voxel_damage, small.state.voxel_damage)
-
-
-def test_events_and_statistics_are_copies():
-    arena = Arena({"medium": (20, 30)}, {"light": (26, 30, 180)})
-    arena.order("medium", primary=1)
-    arena.run()
-    events, statistics = arena.engine.events(0), arena.engine.statistics
-    kept = events.copy()
-    arena.order("medium")
-    arena.run(5)
-    assert events.tobytes() == kept.tobytes()
-    assert len(events) == 2
-    statistics["damage_dealt"] = -1.0
-    assert arena.statistics("medium")["damage_dealt"] == 14.0

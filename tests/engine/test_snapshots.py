@@ -101,13 +101,6 @@ def test_a_snapshot_with_any_change_is_refused_or_can_be_played(fighting, data):
         engine.step(np.full((3, 10, ACTION_DIM), action, np.float32))
 
 
-def test_states_of_other_pools_are_refused():
-    arrays = engine_arrays(fought(maps=2))
-    for maps, text in ((None, "battles with a new map each"), (MapPool(CONFIG, [1, 2]), r"MapPool\(2 maps")):
-        with pytest.raises(ValueError, match=f"expected those of {text}.* got those of other maps"):
-            restore_engine(BattleEngine(CONFIG, 3, maps=maps), arrays)
-
-
 def test_a_pilots_battles_continue():
     def make(seed):
         return ControlledBattles(CONFIG, 2, control="pilot", opponent={"novice": 1, "expert": 1}, pilot=1, seed=seed)

@@ -244,14 +244,14 @@ def walking_actions(world, rng):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["game", "odd"])
 def test_movement(name):
-    cases = run(CONFIGS[name], seed=1, rounds=8, steps=4, fight=False)
+    cases = run(CONFIGS[name], seed=1, rounds=5, steps=4, fight=False)
     assert set(cases) >= MOVES, MOVES - set(cases)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rounds"),
-    [("game", 12), ("odd", 12), ("safe", 8), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in CONFIGS)],
+    [("game", 8), ("odd", 8), ("safe", 5), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in CONFIGS)],
 )
 def test_fighting(name, rounds):
     cases = run(CONFIGS[name], seed=2, rounds=rounds, steps=4, fight=True)

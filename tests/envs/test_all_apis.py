@@ -277,20 +277,6 @@ def test_a_seed_determines_the_generator_that_wrappers_use(make):
     assert len(set(drawn)) == 3
 
 
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: env("duel"), "BattleAECEnv(BattleParallelEnv('duel', 1 v 1, flat, continuous))"),
-        (lambda: BattleEnv("duel", observation="dict"), "BattleEnv('duel', 1 v 1, pilot, dict, continuous)"),
-        (lambda: BattleBatchEnv("skirmish", 2), "BattleBatchEnv('skirmish', 5 v 5, 2 battles, flat, continuous)"),
-        (lambda: CurriculumEnv(["duel"]), "CurriculumEnv(stage 0 of 1: BattleEnv(1 v 1, pilot, flat, continuous))"),
-        (lambda: ControlledBattles("duel", 3), "ControlledBattles('duel', 1 v 1, 3 battles, team)"),
-    ],
-)
-def test_a_repr_says_what_an_object_is(make, text):
-    assert repr(make()) == text
-
-
 @pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])
 def test_make_vec_limits_episodes_or_names_the_argument_that_does(mode):
     limit = "max_episode_steps"

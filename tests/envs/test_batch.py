@@ -107,16 +107,6 @@ def test_seeds_follow_gymnasiums_convention():
     assert len(fresh) == 3
 
 
-def test_maps_of_a_pool_and_battles_on_the_same_one():
-    envs = BattleBatchEnv(num_envs=2, maps=3, regenerate=2, **SHORT)
-    seeds = []
-    for episode in range(4):
-        _, infos = envs.reset(seed=1 if episode == 0 else None)
-        seeds.append(infos["map_seed"].tolist())
-    assert seeds[0] == seeds[1]
-    assert seeds[2] == seeds[3]
-
-
 def test_bad_input():
     envs = BattleBatchEnv("duel", 2)
     with pytest.raises(ResetNeeded):

@@ -3,8 +3,7 @@ import pytest
 
 from echelon_env import BattleBatchEnv, parallel_env
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.engine.state import EVENT_KINDS
-from echelon_env.envs.infos import EPISODE_STATISTICS, STATISTIC_NAMES, Event
+from echelon_env.envs.infos import STATISTIC_NAMES
 from echelon_env.layout.actions import ACTION_DIM
 from support.environments import FIGHT, SEED, record
 
@@ -12,7 +11,6 @@ ALWAYS = {
     "alive", "bad_actions", "reward_components", "own_share", "enemy_share", "own_score", "enemy_score",
     "episode_statistics", "map_seed", "outcome", "reason",
 }  # fmt: skip
-R, L = map(EPISODE_STATISTICS.index, "rl")
 
 
 @pytest.fixture(scope="module")
@@ -61,25 +59,6 @@ def test_contents_of_an_agents_info(recording):
     assert {info["outcome"] for info in infos.values()} == {1, -1}
     winner = "blue" if engine.winner[0] == 0 else "red"
     assert all((info["outcome"] == 1) == agent.startswith(winner) for agent, info in infos.items())
-
-
-def test_events_have_names(recording):
-    env = parallel_env(**FIGHT, events=True)
-    kinds = set()
-    weapons = [weapon.name for weapon in env.config.catalog.weapons]
-    for _, _, infos, _ in play(env, recording):
-        events = infos[next(iter(infos))]["events"]
-        recorded = env.engine.events(0)
-        assert len(events) == len(recorded)
-        for event, record_ in zip(events, recorded, strict=True):
-            assert isinstance(event, Event)
-            assert event.kind == EVENT_KINDS[record_["kind"]]
-            assert event.actor == (None if record_["actor"] < 0 else env.possible_agents[record_["actor"]])
-            assert event.weapon == (None if record_["weapon"] < 0 else weapons[record_["weapon"]])
-            assert (event.amount, event.tick) == (record_["amount"], record_["tick"])
-            assert event.position == (record_["x"], record_["y"], record_["z"])
-            kinds.add(event.kind)
-    assert {"shot", "hit", "death"} <= kinds
 
 
 def test_writing_into_infos_changes_nothing():

@@ -1,5 +1,4 @@
 import numpy as np
-import pettingzoo
 import pytest
 from gymnasium.error import ResetNeeded
 from pettingzoo.test import max_cycles_test
@@ -131,27 +130,3 @@ def test_the_name_tells_the_scenario(tmp_path):
     assert str(echelon_env.parallel_env(echelon_env.make_config("duel"))) == "echelon_v0"
     (tmp_path / "raid.toml").write_text('description = "x"\nblue = ["light"]\nred = ["light"]')
     assert echelon_env.env(tmp_path / "raid.toml").metadata["name"] == "echelon_raid_v0"
-
-
-@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human"])
-def test_render_modes(mode):
-    env = echelon_env.parallel_env("duel", render_mode=mode)
-    env.reset(seed=0)
-    env.step(act(env))
-    picture = env.render()
-    if mode == "rgb_array":
-        assert picture.ndim == 3
-        assert picture.dtype == np.uint8
-    elif mode == "ansi":
-        assert "BLUE" in picture.upper()
-    else:
-        assert picture is None
-    env.close()
-
-
-def test_the_scenarios_are_in_pettingzoos_registry():
-    if not hasattr(pettingzoo, "make"):
-        return  # PettingZoo before 1.27 has no registry
-    env = pettingzoo.make("parallel", "echelon/Skirmish-v0")
-    assert env.unwrapped.config == echelon_env.make_config("skirmish")
-    pettingzoo.make("aec", "echelon/Duel-v0").reset(seed=0)

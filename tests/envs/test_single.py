@@ -5,9 +5,7 @@ from gymnasium.error import ResetNeeded
 
 import echelon_env
 from echelon_env import ConfigError, opponents
-from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import STREAMS
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.explain import explain_action
 from support.checkers import check_gymnasium
@@ -25,27 +23,6 @@ def test_official_checkers(name, control):
 def test_official_checkers_in_every_format(formats, control):
     env = gymnasium.make("echelon/PairCity-v0", control=control, max_steps=12, **formats).unwrapped
     check_gymnasium(env, **formats)
-
-
-def test_the_pilots_death_terminates():
-    env = gymnasium.make("echelon/Skirmish-v0").unwrapped
-    env.reset(seed=0)
-    engine = env._battles.engine
-    engine.state.columns["opaque"] = engine.state.columns["solid"] = 0
-    pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
-    pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
-    enemy["x"], enemy["y"], enemy["yaw"], enemy["facing_x"], enemy["facing_y"] = 45, 50, 0, 1, 0
-    env._battles.engine.step(np.zeros((1, 10, ACTION_DIM), np.float32))  # let them see each other
-    observation, _reward, terminated, truncated, info = env.step(np.zeros(ACTION_DIM, np.float32))
-    assert info["alive"] == 0
-    assert (terminated, truncated) == (True, False)
-    assert info["reason"] == ""  # the battle is not over
-    seen = observation.copy()
-    seen[STREAMS["objective"].part] = 0
-    assert not seen.any()
-    assert info["reward_components"][REWARD_COMPONENTS.index("death")] == -1
-    with pytest.raises(ResetNeeded):
-        env.step(env.action_space.sample())
 
 
 SHARED = opponents.make("novice", 0, "battle")

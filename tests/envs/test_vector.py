@@ -1,4 +1,3 @@
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
@@ -10,18 +9,6 @@ from echelon_env.layout.actions import ACTION_DIM, Action
 
 def make(mode, num_envs=3, **overrides):
     return BattleVectorEnv("duel", num_envs, autoreset_mode=mode, **({"max_steps": 5} | overrides))
-
-
-def test_gymnasium_wrappers_work_on_it():
-    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make("NEXT_STEP"))
-    envs = gymnasium.wrappers.vector.NormalizeObservation(envs)
-    envs.reset(seed=0)
-    ended = 0
-    for _ in range(13):  # two battles of 5 decisions and a reset each, and one more step
-        *_, infos = envs.step(envs.action_space.sample())
-        ended += int(np.sum(infos.get("_episode", 0)))
-    assert ended == 6
-    envs.close()
 
 
 def test_masks_in_observations_of_teams():

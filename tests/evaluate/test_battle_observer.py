@@ -323,20 +323,6 @@ def test_battles_that_are_not_whole_are_not_measured():
     assert engine.observers == []
 
 
-def test_other_reward_weights_count_from_the_next_decision():
-    config = make_config(DUEL, max_steps=6)
-    engine, players = BattleEngine(config, 1), make_players()
-    observer, expected = BattleObserver(engine), 0.0
-    engine.reset([3])
-    for decision in range(6):
-        if decision == 3:
-            engine.set_rewards(make_config(config, rewards={"approach": 100.0}).rewards)
-        run(engine, 1, players)
-        expected = expected + engine.out.rewards[0].astype(np.float64)
-    record = observer.finished[0]
-    np.testing.assert_allclose(record.sums[:, record.names.index("reward")], expected, rtol=1e-5)
-
-
 def test_bad_states_are_refused():
     engine = BattleEngine(DUEL, 2)
     observer = BattleObserver(engine)

@@ -138,23 +138,6 @@ def test_figures_of_a_run_are_those_of_its_report(submissions):
     assert row["wins_in"]["duel"] == sum(match.wins for match in matches if match.scenario == "duel") / (4 * MAPS)
 
 
-@pytest.mark.parametrize("number", [2, 3])
-def test_runs_have_means_over_the_runs_and_intervals_over_maps(submissions, number):
-    runs = {f"runs/a-{seed}.json": submissions[f"runs/a-{seed}.json"] for seed in range(number)}
-    (row,) = rows_of(make_leaderboard(runs))
-    alone = [aggregate(run.matches, run.method.name) for run in runs.values()]
-    assert row["files"] == [*runs]
-    assert row["iqm_of_runs"] == pytest.approx([each["iqm"]["estimate"] for each in alone])
-    for key in ("mean", "iqm"):
-        assert row[key]["estimate"] == pytest.approx(np.mean([each[key]["estimate"] for each in alone]))
-        width = row[key]["high"] - row[key]["low"]
-        assert row[key]["low"] < row[key]["estimate"] < row[key]["high"]
-        assert all(width < each[key]["high"] - each[key]["low"] for each in alone)
-    values = [100 * value for value in row["iqm_of_runs"]]
-    text = format_leaderboard(make_leaderboard(runs))
-    assert f"{number:>6}{f'{min(values):.1f} to {max(values):.1f}':>17}" in text
-
-
 def test_action_modes_and_authors_are_different_methods(submissions, suite):
     other = replace(submissions["b.json"], action_mode="mixed", matches=submissions["runs/a-0.json"].matches)
     other = replace(other, matches=tuple(replace(match, first="B|[x](y) <b>") for match in other.matches))

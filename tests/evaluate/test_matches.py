@@ -15,7 +15,6 @@ from echelon_env.terrain import generate
 
 CONFIG = make_config("duel", max_steps=60, zone={"score_to_win": 2.0}, terrain={"size": 32})
 UNEVEN = make_config(CONFIG, blue=("medium", "scout", "medium"), red=("light",), max_steps=40, terrain={"size": 40})
-TEAMS = make_config("skirmish", max_steps=60, terrain={"size": 52})
 SEEDS = [evaluation_seed(3, index) for index in range(5)]
 
 
@@ -89,31 +88,6 @@ def test_a_result_does_not_depend_on_other_battles(first, second, config):
         there = next(b for b in whole.battles if (b.seed, b.side) == (battle.seed, battle.side))
         assert battle == dataclasses.replace(there, number=battle.number)
     assert len(set(map(str, whole.battles))) == 10
-
-
-class Remembering:
-    """Acts on the change of its observations since the last call, and keeps the array that it was given."""
-
-    def __init__(self):
-        self.last = None
-
-    def reset(self, mask):
-        self.last = None
-
-    def act(self, observations):
-        assert observations.flags["C_CONTIGUOUS"]
-        assert observations.flags["OWNDATA"] or observations.base.flags["OWNDATA"]
-        change = observations if self.last is None else observations - self.last
-        self.last = observations
-        return np.tanh(10 * change[:, :ACTION_DIM])
-
-
-@pytest.mark.parametrize("config", [CONFIG, UNEVEN], ids=["even", "uneven"])
-def test_observations_that_a_player_keeps_do_not_change(config):
-    player = Player("me", "scripted", lambda config, noise: Remembering())
-    whole = play_match(player, baseline("trivial"), config, SEEDS, scenario="small")
-    for batch_size in (1, 2):
-        assert whole == play_match(player, baseline("trivial"), config, SEEDS, scenario="small", batch_size=batch_size)
 
 
 def test_swapping_the_players_swaps_the_sides():

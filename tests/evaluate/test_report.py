@@ -10,7 +10,6 @@ from scipy.stats import binomtest, mannwhitneyu, trim_mean
 from echelon_env import make_config
 from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, stamp
 from echelon_env.evaluate.battle_totals import COUNTED
-from echelon_env.evaluate.cross_play import cross_play
 from echelon_env.evaluate.report import make_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.statistics import score_interval
@@ -125,11 +124,6 @@ def test_a_suite_is_complete_when_everything_of_it_was_played(monkeypatch):
     assert not document(whole[:-1], names, suite=suite)["suite"]["complete"]
     short = [*whole[:-1], match("c", "b", scenario="skirmish", maps=11)]
     assert not document(short, names, suite=suite)["suite"]["complete"]
-
-
-def test_the_matrix_is_that_of_all_matches():
-    matches = [match("a", "b"), match("a", "c", scenario="skirmish")]
-    assert document(matches, ["a", "b"])["cross_play"] == cross_play(matches)
 
 
 def test_common_maps_are_one_sample():

@@ -198,8 +198,6 @@ RUNS = (
              " or moves != self.best.moves", "", "runs/callbacks/test_state"),
     _trainer("runs: battles count for the next stage already", "runs/callbacks/curriculum",
              "if self._move is None and ", "if ", "runs/callbacks/test_curriculum"),
-    _trainer("runs: an interrupted trial counts as finished", "runs/sweep",
-             "if result.interrupted and not result.done:", "if False:", "runs/test_sweep"),
     _trainer("report: texts of files are not escaped", "report/markup", "html.escape(str(part))", "str(part)",
              "report/test_statistics"),
     _trainer("report: failed seeds are part of the statistics", "report/sources", "if run.failure is None]", "]",

@@ -7,7 +7,6 @@ from scipy import stats
 from echelon_env import (
     BattleEngine,
     BattleEnv,
-    BattleVectorEnv,
     make_config,
     opponents,
 )
@@ -104,19 +103,6 @@ def test_a_seeded_reset_starts_the_same_battle_against_the_same_level():
     assert set(drawn) == {"trivial", "expert"}
     follows = [[episode(env, **reset) for reset in ({"seed": 5}, {}, {}, {})] for _ in range(3)]
     assert follows[0] == follows[1] == follows[2]
-
-
-def test_a_seeded_reset_of_some_places_restarts_them_alone():
-    envs = BattleVectorEnv("duel", 3, opponent=BOTH, autoreset_mode="DISABLED")
-    still, levels = np.zeros(envs.action_space.shape, np.float32), envs._battles.battles._players["opponent"]
-    envs.reset(seed=5)
-    for _ in range(3):
-        envs.reset()
-        envs.step(still)
-    envs.reset(seed=5, options={"reset_mask": np.array([True, False, False])})
-    envs.step(still)
-    assert levels._battles.tolist() == [1, 3, 3]
-    envs.close()
 
 
 @pytest.mark.parametrize(

@@ -138,11 +138,3 @@ def test_packs_walk_to_the_zone_without_getting_stuck(name):
     straight = left / walked.engine.tables.classes["top_speed"][mechs["mech_class"]]
     assert walked.go(120.0).has_arrived
     assert np.median(walked.arrived / straight) < 1.25  # including detours around terrain
-
-
-@pytest.mark.parametrize("level", ["trivial", "expert"])
-def test_marching_times_do_not_depend_on_the_decision_interval(level):
-    often, seldom = (march(level, 8, decision_repeat=repeat).go(60.0).arrived.clip(max=60.0) for repeat in (1, 5))
-    assert np.median(often) < 40
-    assert abs(np.median(often) / np.median(seldom) - 1) < 0.1
-    assert abs(often.mean() / seldom.mean() - 1) < 0.1

@@ -19,10 +19,11 @@ SHORT = {
     "scripted_battle.py": ["--scenario=duel-open", "--decisions=20"],
     "single_pilot.py": [],
     "vector_loop.py": ["--decisions=250"],
-    "cleanrl_ppo.py": ["--steps=2048", "--envs=8", "--battles=4"],
-    "self_play.py": ["--steps=8192", "--every=4096", "--battles=2"],
+    "cleanrl_ppo.py": ["--steps=1024", "--envs=8", "--battles=4"],
+    "self_play.py": ["--steps=4096", "--every=2048", "--battles=2"],
     "supersuit_pipeline.py": ["--battles=1", "--steps=1280"],
     "custom_reward.py": ["--decisions=20"],
+    "search_settings.py": ["--trials=1", "--steps=1024"],
     "custom_scenario.py": [],
 }
 """Arguments with which each example is short."""

@@ -82,26 +82,6 @@ def test_a_match_played_with_keys(opened, tmp_path):
     assert (page.decision, page("echelon.driver.running")) == (0, True)
 
 
-def test_pause_again_and_the_next_map(opened):
-    page = opened("skirmish-open", opponent="novice", maps=2)
-    first = page("echelon.driver.game.start.header")
-    page.press("Enter")
-    page.wait("echelon.after.decision > 3")
-    page.press("p")
-    paused = page.decision
-    page.page.wait_for_timeout(600)
-    assert (page.decision, page.hidden("menu")) == (paused, False)
-    page.press("r")
-    assert (page.decision, page("echelon.driver.game.start.header")) == (0, first)
-    page.press("Escape", "p", "n")
-    page.wait("echelon.driver.game.start.number === 1")
-    assert page("echelon.driver.game.start.header") != first
-    assert (page.decision, page.text("verified")) == (0, "battle 2")
-    page.press("n")
-    page.wait("document.getElementById('note').className === 'bad'")
-    assert "no more battles" in page.text("note")
-
-
 def test_the_person_sees_what_the_mech_senses(opened):
     page = opened("skirmish", opponent="expert", mech="medium", seed=4)
     places = "echelon.scene.places.map((place) => place.shown)"
@@ -194,28 +174,6 @@ def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, name):
     trained = baseline("champion").make(config, BattleNoise([seed], [1], len(config.red)))
     expected = actions_here(config, (make("veteran", seed, config), trained), seed)
     np.testing.assert_array_equal(replay.actions, expected)
-
-
-def test_who_only_watches_sees_all(opened):
-    page = opened("skirmish-open", mech="none", opponent="novice")
-    assert "You watch" in page.text("note")
-    page.press("Enter")
-    page.wait("echelon.after.decision > 2")
-    assert page("echelon.scene.places.every((place) => place.shown)")
-    page.press("3", "f", "v")
-    before = page.decision
-    page.wait(f"echelon.after.decision > {before} + 3")
-    assert page("[echelon.selected, echelon.follows, echelon.fog]") == [2, True, True]
-    assert not page.hidden("inspector")
-    assert page.text("verified") == "battle 1"
-
-
-def test_a_phones_width(opened):
-    page = opened("skirmish-open", size=(390, 780))
-    assert page("document.documentElement.scrollWidth") <= 390
-    for element in ("menu", "cockpit"):
-        box = page(f"document.getElementById('{element}').getBoundingClientRect().toJSON()")
-        assert box["left"] >= 0 and box["right"] <= 390
 
 
 def test_a_damaged_next_map_is_refused(open_page, tmp_path):

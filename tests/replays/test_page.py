@@ -162,31 +162,6 @@ def test_the_inspector_names_what_is_off_in_the_battle(shown):
         assert bool(re.search(rf"{entry.name}\s+\S+\s+refused: off in this battle", details, re.IGNORECASE)) == off
 
 
-def test_clicks_choose_mechs_and_times(opened):
-    opened.page.click("#roster-red button >> nth=1")
-    assert opened("echelon.selected") == 6
-    box = opened.page.locator("#timeline").bounding_box()
-    opened.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 5)
-    assert abs(opened("echelon.time") - opened("echelon.simulation.decisions") / 2) <= 1
-    before = opened("[echelon.camera.azimuth, echelon.camera.distance]")
-    opened.page.mouse.move(600, 300)
-    opened.page.mouse.down()
-    opened.page.mouse.move(700, 320)
-    opened.page.mouse.up()
-    opened.page.mouse.wheel(0, -200)
-    after = opened("[echelon.camera.azimuth, echelon.camera.distance]")
-    assert after[0] < before[0] and after[1] < before[1]
-
-
-def test_a_phones_width(opened):
-    page = opened
-    page.page.set_viewport_size({"width": 390, "height": 780})
-    page("location.hash = '#t=30&mech=0'")
-    page.wait("echelon.selected === 0 && echelon.time === 30")
-    assert page("document.documentElement.scrollWidth") <= 390
-    assert page("document.getElementById('inspector').getBoundingClientRect().right") <= 390
-
-
 def change(path, part, edit):
     """Edit one of the base64 parts of a page."""
     text = path.read_text()

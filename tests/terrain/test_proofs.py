@@ -7,11 +7,10 @@ each case are checked; with ``-m slow`` 2,720 over the scenarios, 100 of each bi
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -26,7 +25,6 @@ from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import Lane, Terrain, generate
-from echelon_env.terrain.statistics import map_statistics
 from oracles.walking import SOLID, Walker
 
 OPAQUE = np.array([material.blocks_sight for material in MATERIALS])
@@ -244,26 +242,6 @@ def test_the_independent_walker_knows_steps_drops_roofs_and_water():
     assert not Walker(voxels, 3.5, 4.0).reached(np.array([start]))[pit]
     voxels[5], voxels[6, :, 8:12] = AIR, CONCRETE
     assert Walker(voxels, 3.5, 4.0).reached(np.array([start]))[pit]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seeds", [8, pytest.param(100, marks=pytest.mark.slow)])
-def test_any_two_biomes_differ_in_at_least_two_statistics(seeds):
-    """By more than the spread over seeds: the means differ by more than the sum of both standard deviations."""
-    means, spreads = {}, {}
-    for biome in BIOMES:
-        rows = []
-        for seed in range(seeds):
-            terrain = generate(KINDS[f"all {biome}"], seed)
-            shares = [share(terrain, name) for name in ("concrete", "reinforced", "water", "lava")]
-            rows.append([*asdict(map_statistics(terrain)).values(), *shares])
-        means[biome], spreads[biome] = np.mean(rows, axis=0), np.std(rows, axis=0)
-    alike = {}
-    for one, other in itertools.combinations(BIOMES, 2):
-        apart = np.abs(means[one] - means[other]) > spreads[one] + spreads[other]
-        if np.count_nonzero(apart) < 2:
-            alike[one, other] = np.flatnonzero(apart).tolist()
-    assert alike == {}
 
 
 def test_the_same_seed_gives_the_same_map_on_one_and_on_many_threads():

@@ -8,7 +8,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_train.config.files import load_run_config
 from echelon_train.errors import TrainError
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
-from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.database import parse
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
@@ -18,12 +18,11 @@ from echelon_train.runs.experiment import resume_seeds
 from echelon_train.runs.folder import LOCK_FILE, locked, read_metrics, read_run_config
 from echelon_train.runs.loggers import open_logger
 from echelon_train.self_play.files import read_member, read_pool
-from echelon_train.supervisor.children import LocalChild, last_line
+from echelon_train.supervisor.children import Child, last_line
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
 from echelon_train.supervisor.supervisor import LOG_FILE, Supervisor
 from storage.test_reading import DEVICE, TWICE
-from train.supervisor.test_tasks import FakeLauncher
 
 JSON_READERS = {
     "metrics": ("metrics.jsonl", lambda path: read_metrics(path.parent)),
@@ -89,7 +88,7 @@ def test_a_row_of_a_league_with_a_key_twice_is_refused():
 
 WRITERS = {
     "metrics": ("metrics.jsonl", lambda path: open_logger(path.parent)),
-    "log of a learner": ("run.log", lambda path: LocalChild(["--version"], path, 0)),
+    "log of a learner": ("run.log", lambda path: Child(["--version"], path, 0)),
 }
 
 
@@ -104,6 +103,6 @@ def test_a_pipe_in_place_of_the_log_of_a_league_run_is_refused_without_waiting(t
     league = League.create(tmp_path / "league")
     runs_folder(league.path).mkdir()
     os.mkfifo(runs_folder(league.path) / LOG_FILE)
-    run = Supervisor(league, LeaguePlan(config="quickstart", settings=("battles=2",)), FakeLauncher(), LocalExecutor())
+    run = Supervisor(league, LeaguePlan(config="quickstart", settings=("battles=2",)), Executor())
     with pytest.raises(OSError, match=LOG_FILE):
         run.run(lambda status: None)

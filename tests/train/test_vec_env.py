@@ -189,32 +189,6 @@ def test_close_stops_the_threads_of_an_opponent_that_is_given_by_name():
     given.close()
 
 
-@pytest.mark.parametrize("self_play", [0, 2])
-def test_observations_that_are_kept_do_not_change(self_play):
-    """The memory of the others is used again, with the same results."""
-    arguments = {"opponent": "novice", "central": True, "self_play": self_play, "seed": 3}
-    config = small_battle("skirmish", max_steps=4)
-    env, keeping = BattleVecEnv(config, 3, **arguments), BattleVecEnv(config, 3, **arguments)
-    kept, addresses = [keeping.reset()["observation"]], {env.reset()["observation"].ctypes.data}
-    copies, finals = [kept[0].copy()], []
-    for actions in random_actions(env, 6):
-        seen, rewards, dones, infos = env.step(actions)
-        expected, expected_rewards, _, expected_infos = keeping.step(actions)
-        addresses.add(seen["observation"].ctypes.data)
-        kept.append(expected["observation"])
-        copies.append(seen["observation"].copy())
-        assert rewards.tobytes() == expected_rewards.tobytes()
-        for name in seen:
-            assert seen[name].tobytes() == expected[name].tobytes()
-        for row in np.flatnonzero(dones):
-            for name, final in infos[row]["terminal_observation"].items():
-                finals.append((final, expected_infos[row]["terminal_observation"][name], final.copy()))
-    assert len(finals) == 2 * env.num_envs
-    assert [each.tobytes() for each in kept] == [each.tobytes() for each in copies]
-    assert all(one.tobytes() == other.tobytes() == before.tobytes() for one, other, before in finals)
-    assert len(addresses) == 2 < len({each.ctypes.data for each in kept}) == len(kept)
-
-
 @pytest.mark.parametrize(("side", "self_play"), [("both", 2), ("red", 0)])
 def test_final_states_are_those_of_battles_that_end_alone(monkeypatch, side, self_play):
     blue = ("heavy",) if side == "red" else ("light", "scout")

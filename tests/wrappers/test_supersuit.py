@@ -47,7 +47,7 @@ CONVERSIONS = {
 EXCLUDED = {
     "black_death_v3",  # tests/interop/test_sb3.py
     "color_reduction_v0",  # of pictures
-    "stable_baselines3_vec_env_v0",  # tests/train/test_supersuit.py
+    "stable_baselines3_vec_env_v0",  # tests/interop/test_sb3.py
     "stable_baselines_vec_env_v0",  # of the predecessor of stable-baselines3
 }
 

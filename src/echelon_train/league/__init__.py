@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from echelon_train.config.league import LeagueConfig, OpponentMixture
     from echelon_train.league.errors import LeagueError
-    from echelon_train.league.playing.executors import LocalExecutor
-    from echelon_train.league.playing.ray_executor import RayExecutor
+    from echelon_train.league.playing.executors import Executor
     from echelon_train.league.playing.replay import replay
     from echelon_train.league.playing.runner import rating_run
     from echelon_train.league.ratings.bradley_terry import bradley_terry
@@ -27,17 +26,16 @@ if TYPE_CHECKING:
     from echelon_train.league.store.registry import League, Standing
 
 __all__ = [
+    "Executor",
     "League",
     "LeagueConfig",
     "LeagueError",
     "LeagueSettings",
-    "LocalExecutor",
     "Member",
     "OpponentMixture",
     "Payoffs",
     "PlayedMatch",
     "Rating",
-    "RayExecutor",
     "Standing",
     "bradley_terry",
     "cycle_score",
@@ -52,8 +50,7 @@ __all__ = [
 _NAMES = {
     "config.league": "LeagueConfig OpponentMixture",
     "league.errors": "LeagueError",
-    "league.playing.executors": "LocalExecutor",
-    "league.playing.ray_executor": "RayExecutor",
+    "league.playing.executors": "Executor",
     "league.playing.replay": "replay",
     "league.playing.runner": "rating_run",
     "league.ratings.bradley_terry": "bradley_terry",

@@ -1,4 +1,4 @@
-"""The processes of a league run on this machine."""
+"""The processes of a league run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from echelon_env.storage.reading import open_regular_file, without_waiting
-from echelon_train.supervisor.tasks import Task
 
 CHILD = "echelon_train.supervisor.child"
 MAX_LOG = 1 << 24
@@ -19,7 +18,7 @@ MAX_LOG = 1 << 24
 _TAIL = 4096  # bytes of a log that are searched for the reason of a failure
 
 
-class LocalChild:
+class Child:
     """A command of `echelon` in a process that ends when this one does. Its output is appended to a log.
 
     It is in a process group of its own, so that Ctrl-C reaches this process only, and in the same session,
@@ -41,42 +40,26 @@ class LocalChild:
             )
 
     def poll(self) -> int | None:
-        """See `Child.poll`."""
+        """Its exit code; None while it runs. Negative: the signal that killed it."""
         code = self.process.poll()
         if code is not None and self.process.stdin is not None:
             self.process.stdin.close()
         return code
 
     def reason(self) -> str:
-        """See `Child.reason`."""
+        """The last line that it has printed."""
         return last_line(self._log)
 
-    def note(self) -> str:
-        """See `Child.note`."""
-        return ""
-
     def stop(self) -> None:
-        """See `Child.stop`."""
+        """Ask it to save and end."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """See `Child.kill`."""
+        """End it at once."""
         self.process.kill()
         self.process.wait()
         self.poll()
-
-
-class LocalLauncher:
-    """Runs the tasks of a league as processes of this machine, one thread each."""
-
-    def __init__(self, league: Path) -> None:
-        self._league = league
-
-    def launch(self, task: Task) -> LocalChild:
-        """See `Launcher.launch`."""
-        command = task.command(str(self._league), task.folder)
-        return LocalChild(command, task.log, task.nice)
 
 
 def tail(path: Path, size: int) -> bytes:

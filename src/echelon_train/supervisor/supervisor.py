@@ -22,7 +22,7 @@ from echelon_train.runs.folder import RUN_FILE, locked
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder, write_plan
 from echelon_train.supervisor.ratings import Ratings
-from echelon_train.supervisor.tasks import Launcher, LearnerTask, ProbeTask, Task
+from echelon_train.supervisor.tasks import LearnerTask, ProbeTask, Task
 
 LOG_FILE = "run.log"
 POLL_SECONDS = 1.0
@@ -68,14 +68,12 @@ class Status:
 class Supervisor:
     """Keeps a league going for `max_minutes` of wall-clock time, until its learners are done, or until `stop`.
 
-    The plan is written into the league. The launcher says where learners train, the executor where matches are played;
-    the supervisor closes it. Raises ConfigError and OSError for a run config that cannot be used.
+    The plan is written into the league. The executor plays the matches; the supervisor closes it. Raises ConfigError
+    and OSError for a run config that cannot be used.
     """
 
-    def __init__(
-        self, league: League, plan: LeaguePlan, launcher: Launcher, executor: Executor, max_minutes: float | None = None
-    ) -> None:
-        self._league, self._plan, self._launcher, self._executor = league, plan, launcher, executor
+    def __init__(self, league: League, plan: LeaguePlan, executor: Executor, max_minutes: float | None = None) -> None:
+        self._league, self._plan, self._executor = league, plan, executor
         self._limit = None if max_minutes is None else 60.0 * max_minutes
         self._folder = runs_folder(league.path)
         self._log: TextIO | None = None
@@ -217,7 +215,7 @@ class Supervisor:
             self._read_league()
         self._choose_probe()
         for task in self._tasks:
-            task.update(self._launcher, self.report)
+            task.update(self.report)
 
     def _read_league(self) -> None:
         """Read the league; a failure is shown, and the last state stays."""
@@ -265,7 +263,7 @@ class Supervisor:
                 if self._stops > before or time.monotonic() >= deadline:
                     break
                 for task in self._tasks:
-                    task.update(self._launcher, self.report)
+                    task.update(self.report)
                 self._display(show)
                 time.sleep(POLL_SECONDS / 2)
         finally:

@@ -8,13 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from echelon_env.networks.checkpoint import LAST_FILE, MAX_NAME_BYTES
 from echelon_env.storage.reading import read_regular_file
 from echelon_train.errors import RunFolderError
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
 from echelon_train.runs.folder import RUN_FILE, is_locked
+from echelon_train.supervisor.children import Child
 from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
 
 ATTEMPTS: Final = 5
@@ -29,51 +30,18 @@ EXPLOITER_NICE = 5
 INTERRUPTED = 130  # exit code of a training that a signal has ended
 
 
-class Child(Protocol):
-    """A running task."""
-
-    def poll(self) -> int | None:
-        """Its exit code; None while it runs. Negative: the signal that killed it."""
-        ...
-
-    def reason(self) -> str:
-        """The last line that it has printed."""
-        ...
-
-    def note(self) -> str:
-        """What it waits for; empty if it works."""
-        ...
-
-    def stop(self) -> None:
-        """Ask it to save and end."""
-        ...
-
-    def kill(self) -> None:
-        """End it at once."""
-        ...
-
-
-class Launcher(Protocol):
-    """Starts tasks."""
-
-    def launch(self, task: Task) -> Child:
-        """Start a task. Raises OSError."""
-        ...
-
-
 class Task(ABC):
     """A command that trains in a run folder, and that continues there when it is started again.
 
     Its `state` is ``waiting``, ``running``, ``restarting``, ``stopping``, ``done`` or ``failed``, with the reason in
-    `note`. A learner that has failed is tried again from time to time, for the reason may pass: a full disk, a lost
-    node.
+    `note`. A learner that has failed is tried again from time to time, for the reason may pass, such as a full disk.
     """
 
     nice = EXPLOITER_NICE
     retried = True  # whether it is tried again once it has failed
 
     def __init__(self, league: Path, plan: LeaguePlan, name: str) -> None:
-        self.plan, self.name = plan, name
+        self.league, self.plan, self.name = league, plan, name
         self.folder = runs_folder(league) / name
         self.log = self.folder.with_suffix(".log")
         self.state, self.note = "waiting", ""
@@ -81,8 +49,8 @@ class Task(ABC):
         self._attempts = _Attempts()
 
     @abstractmethod
-    def command(self, league: str, run: Path) -> list[str]:
-        """The arguments of `echelon` that start or continue it. `run` is its folder, which may be a copy."""
+    def command(self) -> list[str]:
+        """The arguments of `echelon` that start or continue it."""
 
     def missing(self) -> str:
         """What the league lacks that the task needs; empty if nothing."""
@@ -107,22 +75,21 @@ class Task(ABC):
         """Whether it has ever saved a checkpoint."""
         return bool(self._progress())
 
-    def update(self, launcher: Launcher, report: Callable[[str], None]) -> None:
+    def update(self, report: Callable[[str], None]) -> None:
         """Start the task if it is due, and find out what has become of it. Errors of files are noted."""
         try:
-            self._update(launcher, report)
+            self._update(report)
         except OSError as error:  # such as a full disk, or one that fails
             self.note = str(error)
 
-    def _update(self, launcher: Launcher, report: Callable[[str], None]) -> None:
+    def _update(self, report: Callable[[str], None]) -> None:
         if self._child is not None:
             code = self._child.poll()
-            self.note = self._child.note()
             if code is not None:
                 reason, self._child = self._child.reason(), None
                 self._ended(code, reason, report)
         elif not self.over and self.state != "stopping" and self._attempts.due:
-            self._start(launcher, report)
+            self._start(report)
 
     def stop(self) -> None:
         """Ask it to save and end. It does not start again."""
@@ -137,7 +104,7 @@ class Task(ABC):
             self._child.kill()
             self._child = None
 
-    def _start(self, launcher: Launcher, report: Callable[[str], None]) -> None:
+    def _start(self, report: Callable[[str], None]) -> None:
         self.note = self.missing()
         if not self.note and is_locked(self.folder):
             self.note = "another process still trains in its folder"
@@ -146,7 +113,7 @@ class Task(ABC):
             return
         try:
             self._attempts.begin(self._progress())
-            self._child = launcher.launch(self)
+            self._child = Child(self.command(), self.log, self.nice)
         except OSError as error:
             self._failed(f"cannot start: {error.strerror or error}", report)
         else:
@@ -217,16 +184,17 @@ class LearnerTask(Task):
         self.nice = 0 if agent.role == "main" else EXPLOITER_NICE
         self._kinds = kinds
 
-    def command(self, league: str, run: Path) -> list[str]:
+    def command(self) -> list[str]:
         """See `Task.command`."""
+        league, run = str(self.league), str(self.folder)
         steps = ["--steps", str(self.plan.steps)] if self.plan.steps else []
         if (self.folder / RUN_FILE).exists():
-            return ["train", "--resume", str(run), "--league", league, *steps]
+            return ["train", "--resume", run, "--league", league, *steps]
         settings = [each for text in self.plan.settings for each in ("--set", text)]
         start = ["--init", f"{league}/{self.plan.start}"] if self.plan.start else []
         role = ["--league", league, "--role", self.agent.role, "--agent", self.agent.name]
         seed = ["--seed", str(self.plan.seed + self.agent.number)]
-        return ["train", self.plan.config, *role, *start, *seed, *settings, *steps, "--out", str(run)]
+        return ["train", self.plan.config, *role, *start, *seed, *settings, *steps, "--out", run]
 
     def missing(self) -> str:
         """See `Task.missing`: exploiters need opponents."""
@@ -249,12 +217,13 @@ class ProbeTask(Task):
         if self.finished(league, member):
             self.state = "done"
 
-    def command(self, league: str, run: Path) -> list[str]:
+    def command(self) -> list[str]:
         """See `Task.command`."""
+        league, run = str(self.league), str(self.folder)
         settings = [each for text in self.plan.settings for each in ("--set", text)]
         start = ["--init", f"{league}/{self.plan.start}"] if self.plan.start else []
         budget = ["--steps", str(self.plan.probe_steps)]
-        chosen = ["--config", self.plan.config, *start, *settings, *budget, "--out", str(run)]
+        chosen = ["--config", self.plan.config, *start, *settings, *budget, "--out", run]
         return ["league", "exploit", league, self.member, *chosen]
 
     def result(self) -> str:

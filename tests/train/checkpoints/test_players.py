@@ -13,7 +13,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, named_player, play_match
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import ACTION_MODES, ActionMode
-from echelon_env.layout.actions import ACTION_DIM, BLOCKS
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_env.networks.weights import CheckpointError
@@ -25,7 +25,6 @@ from train.small import sensitive_policy, small_battle
 DUEL = small_battle(max_steps=8)
 TEAMS = small_battle("skirmish", max_steps=4)
 UNEVEN = make_config(DUEL, blue=("medium", "scout", "medium"), red=("light",))
-(MOTION,) = ([*block.entries] for block in BLOCKS if block.name == "motion")
 SEEDS = [evaluation_seed(5, index) for index in range(35)]
 
 

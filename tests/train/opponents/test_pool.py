@@ -140,22 +140,6 @@ def test_a_network_that_plays_no_battle_for_a_while_has_no_memory_of_earlier_bat
     assert not np.array_equal(*first), "it remembers its own battle"
 
 
-def test_policies_that_do_not_play_leave_the_cache():
-    loaded, rule = Counter(), {}
-
-    def counted(name):
-        loaded[name] += 1
-        return load("ann")
-
-    pool = OpponentPool(CONFIG, lambda: rule, counted, cache=2)
-    for names, expected in (("abcdef", "abcdef"), ("e", "abcdef"), ("ae", "abcdefa")):
-        for name in names:
-            rule.clear()
-            rule[name] = 1.0
-            pool.reset(np.ones(10, np.bool_))
-        assert loaded == Counter(expected)
-
-
 def test_a_refresh_reaches_battles_in_progress_and_leaves_their_memory():
     """The learner copies its weights into one policy, its opponent `SELF`."""
     policy, twin = load("ann"), load("ann")

@@ -6,10 +6,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import (
-    CONTACT_ROWS,
-    OBSERVATION_DIM,
     STREAMS,
     Unit,
     observation_bounds,
@@ -45,11 +42,6 @@ def padding(observations: Tensor) -> Tensor:
     return outside
 
 
-def random_loss(features: Tensor, seed: int = 9) -> Tensor:
-    """A loss with another gradient for each feature: LayerNorm cancels a gradient that all features share."""
-    return (features * torch.randn(features.shape, generator=torch.Generator().manual_seed(seed))).sum()
-
-
 @pytest.mark.parametrize("garbage", [1e9, -3.0, math.nan, math.inf])
 def test_values_in_padding_have_no_effect(garbage: float):
     observations = battle_data()[0]
@@ -72,21 +64,6 @@ def test_permuting_a_set_changes_no_feature(name: str):
     torch.testing.assert_close(encoder(permuted), encoder(observations), rtol=0, atol=1e-6)
 
 
-def test_permuting_contacts_permutes_their_rows():
-    observations = battle_data()[0]
-    order = torch.cat([torch.tensor([3, 0, 4, 1, 2]), torch.arange(TARGET_CHOICES, CONTACT_ROWS)])
-    permuted = observations.clone()
-    for name in ("contacts", "contacts_mask"):
-        stream_view(permuted, STREAMS[name])[:] = stream_view(observations, STREAMS[name])[:, order]
-    encoder = stream_encoder()
-    rows = encoder.forward_rows(observations)[1]
-    assert rows.shape == (len(observations), TARGET_CHOICES, SET_WIDTH)
-    torch.testing.assert_close(encoder.forward_rows(permuted)[1], rows[:, order[:TARGET_CHOICES]], rtol=0, atol=1e-6)
-    mask = filled(observations, "contacts")[:, :TARGET_CHOICES]
-    assert (rows[~mask] == 0).all()
-    assert (rows[mask].amax(1) > 0).float().mean() > 0.9
-
-
 def test_a_set_equals_a_computation_by_hand():
     encoder = SetEncoder(2, 2)
     with torch.no_grad():
@@ -100,21 +77,6 @@ def test_a_set_equals_a_computation_by_hand():
     assert (pooled[1] == 0).all()
     torch.testing.assert_close(rows[0], torch.tensor([[1.0, 4.0], [3.0, 0.0], [0.0, 0.0]]))
     assert torch.equal(encoder(table, mask), pooled)
-
-
-def test_empty_sets_and_single_rows():
-    encoder = stream_encoder()
-    observations = battle_data()[0]
-    nothing = torch.zeros(1, OBSERVATION_DIM, requires_grad=True)
-    features, rows = encoder.forward_rows(nothing)
-    random_loss(features).backward()
-    assert features.isfinite().all() and nothing.grad.isfinite().all()
-    assert (rows == 0).all()
-    for parameter in encoder.contacts.parameters():
-        assert (parameter.grad == 0).all()
-    together = encoder(observations[:20])
-    alone = torch.cat([encoder(row[None]) for row in observations[:20]])
-    torch.testing.assert_close(alone, together, rtol=0, atol=1e-5)
 
 
 def test_each_team_of_the_state_is_one_set():

@@ -33,27 +33,3 @@ def test_a_policys_heads_have_their_gains(encoder):
     assert policy.action_net.bias.tolist() == bias
     assert not policy.value_net.weight.any()
     assert not policy.value_net.bias.any()
-
-
-def check_lstm(lstm):
-    units = lstm.hidden_size
-    forget = [0.0] * units + [1.0] * units + [0.0] * 2 * units
-    for layer in range(lstm.num_layers):
-        for name in ("weight_ih", "weight_hh"):
-            gates = torch.split(getattr(lstm, f"{name}_l{layer}").detach(), units)
-            for gate in gates:
-                gram = gate @ gate.T if gate.shape[0] <= gate.shape[1] else gate.T @ gate
-                torch.testing.assert_close(gram, torch.eye(len(gram)), atol=1e-5, rtol=0)
-            assert not torch.equal(gates[0], gates[1])
-        biases = [getattr(lstm, f"bias_{side}_l{layer}").detach() for side in ("ih", "hh")]
-        assert (biases[0] + biases[1]).tolist() == forget  # torch adds them: twice 1 would be 2
-
-
-@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
-def test_a_policys_lstms_are_orthogonal(critic):
-    policy = build_policy(NetworkConfig(width=8, head=8, critic=critic), 1)
-    lstms = [lstm for lstm in (policy.lstm_actor, policy.lstm_critic) if lstm is not None]
-    assert len(lstms) == (2 if critic == "separate" else 1)
-    for lstm in lstms:
-        check_lstm(lstm)
-    assert len({lstm.weight_hh_l0.sum().item() for lstm in lstms}) == len(lstms)

@@ -1,4 +1,3 @@
-import pytest
 import torch
 
 from echelon_env.networks.config import NetworkConfig
@@ -16,11 +15,3 @@ def test_a_seed_determines_the_weights_and_leaves_the_global_generator():
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
     assert not torch.equal(first.action_net.weight, other.action_net.weight)
-
-
-def test_saving_and_loading_by_pickle_is_not_supported(tmp_path):
-    policy = build_policy(NETWORK)
-    with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
-        policy.save(str(tmp_path / "policy"))
-    with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
-        type(policy).load(str(tmp_path / "policy"))

@@ -5,10 +5,8 @@ import itertools
 import pytest
 import torch
 
-from echelon_env.layout.observations import STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
-from echelon_train.policy import BattlePolicy, action_space, observation_space
-from train.ppo.random_env import RandomVecEnv, collect, make_model
+from train.ppo.random_env import collect
 from train.ppo.recorded_battles import (
     ROWS,
     SMALL,
@@ -55,27 +53,6 @@ def test_the_first_rollouts_leave_a_trunk_that_the_critic_shares(critic):
     model.train()
     for name, parameter in model.policy.named_parameters():
         assert torch.equal(parameter, before[name]) != (id(parameter) in own), name
-
-
-def test_advantages_are_normalised_within_classes():
-    env = RandomVecEnv(3, 0, observation_space(), action_space())
-    settings = {"normalize_advantage": "by_class", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
-    model = make_model(env, steps=3, chunk=1, policy=BattlePolicy, **settings)
-    buffer = model.rollout_buffer
-    scout, heavy = (STREAMS["self"].start + each for each in (Self.IS_SCOUT, Self.IS_HEAVY))
-    buffer.observations[..., scout] = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    buffer.observations[..., heavy] = 1.0 - buffer.observations[..., scout]
-    buffer.actor_mask[:] = torch.tensor([[1, 1, 1], [0, 1, 1], [1, 1, 0]]).bool()
-    buffer.advantages[:] = torch.tensor([[2.0, 6.0, -1.0], [900.0, 1.0, 1.0], [3.0, 7.0, -900.0]])
-    # scouts 2, 6, 7: mean 5, std sqrt(14 / 2); heavies -1, 1, 1, 3: mean 1, std sqrt(8 / 3)
-    scouts, heavies = 7.0**0.5, (8 / 3) ** 0.5
-    expected = [
-        [-3 / scouts, 1 / scouts, -2 / heavies],
-        [895 / scouts, 0.0, 0.0],
-        [2 / heavies, 2 / scouts, -901 / heavies],
-    ]
-    found = model.update.normalized_advantages(buffer, "by_class")
-    torch.testing.assert_close(found, torch.tensor(expected))
 
 
 def test_a_rollout_without_living_mechs_trains_the_critic_only():

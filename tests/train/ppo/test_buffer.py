@@ -1,12 +1,10 @@
 import numpy as np
-import pytest
-import safetensors.torch
 import torch
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from echelon_train.ppo.buffer import ChunkBuffer, write_batch
+from echelon_train.ppo.buffer import ChunkBuffer
 
 CPU = torch.device("cpu")
 VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float32)
@@ -86,17 +84,3 @@ def test_batches_equal_those_of_a_naive_implementation(data):
     actor_mask = buffer.actor_mask[batch.actions // 100, batch.actions % 100]
     assert torch.equal(batch.actor_mask, actor_mask)
     assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "samples of active rows come first"
-
-
-@pytest.mark.parametrize("space", [VECTOR, spaces.Dict({"vector": VECTOR})])
-def test_a_written_batch_is_complete(space, tmp_path):
-    buffer, _ = numbered_buffer(4, 2, 2, space=space, starts=[(1, 0)])
-    buffer.advantages[0, 0] = float("nan")
-    batch = buffer.batch(torch.tensor([0]), buffer.advantages)
-    file = write_batch(batch, str(tmp_path))
-    tensors = safetensors.torch.load_file(file)
-    assert file.parent == tmp_path
-    assert torch.isnan(tensors["advantages"]).tolist() == [True, False]
-    assert tensors["states.1"].shape == (2, 2, 1)
-    [observations] = [part for name, part in tensors.items() if name.startswith("observations.")]
-    torch.testing.assert_close(observations[:, 0], batch.actions.float())

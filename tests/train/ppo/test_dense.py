@@ -96,25 +96,6 @@ def test_its_losses_gradients_and_diagnostics_are_the_same(pair):
     assert one == pytest.approx(other, rel=1e-5, abs=1e-5)
 
 
-def test_an_update_in_minibatches_is_the_same():
-    models = [
-        model_of(NETWORKS["sets-shared"], dense=dense, batch_size=48, n_epochs=2, accumulate=2)
-        for dense in (False, True)
-    ]
-    for model in models:
-        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=0.01)
-        torch.manual_seed(0)
-        collect(model)
-    copy_rollout(*models)
-    before = torch.cat([parameter.detach().flatten() for parameter in models[0].policy.parameters()])
-    for model in models:
-        torch.manual_seed(1)
-        model.train()
-    one, other = (torch.cat([each.detach().flatten() for each in model.policy.parameters()]) for model in models)
-    assert float((one - before).norm()) > 0.0
-    assert float((one - other).norm() / (one - before).norm()) < 1e-4
-
-
 def test_policies_that_cannot_be_dense_are_refused():
     with pytest.raises(ValueError, match="MlpLstmPolicy cannot compute all rows"):
         make_model(RandomVecEnv(2), dense=True)

@@ -9,7 +9,7 @@ import pytest
 from echelon_env.replays import read_replay
 from echelon_train.league.analysis import analyse
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.jobs import run_job, worker_name
+from echelon_train.league.playing.jobs import run_job
 from echelon_train.league.playing.runner import pairing
 from echelon_train.league.ratings.glicko2 import REACH
 from echelon_train.league.store.promotion import promote
@@ -106,7 +106,7 @@ def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run
 @pytest.mark.long
 def test_replays_are_of_the_newest_match_of_each_pairing(league, tmp_path):
     job = pairing(league, "novice", "trivial", CONFIG, "duel", 1)
-    match = run_job(league.path, job, worker_name())
+    match = run_job(league.path, job)
     league.record(match)
     page = report(league, tmp_path, replays=3)
     (frame,) = page.frames  # the others are of matches of another engine

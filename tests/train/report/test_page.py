@@ -63,8 +63,7 @@ def run(finished_run, tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_run(browser, run, tmp_path, width, scheme):
     out = tmp_path / "report.html"
     write_run_report(run, out, replays=1)

@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 
 from echelon_env.evaluate.battle_totals import measures
@@ -92,51 +91,11 @@ def test_every_measure_is_a_metric_and_in_a_chart():
         assert {metric for curve in curves for metric, _ in curve.metrics} >= {f"battle/{name}" for name in names}
 
 
-def test_a_heat_map_has_row_0_at_the_bottom():
-    from echelon_train.report.statistics import heat_map
-
-    values = np.zeros((32, 32))
-    values[0, :] = 9.0  # where the own team starts
-    low = heat_map("low", values, 64, "", 9.0)
-    high = heat_map("low", values[::-1], 64, "", 9.0)
-    assert brightest_row(low) > 0.9 and brightest_row(high) < 0.1
-
-
-def brightest_row(markup):
-    """Where the brightest row of the picture in a chart is, from 0 at the top to 1."""
-    import base64
-    import io
-    import re
-
-    from PIL import Image
-
-    (data,) = re.findall(r'data:image/png;base64,([^"]*)"', markup)
-    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGBA"), np.float64)
-    brightness = (picture[..., :3].sum(axis=2) * (picture[..., 3] > 0)).sum(axis=1)
-    flipped = "scale(1 -1)" in markup  # matplotlib may write pictures upside down
-    place = float(np.argmax(brightness)) / max(len(brightness) - 1, 1)
-    return 1 - place if flipped else place
-
-
 def test_names_are_escaped(tmp_path):
     totals.write(tmp_path / "statistics.json", player=NAME, opponents=(NAME,))
     page = page_of(tmp_path, [(NAME, [tmp_path]), ("two", [tmp_path])])
     assert page.column("recent-groups", "battles").keys() == {NAME, "two"}
     assert NAME in page_of(tmp_path, [(NAME, [tmp_path])]).column("recent-opponents", "battles")
-
-
-def test_groups_are_compared_by_their_sums_over_seeds(tmp_path):
-    folders = [tmp_path / name for name in "abc"]
-    files = []
-    for folder in folders:
-        folder.mkdir()
-        files.append(totals.write(folder / "statistics.json"))
-    page = page_of(tmp_path, [("two", folders[:2]), ("one", folders[2:])])
-    battles = page.column("recent-groups", "battles")
-    assert battles == {"two": "40", "one": "20"}
-    accuracy = page.column("evaluated-groups", "accuracy, %")
-    assert accuracy["two"] == accuracy["one"]
-    assert page.tables["recent-rewards"][0] == ["component", "two", "one"]
 
 
 def test_without_statistics_a_sentence_says_so(tmp_path):

@@ -12,7 +12,6 @@ from echelon_env.engine.state import STATISTIC_NAMES
 from echelon_env.evaluate.battle_observer import BattleObserver
 from echelon_env.evaluate.battle_totals import OTHERS, measures, sum_of
 from echelon_env.evaluate.statistics_file import MAX_EVALUATIONS, MAX_PERIODS, read_statistics
-from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, RecentBattles
 from echelon_train.runs.callbacks import BattleTotalsCallback
 from echelon_train.runs.callbacks.battle_totals import MAX_NAMES
 from echelon_train.runs.folder import read_metrics
@@ -129,30 +128,3 @@ def test_memory_and_file_are_bounded(record, tmp_path):
     steps = [each.steps for each in file.evaluations]
     assert steps == sorted(steps) and steps[-1] == 10 * (rollouts - 1)
     assert len(callback.state_tensors()["totals.document"]) < 4_000_000
-
-
-def test_metrics_are_means_with_decaying_weights():
-    recent, rng, battles = RecentBattles(), np.random.default_rng(1), []
-    assert recent.metrics() == {}
-    for number in range(60):
-        sums = {"mechs": 2.0, "damage_dealt": rng.random(), "shots": 4.0, "hits": float(rng.integers(4)), "deaths": 1.0}
-        sums |= {"death/own": 0.25, "reward/zone": -rng.random(), "weapon/laser/shots": 4.0, "weapon/laser/hits": 1.0}
-        battles.append((f"opponent {number % 3}", sums))
-        recent.add(battles[-1][0], {"scout": sums, "heavy": sums})
-
-    def mean(sum_of, per, parts):
-        weights = DECAY ** np.arange(len(parts))[::-1]
-        return weights @ [part[sum_of] for part in parts] / (weights @ [part[per] for part in parts])
-
-    found, every = recent.metrics(), [sums for _, sums in battles]
-    for name in ("battle/damage_dealt", "battle/class/heavy/damage_dealt"):
-        assert found[name] == pytest.approx(mean("damage_dealt", "mechs", every))
-    assert found["battle/accuracy"] == pytest.approx(mean("hits", "shots", every))
-    assert found["battle/reward/zone"] == pytest.approx(mean("reward/zone", "mechs", every))
-    assert (found["battle/weapon/laser/accuracy"], found["battle/death/own"]) == pytest.approx((0.25, 0.25))
-    against = [sums for name, sums in battles if name == "opponent 1"]
-    assert found["opponent/opponent 1/damage_dealt"] == pytest.approx(mean("damage_dealt", "mechs", against))
-    assert {f"battle/{name}" for name in OF_ALL if name.endswith("share")}.isdisjoint(found)  # nothing to divide by
-    for number in range(MAX_OPPONENTS):
-        recent.add(f"other {number}", {"heavy": {"mechs": 1.0}})
-    assert not any(name.startswith("opponent/opponent") for name in recent.metrics())

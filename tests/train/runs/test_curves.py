@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from echelon_train.errors import RunFolderError
-from echelon_train.runs import curves, metrics
+from echelon_train.runs import curves
 from echelon_train.runs.curves import save_comparison, save_run_curves
 
 
@@ -83,9 +83,3 @@ def test_seeds_are_compared_by_their_interquartile_mean(tmp_path, drawn):
     *pale, mean = drawn["win rate of evaluations"].lines
     assert [line.pale for line in pale] == [True] * 3 and mean.label == "ours, IQM of 3"
     assert (tmp_path / "c.png").stat().st_size > 0
-
-
-def test_evaluations_lie_where_they_were_made():
-    lines = [{"time/total_timesteps": 20, "eval/win_rate": 0.25, "eval/timesteps": 10, "battle/win_rate": 0.5}]
-    assert [each.tolist() for each in metrics.points(lines, "eval/win_rate")] == [[10.0], [0.25]]
-    assert [each.tolist() for each in metrics.points(lines, "battle/win_rate")] == [[20.0], [0.5]]

@@ -10,7 +10,7 @@ from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.cli.train import _report_seeds
-from echelon_train.errors import DeviceError, NonFiniteError, RunFolderError
+from echelon_train.errors import NonFiniteError, RunFolderError
 from echelon_train.runs import experiment as module
 from echelon_train.runs.experiment import resume_seeds, train_seeds
 from echelon_train.runs.folder import read_metrics, read_run_config
@@ -76,17 +76,6 @@ def test_a_seed_that_diverges_is_reported_and_the_others_go_on(tmp_path, quiet, 
     assert result.failures == {"5": "the gradients were not finite"} and result.summary["runs"] == 1
     assert resume_seeds(tmp_path / "run", console=quiet) == result, "it would diverge again"
     assert _report_seeds(result, tmp_path / "run") == 1
-
-
-def test_an_experiment_that_cannot_start_leaves_no_folder(tmp_path, quiet, monkeypatch):
-    def fail(*args, **options):
-        raise DeviceError("no such device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "train", fail)
-        with pytest.raises(DeviceError):
-            train_seeds(CONFIG, tmp_path / "run", 2, console=quiet)
-    assert not (tmp_path / "run").exists()
 
 
 def test_bad_requests(tmp_path, quiet):

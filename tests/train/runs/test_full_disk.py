@@ -76,22 +76,6 @@ def no_room_for(patch, name):
     patch.setattr(os, "fsync", fsync)
 
 
-def test_no_room_for_the_name_of_the_best_checkpoint(tmp_path, monkeypatch):
-    whole, full = tmp_path / "whole", tmp_path / "full"
-    config = resumable_run(eval_every=64, steps=96)
-    train(config, whole, console=QUIET)
-    with monkeypatch.context() as patch:
-        no_room_for(patch, "best.json")
-        with pytest.raises(OSError, match="No space left") as caught:
-            train(config, full, console=QUIET)
-    assert str(full) in str(caught.value)
-    assert not (full / "best.json").exists()
-    assert list(full.rglob(".*")) == []
-    assert resume(full, console=QUIET).steps == 96
-    assert (full / "best.json").read_bytes() == (whole / "best.json").read_bytes()
-    assert differences(whole, full) == []
-
-
 def test_no_room_for_a_new_run(tmp_path, monkeypatch, capsys):
     full = tmp_path / "full"
     with monkeypatch.context() as patch:

@@ -15,10 +15,8 @@ from echelon_env.config.curriculum import make_curriculum
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.config.schedules import RewardSchedules, Schedule
-from echelon_train.runs import training
 from echelon_train.runs.callbacks import clock
 from echelon_train.runs.folder import read_metrics, read_run_config
-from echelon_train.runs.state import Pending
 from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
 from train.resuming import OPTIONS, QUIET, at_step, differences, resumable_run
@@ -161,54 +159,6 @@ def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(
     assert [each["steps"] for each in json.loads((parts / "run.json").read_text())["resumed"]] == [64, 128, 128, 192]
 
 
-def other_numbers(change):
-    """Resume a run with changed tensors in its state."""
-    stock = training.load_training_state
-
-    def load(path):
-        state = stock(path)
-        return dataclasses.replace(state, tensors={name: change(name, t) for name, t in state.tensors.items()})
-
-    return lambda patch: patch.setattr(training, "load_training_state", load)
-
-
-def restart_battles(patch):
-    patch.setattr(BattleVecEnv, "restore_arrays", lambda self, arrays: self.reset())
-
-
-def forget_moments(patch):
-    stock = training.load_checkpoint
-
-    def load(path):
-        checkpoint = stock(path)
-        checkpoint.policy.return_normalizer.mean.zero_()
-        return checkpoint
-
-    patch.setattr(training, "load_checkpoint", load)
-
-
-def forget_what_was_logged(patch):
-    patch.setattr(Pending, "record", lambda *_: None)
-
-
-CONTROLS = {
-    "nothing": (lambda patch: None, None),
-    "recurrent states": (other_numbers(lambda name, t: t * 0 if name.startswith("lstm.") else t), "action_net.weight"),
-    "battles": (restart_battles, "env.battles.engine.mechs"),
-    "normaliser": (forget_moments, "return_normalizer.mean"),
-    "metrics": (forget_what_was_logged, "line 2: train/loss"),
-}
-
-
-@pytest.mark.parametrize("forgotten", CONTROLS)
-def test_the_comparison_notices_what_is_forgotten(copied, finished, monkeypatch, forgotten):
-    forget, found = CONTROLS[forgotten]
-    forget(monkeypatch)
-    resume(copied, console=QUIET)
-    different = differences(finished, copied)
-    assert found in different if found else different == []
-
-
 def test_a_run_that_has_ended_has_nothing_left_to_do_and_says_so(finished, tmp_path, capsys):
     again = shutil.copytree(finished, tmp_path / "again")
     assert main(["train", "--resume", str(again)]) == 0
@@ -234,19 +184,6 @@ def test_a_run_can_be_extended(finished, tmp_path):
     rates = {line["time/total_timesteps"]: line.get("train/learning_rate") for line in read_metrics(extended)}
     assert rates[160] == pytest.approx(7e-4 * (1 - 0.9 * 128 / 160))
     assert rates[224] == pytest.approx(7e-4 * (1 - 0.9 * 192 / 320))
-
-
-def test_a_checkpoint_that_was_never_named_is_written_again(copied, finished, monkeypatch):
-    """The machine may stop between a checkpoint and the file that names it."""
-    unnamed = copied / "checkpoints" / "0000000096"
-    unnamed.mkdir()
-    (unnamed / "checkpoint.json").write_text("{}")
-    unfinished = copied / "checkpoints" / ".0000000096.abcd_123"  # as `new_folder` names it
-    unfinished.mkdir()
-    resume(copied, console=QUIET)
-    assert load_checkpoint(unnamed).steps == 96
-    assert not unfinished.exists()
-    assert differences(finished, copied) == []
 
 
 SCRIPT = """

@@ -10,7 +10,6 @@ import torch
 from gymnasium.spaces import MultiDiscrete
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from stable_baselines3 import PPO, SAC
-from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import VecCheckNan, VecFrameStack, VecNormalize
@@ -86,29 +85,6 @@ def test_past_policies_join(algorithm):
     assert_same(policies[-1], weights_of(model.policy))
     assert_same(policies[0], weights_of(policies[-1]), same=False)
     assert sum(each.battles for each in opponents.results.values()) > 10
-
-
-class Lines(KVWriter):
-    """Keeps what is logged."""
-
-    def __init__(self):
-        self.lines = []
-
-    def write(self, key_values, key_excluded, step=0):
-        self.lines.append({key: value for key, value in key_values.items() if key.startswith("self_play/")})
-
-
-def test_metrics():
-    opponents, lines = PastPolicies(BATTLE), Lines()
-    model = make_model(PPO, opponents)
-    model.set_logger(Logger(None, [lines]))
-    model.learn(256, callback=SelfPlayCallback(opponents, every=128))
-    assert [line["self_play/members"] for line in lines.lines] == [1, 1, 2, 2]
-    assert (
-        lines.lines[-1]["self_play/lowest_win_rate"] == min(opponents.win_probabilities.values())
-        or len(opponents.members) > 2
-    )  # another one has joined since
-    assert all("self_play/win_rate" in line for line in lines.lines)
 
 
 def member(value):

@@ -9,7 +9,7 @@ import pytest
 
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.promotion import promote
 from echelon_train.league.store.registry import League
 from echelon_train.supervisor import ratings
@@ -89,7 +89,7 @@ def test_the_plan_says_how_many_deviations_are_subtracted(policies, monkeypatch)
 def run(league, seconds, until, executor=None, until_rd=150.0):
     lines = []
     config = small_run(battle=small_battle("duel-open", 20))
-    thread = Ratings(league, LeaguePlan(maps=2, until_rd=until_rd), config, executor or LocalExecutor(), lines.append)
+    thread = Ratings(league, LeaguePlan(maps=2, until_rd=until_rd), config, executor or Executor(), lines.append)
     thread.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end and not until(thread):

@@ -9,22 +9,21 @@ import pytest
 from rich.console import Console
 
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.registry import League
 from echelon_train.runs.folder import locked
 from echelon_train.supervisor import supervisor as module
-from echelon_train.supervisor.metrics import Progress, read_progress
+from echelon_train.supervisor.metrics import Progress
 from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
-from echelon_train.supervisor.screen import WIDTH, line, render, screen
+from echelon_train.supervisor.screen import WIDTH, line, render
 from echelon_train.supervisor.supervisor import Supervisor, TaskStatus
 from train.league.leagues import saved
-from train.supervisor.test_tasks import FakeLauncher
 
 PLAN = LeaguePlan(config="quickstart", settings=("battles=2",), maps=1)
 
 
 @pytest.fixture
-def fast(monkeypatch):
+def fast(monkeypatch, children):
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(module, "READ_SECONDS", 0.01)
     monkeypatch.setattr(module, "STOP_SECONDS", 1.0)
@@ -35,13 +34,13 @@ def alone(tmp_path) -> League:
     return League.create(tmp_path / "league")
 
 
-def supervisor(league, launcher, plan=PLAN, minutes=None):
-    return Supervisor(league, plan, launcher, LocalExecutor(), minutes)
+def supervisor(league, plan=PLAN, minutes=None):
+    return Supervisor(league, plan, Executor(), minutes)
 
 
-def running(league, launcher, plan=PLAN, minutes=None):
+def running(league, plan=PLAN, minutes=None):
     """A supervisor that runs in a thread, its last status, and its results."""
-    found, seen = supervisor(league, launcher, plan, minutes), []
+    found, seen = supervisor(league, plan, minutes), []
     results = []
 
     def work():
@@ -62,13 +61,12 @@ def wait(condition, seconds=20.0):
         time.sleep(0.01)
 
 
-def test_it_starts_learners_and_ends_with_them(alone, fast):
-    launcher = FakeLauncher()
-    _found, seen, results, thread = running(alone, launcher)
-    wait(lambda: launcher.children and seen)
-    assert len(launcher.children) == 1, "exploiters wait for members"
+def test_it_starts_learners_and_ends_with_them(alone, fast, children):
+    _found, seen, results, thread = running(alone)
+    wait(lambda: children and seen)
+    assert len(children) == 1, "exploiters wait for members"
     assert [task.state for task in seen[-1].learners] == ["running", "waiting", "waiting"]
-    launcher.children[0].code = 0
+    children[0].code = 0
     thread.join(20.0)
     assert results == [False]
     assert read_plan(alone.path) == PLAN
@@ -76,73 +74,58 @@ def test_it_starts_learners_and_ends_with_them(alone, fast):
     assert "the league run begins" in log and "main is done" in log and log.endswith("the league run ends\n")
 
 
-def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_path):
-    launcher = FakeLauncher()
-    found, seen, results, thread = running(alone, launcher)
+def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_path, children):
+    found, seen, results, thread = running(alone)
     wait(lambda: seen)
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
-    wait(lambda: len(launcher.children) == 3)
+    wait(lambda: len(children) == 3)
     assert any("main-1 joins, after 100 decisions" in event for _, event in seen[-1].events)
     found.stop()
-    wait(lambda: all(child.stopped for child in launcher.children))
+    wait(lambda: all(child.stopped for child in children))
     assert thread.is_alive(), "it waits for learners that save"
-    for child in launcher.children:
+    for child in children:
         child.code = 130
     thread.join(20.0)
-    assert results == [True] and not any(child.killed for child in launcher.children)
+    assert results == [True] and not any(child.killed for child in children)
 
 
 @pytest.mark.parametrize("minutes", [None, 0.005])
-def test_what_does_not_end_is_killed_at_a_second_stop_or_some_time_after_the_end(alone, fast, monkeypatch, minutes):
+def test_what_does_not_end_is_killed_at_a_second_stop_or_later(alone, fast, monkeypatch, minutes, children):
     monkeypatch.setattr(module, "STOP_SECONDS", 1000.0 if minutes is None else 1.0)
-    launcher = FakeLauncher()
-    found, seen, results, thread = running(alone, launcher, minutes=minutes)
-    wait(lambda: launcher.children and seen)
+    found, seen, results, thread = running(alone, minutes=minutes)
+    wait(lambda: children and seen)
     if minutes is None:
         found.stop()
-        wait(lambda: launcher.children[0].stopped)
+        wait(lambda: children[0].stopped)
         found.stop()
     thread.join(30.0)
-    assert results == [minutes is None] and launcher.children[0].stopped and launcher.children[0].killed
+    assert results == [minutes is None] and children[0].stopped and children[0].killed
 
 
 def test_two_supervisors_of_a_league_are_refused(alone, fast):
     runs_folder(alone.path).mkdir()
     with locked(runs_folder(alone.path)), pytest.raises(LeagueError, match="another process runs this league"):
-        supervisor(alone, FakeLauncher()).run(lambda status: None)
+        supervisor(alone).run(lambda status: None)
     assert read_plan(alone.path) is None, "the other one's plan stays"
 
 
 @pytest.mark.parametrize("exploiters", [0, 1])
-def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypatch, exploiters):
+def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypatch, exploiters, children):
     """Exploiters wait for a snapshot of the main agent, which does not come."""
     monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
-
-    class Failing(FakeLauncher):
-        def launch(self, task):
-            child = super().launch(task)
-            child.code, child.last = 2, "the disk is full"
-            return child
-
+    children.failing = {"main": "the disk is full"}
     plan = dataclasses.replace(PLAN, main_exploiter=exploiters, league_exploiter=exploiters)
-    _found, _seen, results, thread = running(alone, Failing(), plan)
+    _found, _seen, results, thread = running(alone, plan)
     thread.join(30.0)
     assert isinstance(results[0], LeagueError) and "the disk is full" in str(results[0])
 
 
 @pytest.mark.parametrize("failing", ["main", "main-exploiter"])
-def test_a_learner_that_fails_does_not_end_the_others(alone, fast, monkeypatch, tmp_path, failing):
+def test_a_learner_that_fails_does_not_end_the_others(alone, fast, monkeypatch, tmp_path, failing, children):
     monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
-
-    class OneFails(FakeLauncher):
-        def launch(self, task):
-            child = super().launch(task)
-            if task.name == failing:
-                child.code, child.last = 2, "gradients were not finite"
-            return child
-
-    found, seen, results, thread = running(alone, OneFails())
+    children.failing = {failing: "gradients were not finite"}
+    found, seen, results, thread = running(alone)
     states = {"main": "running", "main-exploiter": "running", "league-exploiter": "running", failing: "failed"}
     wait(lambda: seen and {task.name: task.state for task in seen[-1].learners} == states)
     assert "gradients were not finite" in [task.note for task in seen[-1].learners]
@@ -152,14 +135,13 @@ def test_a_learner_that_fails_does_not_end_the_others(alone, fast, monkeypatch, 
     assert results == [True]
 
 
-def test_a_display_that_fails_does_not_end_the_run(alone, fast):
-    launcher = FakeLauncher()
-    found, calls = supervisor(alone, launcher), []
+def test_a_display_that_fails_does_not_end_the_run(alone, fast, children):
+    found, calls = supervisor(alone), []
 
     def show(status):
         calls.append(status)
         if len(calls) == 3:
-            launcher.children[0].code = 0
+            children[0].code = 0
         raise BrokenPipeError(32, "Broken pipe")
 
     assert found.run(show) is False
@@ -167,19 +149,19 @@ def test_a_display_that_fails_does_not_end_the_run(alone, fast):
     assert log.count("the display fails: BrokenPipeError") == 1 and log.endswith("the league run ends\n")
 
 
-def test_the_champion_is_probed_once(alone, fast, tmp_path, monkeypatch):
+def test_the_champion_is_probed_once(alone, fast, tmp_path, monkeypatch, children):
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "past", "otter")
     monkeypatch.setattr(League, "champion", lambda league: league.member("otter"))
-    launcher = FakeLauncher()
-    names = []
-    launch = launcher.launch
-    launcher.launch = lambda task: (names.append(task.name), launch(task))[1]
-    found, seen, _results, thread = running(alone, launcher)
-    wait(lambda: "against-otter" in names and seen and seen[-1].probe is not None)
-    launcher.children[names.index("against-otter")].code = 0
+
+    def probes():
+        return [child for child in children if child.name == "against-otter"]
+
+    found, seen, _results, thread = running(alone)
+    wait(lambda: probes() and seen and seen[-1].probe is not None)
+    probes()[0].code = 0
     wait(lambda: seen[-1].probe.state == "done")
     time.sleep(0.1)
-    assert names.count("against-otter") == 1
+    assert len(probes()) == 1
     found.stop()
     found.stop()
     thread.join(20.0)
@@ -194,7 +176,7 @@ def texts(status):
 def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
     for number in range(9):
         alone.add_checkpoint(saved(tmp_path / str(number), number), "main", f"main-{number}-{'long' * 5}")
-    found = supervisor(alone, FakeLauncher(), dataclasses.replace(PLAN, league_exploiter=26))
+    found = supervisor(alone, dataclasses.replace(PLAN, league_exploiter=26))
     found.report("main: killed by signal 9; it starts again in 5 s" + " and so on" * 20)
     found._read_league()
     lines = texts(found.status())
@@ -216,36 +198,12 @@ def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
 )
 def test_a_learners_score_and_next_snapshot_are_on_the_screen_and_in_lines(alone, progress, state, shown):
     """A log file has lines only."""
-    status = supervisor(alone, FakeLauncher()).status()
+    status = supervisor(alone).status()
     status = dataclasses.replace(status, learners=[TaskStatus("main", state, "", progress)])
     assert line(status).split("; ")[1] == shown
     row = next(each for each in texts(status) if each.startswith("main "))
     if progress.score is not None:
         assert f"{100 * progress.score:.0f} %" in row and row.split()[-1] == state
-
-
-def test_without_a_terminal_events_come_as_lines(alone, fast):
-    console = Console(width=WIDTH, file=io.StringIO(), force_terminal=False)
-    found = supervisor(alone, FakeLauncher())
-    with screen(console) as show:
-        for number in range(20):
-            found.report(f"event {number % 4}")
-            if number % 3 == 0:
-                show(found.status())
-        show(found.status())
-    lines = console.file.getvalue().splitlines()
-    assert [each.split("event ")[1] for each in lines] == [str(number % 4) for number in range(20)]
-
-
-def test_progress_of_a_run(tmp_path):
-    assert read_progress(tmp_path) == Progress()
-    file = tmp_path / "metrics.jsonl"
-    file.write_text(
-        '{"time/total_timesteps": 1}\n{"time/total_timesteps": 2, "time/fps": 3, "league/mean_score": 0.5}\n{"tim'
-    )
-    assert read_progress(tmp_path) == Progress(2, 3.0, 0.5, None)
-    file.write_text("[1]\n")
-    assert read_progress(tmp_path) == Progress()
 
 
 @pytest.mark.parametrize(
@@ -260,6 +218,6 @@ def test_progress_of_a_run(tmp_path):
 def test_it_says_at_its_start_when_the_first_snapshot_comes(alone, fast, tmp_path, changes, member, said):
     if member:
         alone.add_checkpoint(saved(tmp_path / member, 1), "main", member)
-    supervisor(alone, FakeLauncher(), dataclasses.replace(PLAN, **changes), minutes=1e-6).run(lambda status: None)
+    supervisor(alone, dataclasses.replace(PLAN, **changes), minutes=1e-6).run(lambda status: None)
     lines = (runs_folder(alone.path) / "run.log").read_text().splitlines()
     assert [said in line for line in lines if "first snapshots" in line] == ([] if said is None else [True])

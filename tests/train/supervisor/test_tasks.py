@@ -16,48 +16,12 @@ RESULT = {"member": "main-4", "run": "x", "steps": 64, "done": True, "battles": 
 RESULT |= {"score": SHARE, "win_rate": SHARE}
 
 
-class FakeChild:
-    """A child that ends when a test says so."""
-
-    def __init__(self):
-        self.code, self.last, self.stopped, self.killed = None, "", 0, 0
-
-    def poll(self):
-        return self.code
-
-    def reason(self):
-        return self.last
-
-    def note(self):
-        return ""
-
-    def stop(self):
-        self.stopped += 1
-
-    def kill(self):
-        self.killed += 1
-
-
-class FakeLauncher:
-    def __init__(self):
-        self.children = []
-
-    def launch(self, task):
-        self.children.append(FakeChild())
-        return self.children[-1]
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """Seconds that a test sets."""
     now = [0.0]
     monkeypatch.setattr(tasks.time, "monotonic", lambda: now[0])
     return now
-
-
-@pytest.fixture
-def launcher():
-    return FakeLauncher()
 
 
 def learner(league, name="main", kinds=frozenset({"scripted"}), **plan):
@@ -73,9 +37,10 @@ def checkpoint(task, name):
 
 def test_a_learner_is_trained_by_the_command_line(tmp_path):
     task = learner(tmp_path, "main-exploiter", start="start", seed=5, settings=("battles=8",), steps=100)
-    assert task.command("leagues/a", task.folder) == [
-        "train", "league", "--league", "leagues/a", "--role", "main_exploiter", "--agent", "main-exploiter",
-        "--init", "leagues/a/start", "--seed", "31", "--set", "battles=8", "--steps", "100", "--out", str(task.folder),
+    assert task.command() == [
+        "train", "league", "--league", str(tmp_path), "--role", "main_exploiter", "--agent", "main-exploiter",
+        "--init", f"{tmp_path}/start", "--seed", "31", "--set", "battles=8", "--steps", "100",
+        "--out", str(task.folder),
     ]  # fmt: skip
 
 
@@ -83,87 +48,87 @@ def test_a_learner_with_a_run_is_resumed(tmp_path):
     task = learner(tmp_path, steps=100)
     task.folder.mkdir(parents=True)
     (task.folder / "run.json").write_text("{}")
-    assert task.command("ray:x", "copy") == ["train", "--resume", "copy", "--league", "ray:x", "--steps", "100"]
+    assert task.command() == ["train", "--resume", str(task.folder), "--league", str(tmp_path), "--steps", "100"]
 
 
-def test_a_dead_learner_starts_again_after_a_pause(tmp_path, clock, launcher):
+def test_a_dead_learner_starts_again_after_a_pause(tmp_path, clock, children):
     lines, task = [], learner(tmp_path)
-    task.update(launcher, lines.append)
-    launcher.children[0].code = -9
-    task.update(launcher, lines.append)
+    task.update(lines.append)
+    children[0].code = -9
+    task.update(lines.append)
     assert task.state == "restarting" and lines == [f"main: killed by signal 9; it starts again in {FIRST_PAUSE:g} s"]
     clock[0] = FIRST_PAUSE - 0.1
-    task.update(launcher, lines.append)
-    assert len(launcher.children) == 1
+    task.update(lines.append)
+    assert len(children) == 1
     clock[0] = FIRST_PAUSE
-    task.update(launcher, lines.append)
-    assert task.state == "running" and len(launcher.children) == 2
+    task.update(lines.append)
+    assert task.state == "running" and len(children) == 2
 
 
-def die(task, launcher, clock, lines, last="echelon: it diverged"):
+def die(task, children, clock, lines, last="echelon: it diverged"):
     clock[0] += 10_000.0
-    task.update(launcher, lines.append)
-    launcher.children[-1].code, launcher.children[-1].last = 2, last
-    task.update(launcher, lines.append)
+    task.update(lines.append)
+    children[-1].code, children[-1].last = 2, last
+    task.update(lines.append)
 
 
-def test_a_learner_that_fails_without_progress_is_tried_less_often(tmp_path, clock, launcher):
+def test_a_learner_that_fails_without_progress_is_tried_less_often(tmp_path, clock, children):
     lines, task = [], learner(tmp_path)
     for _ in range(ATTEMPTS):
         assert task.state != "failed"
-        die(task, launcher, clock, lines, "gradients were not finite")
+        die(task, children, clock, lines, "gradients were not finite")
     assert task.state == "failed" and task.note == "gradients were not finite" and not task.over and not task.worked
     assert "failed 5 times without a checkpoint: gradients were not finite; from now on" in lines[-1]
     clock[0] += LAST_PAUSE - 1.0
-    task.update(launcher, lines.append)
-    assert len(launcher.children) == ATTEMPTS
+    task.update(lines.append)
+    assert len(children) == ATTEMPTS
     count = len(lines)
-    die(task, launcher, clock, lines, "gradients were not finite")
-    assert len(launcher.children) == ATTEMPTS + 1 and task.state == "failed" and len(lines) == count
+    die(task, children, clock, lines, "gradients were not finite")
+    assert len(children) == ATTEMPTS + 1 and task.state == "failed" and len(lines) == count
     clock[0] += LAST_PAUSE
-    task.update(launcher, lines.append)
+    task.update(lines.append)
     checkpoint(task, "1")  # the reason has passed
-    launcher.children[-1].code = -9
-    task.update(launcher, lines.append)
+    children[-1].code = -9
+    task.update(lines.append)
     assert task.state == "restarting" and task.worked
 
 
-def test_a_probe_that_fails_is_given_up(tmp_path, clock, launcher):
+def test_a_probe_that_fails_is_given_up(tmp_path, clock, children):
     lines, task = [], ProbeTask(tmp_path, LeaguePlan(), "main-4")
     for _ in range(ATTEMPTS):
         assert not task.over
-        die(task, launcher, clock, lines)
+        die(task, children, clock, lines)
     assert task.over and "from now on" not in lines[-1]
 
 
-def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, clock, launcher):
+def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, clock, children):
     task = learner(tmp_path)
     checkpoint(task, "1")
     with locked(task.folder):
-        task.update(launcher, print)
-        assert task.state == "waiting" and "another process" in task.note and not launcher.children
+        task.update(print)
+        assert task.state == "waiting" and "another process" in task.note and not children
         with pytest.raises(RunFolderError), locked(task.folder):
             pass
-    task.update(launcher, print)
+    task.update(print)
     assert task.state == "running" and not task.note
 
 
-def test_stopping_does_not_count_as_a_failure(tmp_path, clock, launcher):
+def test_stopping_does_not_count_as_a_failure(tmp_path, clock, children):
     lines, task = [], learner(tmp_path)
-    task.update(launcher, lines.append)
+    task.update(lines.append)
     task.stop()
-    launcher.children[0].code = 130
-    task.update(launcher, lines.append)
-    task.update(launcher, lines.append)
-    assert not task.alive and launcher.children[0].stopped == 1 and len(launcher.children) == 1 and not lines
+    children[0].code = 130
+    task.update(lines.append)
+    task.update(lines.append)
+    assert not task.alive and children[0].stopped == 1 and len(children) == 1 and not lines
 
 
 def test_a_probe_trains_a_best_response_once(tmp_path):
     plan = LeaguePlan(start="start", probe_steps=5000, settings=("battles=8",))
     probe = ProbeTask(tmp_path, plan, "main-4")
-    assert probe.command("L", probe.folder) == [
-        "league", "exploit", "L", "main-4", "--config", "league", "--init", "L/start", "--set", "battles=8",
-        "--steps", "5000", "--out", str(probe.folder),
+    assert probe.command() == [
+        "league", "exploit", str(tmp_path), "main-4", "--config", "league", "--init", f"{tmp_path}/start",
+        "--set", "battles=8", "--steps", "5000", "--out", str(probe.folder),
     ]  # fmt: skip
     assert not probe.over
     probe.folder.mkdir(parents=True)

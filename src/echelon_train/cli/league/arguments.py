@@ -91,17 +91,7 @@ def _add_run(commands: _Commands) -> None:
         metavar="X",
         help="time after which all is saved and ended (default: none)",
     )
-    where = run.add_mutually_exclusive_group()
-    where.add_argument(
-        "--processes", type=positive, metavar="N", help="matches at a time (default: cores less learners, at least 1)"
-    )
-    where.add_argument(
-        "--ray",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="train and play on a Ray cluster (default: RAY_ADDRESS, else that of this machine, or a new one)",
-    )
+    add("--processes", type=positive, metavar="N", help="matches at a time (default: cores less learners, at least 1)")
 
 
 def _add_setup(commands: _Commands) -> None:
@@ -148,11 +138,7 @@ def _add_playing(commands: _Commands) -> None:
     add("--maps", type=positive, default=10, metavar="N", help="maps of a match, each from both sides (default: 10)")
     add("--until-rd", type=positive_number, metavar="X", help="target rating deviation, points (default: 75)")
     add("--max-matches", type=positive, metavar="N", help="largest number of matches in a rating run (default: 1000)")
-    where = play.add_mutually_exclusive_group()
-    where.add_argument(
-        "--processes", type=positive, default=1, metavar="N", help="processes that play (default: %(default)s)"
-    )
-    where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
+    add("--processes", type=positive, default=1, metavar="N", help="processes that play (default: %(default)s)")
     exploit = commands.add("exploit", "Train a best response to a member and measure its exploitability.")
     add = exploit.add_argument
     add("name", metavar="NAME", help="name of the member")

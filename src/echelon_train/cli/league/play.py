@@ -23,8 +23,7 @@ from echelon_train.cli.league.output import (
 )
 from echelon_train.console import PrintableConsole
 from echelon_train.league.playing.battle_choice import choose_battle
-from echelon_train.league.playing.executors import Executor, LocalExecutor
-from echelon_train.league.playing.ray_executor import RayExecutor
+from echelon_train.league.playing.executors import Executor
 from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, rating_run, uncertainty
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
@@ -39,7 +38,7 @@ def run_play(args: argparse.Namespace) -> Result:
     _check(args)
     league = League.open(args.league)
     config, scenario = choose_battle(league, args.scenario)
-    executor: Executor = RayExecutor() if args.ray else LocalExecutor(args.processes)
+    executor = Executor(args.processes)
     played: list[PlayedMatch] = []
     result: RatingRun | None = None
     interrupted = False

@@ -10,7 +10,7 @@ from typing import Any
 from echelon_env.config.schema import ConfigError
 from echelon_train.cli.league.output import Result, show_status, wrap
 from echelon_train.league.playing.battle_choice import choose_battle
-from echelon_train.league.playing.jobs import run_job, worker_name
+from echelon_train.league.playing.jobs import run_job
 from echelon_train.league.playing.runner import pairing
 from echelon_train.league.store.promotion import Decision, promote
 from echelon_train.league.store.records import PlayedMatch
@@ -27,7 +27,7 @@ def run_promote(args: argparse.Namespace) -> Result:
     def play(first: str, second: str) -> PlayedMatch:
         job = pairing(league, first, second, config, scenario, args.maps)
         with show_status(f"{first} v {second}, the champion"):
-            return run_job(league.path, job, worker_name())
+            return run_job(league.path, job)
 
     decision = promote(league, args.name, play=play, k=args.k)
     champion = league.champion()

@@ -15,16 +15,14 @@ from echelon_train.cli.league.arguments import PLAN_OPTIONS
 from echelon_train.cli.league.output import INTERRUPTED, Result
 from echelon_train.console import PrintableConsole
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.members import read_candidate
 from echelon_train.league.store.policies import find_policy
 from echelon_train.league.store.registry import League
 from echelon_train.runs.ancestry import load_start
 from echelon_train.runs.folder import RUN_FILE, is_locked
 from echelon_train.signals import stop_signals
-from echelon_train.supervisor.children import LocalLauncher
 from echelon_train.supervisor.plan import LeaguePlan, changed, read_plan, runs_folder
-from echelon_train.supervisor.ray_league import RayLeagueRun
 from echelon_train.supervisor.screen import screen
 from echelon_train.supervisor.supervisor import Supervisor
 
@@ -44,7 +42,8 @@ def run_run(args: argparse.Namespace) -> Result:
         raise LeagueError(f"{league.path}: another process runs this league")
     if policy is not None:
         plan = changed(plan, {"start": _start_member(league, policy)})
-    supervisor = _supervisor(args, league, plan)
+    processes = args.processes or max(1, machine_cores() - len(plan.agents))
+    supervisor = Supervisor(league, plan, Executor(processes), args.max_minutes)
     console = PrintableConsole(stderr=True)
     with screen(console) as show, stop_signals(supervisor.stop, console, every=True):
         interrupted = supervisor.run(show)
@@ -53,21 +52,10 @@ def run_run(args: argparse.Namespace) -> Result:
     document = {"interrupted": interrupted, "members": len(members), "champion": name}
     lines = [
         f"{'Interrupted' if interrupted else 'Ended'}: {len(members)} members, champion {name or 'none yet'}.",
-        f"Continue:   {command('league', 'run', args.league, *_ray_option(args))}",
+        f"Continue:   {command('league', 'run', args.league)}",
         f"Standings:  {command('league', 'standings', args.league)}",
     ]
     return Result(document, lines, INTERRUPTED if interrupted else 0)
-
-
-def _ray_option(args: argparse.Namespace) -> list[str]:
-    return [] if args.ray is None else ["--ray", args.ray] if args.ray else ["--ray"]
-
-
-def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> Supervisor | RayLeagueRun:
-    if args.ray is not None:
-        return RayLeagueRun(league.path, plan, args.max_minutes, args.ray or None)
-    matches = args.processes or max(1, machine_cores() - len(plan.agents))
-    return Supervisor(league, plan, LocalLauncher(league.path), LocalExecutor(matches), args.max_minutes)
 
 
 def _plan(args: argparse.Namespace) -> LeaguePlan:

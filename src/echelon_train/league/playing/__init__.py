@@ -1,1 +1,1 @@
-"""Matches of the league: planning, processes, Ray and replays."""
+"""Matches of the league: planning, processes and replays."""

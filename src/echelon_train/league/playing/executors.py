@@ -1,4 +1,4 @@
-"""Executors play matches: here in processes of this machine, in `ray_executor` on a cluster.
+"""Matches played in processes.
 
 An executor plays every match at least once and records nothing. The caller records the matches, and the league counts a
 duplicate once.
@@ -15,43 +15,28 @@ from collections import Counter, deque
 from collections.abc import Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import torch
 
 from echelon_env.config.schema import check_integer
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.jobs import ATTEMPTS, Job, run_job, worker_name
+from echelon_train.league.playing.jobs import Job, run_job, worker_name
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.signals import TERMINAL_SIGNALS, terminal_signals_held
+
+ATTEMPTS: Final = 3
+"""Largest number of attempts at a match whose processes are killed."""
 
 EXIT_SECONDS: Final = 5.0
 """Time for a worker to exit by itself, so that its own exit code can be reported."""
 
 
-class Executor(Protocol):
-    """Plays matches. Close it after use, for example by `contextlib.closing`."""
-
-    def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
-        """Play matches of the league in a folder. Yields each when it is over, in any order.
-
-        A match whose worker is killed is played again. Closing the generator aborts the matches in progress.
-
-        Raises what `playing.jobs.run_job` raises, and LeagueError for a match whose workers were killed `ATTEMPTS`
-        times.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the workers."""
-        ...
-
-
-class LocalExecutor:
+class Executor:
     """Plays matches in processes of this machine, one thread each, or in the current process.
 
-    The workers run until `close`, or until this process ends. A script with several workers needs the usual
-    ``if __name__ == "__main__":``.
+    Close it after use, for example by `contextlib.closing`: the workers run until then, or until this process ends. A
+    script with several workers needs the usual ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -69,10 +54,16 @@ class LocalExecutor:
         self._idle: list[_Worker] = []
 
     def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
-        """See `Executor.run`."""
+        """Play matches of the league in a folder. Yields each when it is over, in any order.
+
+        A match whose worker is killed is played again. Closing the generator aborts the matches in progress.
+
+        Raises what `playing.jobs.run_job` raises, and LeagueError for a match whose workers were killed `ATTEMPTS`
+        times.
+        """
         if self._processes == 1:
             for job in jobs:
-                yield run_job(path, job, worker_name())
+                yield run_job(path, job)
             return
         waiting, killed = deque(jobs), Counter[str]()
         busy: dict[object, tuple[_Worker, Job]] = {}  # by the worker's connection
@@ -104,7 +95,7 @@ class LocalExecutor:
                 worker.end()
 
     def close(self) -> None:
-        """See `Executor.close`."""
+        """End the workers."""
         while self._idle:
             self._idle.pop().end()
 
@@ -155,7 +146,7 @@ def _serve(connection: Connection) -> None:
 
 def _answer(path: Path, job: Job) -> PlayedMatch | Exception:
     try:
-        return run_job(path, job, worker_name())
+        return run_job(path, job)
     except Exception as error:
         try:
             error.add_note(f"{job}, in the worker {worker_name()}:\n{traceback.format_exc()}")

@@ -24,9 +24,6 @@ from echelon_train.league.store.records import PlayedMatch
 LOADED: Final = 16
 """Largest number of policies that a process keeps loaded: the last used."""
 
-ATTEMPTS: Final = 3
-"""Largest number of attempts at a match whose processes are killed."""
-
 
 @dataclass(frozen=True)
 class Job:
@@ -65,8 +62,8 @@ class _Pin:
     action_mode: ActionMode
 
 
-def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
-    """Play a match of the league in a folder, without recording it. `worker` names this process, for the record.
+def run_job(path: Path, job: Job) -> PlayedMatch:
+    """Play a match of the league in a folder, without recording it.
 
     Raises LeagueError if there is no league, or a damaged one; if a player is no member, or its files are missing or
     altered; ValueError for invalid seeds of maps, as `play_match`.
@@ -76,13 +73,9 @@ def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
     for name in (job.first, job.second):
         if name not in members:
             raise LeagueError(f"{job}: {name!r} is no member of the league")
-    return play_job(job, member_player(path, members[job.first]), member_player(path, members[job.second]), worker)
-
-
-def play_job(job: Job, first: Player, second: Player, worker: str) -> PlayedMatch:
-    """Play a match with the given players. Raises as `play_match`."""
+    first, second = (member_player(path, members[name]) for name in (job.first, job.second))
     match = play_match(first, second, job.config, job.seeds, scenario=job.scenario)
-    return PlayedMatch(job.uuid, match, job.config, worker=worker)
+    return PlayedMatch(job.uuid, match, job.config, worker=worker_name())
 
 
 def member_player(league: Path, member: Member, *, action_mode: ActionMode = "sampled") -> Player:

@@ -9,7 +9,6 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.members import MEMBERS_FOLDER
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import is_remote, open_league
 
 
 def find_policy(name: str | Path) -> Path:
@@ -21,8 +20,8 @@ def find_policy(name: str | Path) -> Path:
     Raises CheckpointError and LeagueError, with the reason.
     """
     path = Path(name)
-    if is_remote(path.parent) or _is_league(path.parent):
-        return open_league(path.parent).member_policy(path.name)
+    if _is_league(path.parent):
+        return League.open(path.parent).member_policy(path.name)
     if _is_league(path):
         raise LeagueError(f"{name}: is a league, expected a member of it: {path / 'MEMBER'}")
     return find_checkpoint(path)

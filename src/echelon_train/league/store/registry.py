@@ -70,11 +70,6 @@ class League:
         self.path = path
         self.settings = settings
 
-    @property
-    def address(self) -> str:
-        """What names the league to a run in another working directory."""
-        return str(self.path.resolve())
-
     @classmethod
     def create(cls, path: Path, settings: LeagueSettings | None = None) -> League:
         """Create a league in a new folder, with the anchor as its only member. Raises FileExistsError, OSError."""

@@ -15,7 +15,7 @@ from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_train.checkpoints.checkpoint import first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.self_play.learner import KNOWN, LeagueLearner
-from echelon_train.league.store.remote import open_league
+from echelon_train.league.store.registry import League
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.ppo import distributed
@@ -43,7 +43,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._save, self._out, self._console = save, out, console
         settings = config.league
         seed = distributed.rank_seed(config.seed)
-        self.learner = LeagueLearner(open_league(settings.path), settings, seed)
+        self.learner = LeagueLearner(League.open(Path(settings.path)), settings, seed)
         self.pool = OpponentPool(
             config.battle,
             self.learner.draw,

@@ -58,12 +58,9 @@ def test_without_a_terminal_a_rating_run_says_each_minute_what_it_does(league, t
         (["idle", "random", "--max-matches", "8"], "--max-matches: goes with a rating run"),
         (["--until-rd", "30"], "expected a deviation above 45 points, got 30"),
         (["--scenario", "dule"], "did you mean 'duel'"),
-        (["--processes", "2", "--ray"], "not allowed with argument"),
-        (["--ray"], "pip install 'echelon-env[ray]'"),
     ],
 )
-def test_play_refuses_what_is_impossible(arguments, message, commands, league, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
+def test_play_refuses_what_is_impossible(arguments, message, commands, league):
     assert message in commands.refusal("play", league.path, *arguments)
     assert league.matches() == [] and league.history() == {}
 

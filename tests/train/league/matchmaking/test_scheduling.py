@@ -7,7 +7,6 @@ from scipy.stats import bootstrap
 
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS
 from echelon_train.league.matchmaking import scheduling
-from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 from support.leagues import Game, draw_population, rating_run, results_of, used_maps
 
@@ -48,14 +47,6 @@ def simulated(strengths, number, generator):
     return games
 
 
-def test_without_games_the_joint_ratings_are_the_prior():
-    joint = joint_ratings(RATINGS, [], ANCHOR)
-    np.testing.assert_allclose(joint.ratings, 1500)
-    expected = PRIOR.deviation**2 * np.eye(6) + MEAN_DEVIATION**2
-    expected[0] = expected[:, 0] = 0
-    np.testing.assert_allclose(joint.covariance, expected)
-
-
 def test_a_pair_with_many_games_differs_by_the_logit_of_its_score():
     ratings = {"member 0": Rating(1700, 45), "member 1": Rating()}
     joint = joint_ratings(ratings, games_of("member 1", "member 0", [1.0, 0.5, 0.75, 0.75] * 5000), ANCHOR)
@@ -63,14 +54,6 @@ def test_a_pair_with_many_games_differs_by_the_logit_of_its_score():
     assert joint.ratings[1] == pytest.approx(1700 + SCALE * math.log(3), abs=0.5)
     # 1 / (n p (1 - p)), the prior next to nothing
     assert math.sqrt(joint.covariance[1, 1]) == pytest.approx(SCALE / math.sqrt(20_000 * 0.1875), rel=1e-3)
-
-
-def test_the_order_of_games_and_sides_does_not_matter():
-    games = simulated(1500 + 100.0 * np.arange(6), 60, np.random.default_rng(0))
-    turned = [Game(game.second, game.first, 1 - game.score, game.seed) for game in reversed(games)]
-    one, other = joint_ratings(RATINGS, games, ANCHOR), joint_ratings(RATINGS, turned, ANCHOR)
-    np.testing.assert_allclose(one.ratings, other.ratings, atol=1e-3)
-    np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-5)
 
 
 def test_an_error_of_the_anchors_opponents_is_shared_by_all_others():
@@ -156,86 +139,6 @@ def test_newcomers_play_against_neighbours_or_the_nearest():
     far = games_of("member 5", "member 4", [1.0] * 10)
     pairings = propose(known | {"member 5": Rating()}, far, pinned, matches=20)
     assert {frozenset(pairing[:2]) for pairing in pairings} == {frozenset(("member 4", "member 5"))}
-
-
-def test_what_a_match_tells_is_averaged_over_what_the_strengths_may_be():
-    # by quadrature: how many games it takes until a member without games is known to 60 points
-    points, weights = np.polynomial.hermite_e.hermegauss(100)
-    variance, number = PRIOR.deviation**2 + MEAN_DEVIATION**2, 0
-    while variance > 60**2:
-        chance = 1 / (1 + np.exp(-points * math.sqrt(variance) / SCALE))
-        information = np.average(chance * (1 - chance), weights=weights) / SCALE**2
-        variance, number = variance / (1 + information * variance), number + 1
-    pair = {"member 0": Rating(1500, 45), "member 1": Rating()}
-    assert len(propose(pair, target=60.0, matches=1000, maps=1)) == pytest.approx(number, abs=1)
-
-
-def large(generator):
-    """The ratings of 40 members, a third of them newcomers, and their games."""
-    names = [f"member {index}" for index in range(40)]
-    strengths = generator.normal(1500, 250, 40)
-    games = []
-    for seed in range(700):
-        a, b = generator.permutation(40 if seed % 3 == 0 else 27)[:2]
-        score = float(generator.binomial(2, 1 / (1 + math.exp((strengths[b] - strengths[a]) / SCALE)))) / 2
-        games.append(Game(names[a], names[b], score, seed))
-    known = {name: Rating(float(each), 80.0) for name, each in zip(names, strengths, strict=True)}
-    return known | {"member 0": Rating(1500, 45)}, games
-
-
-def test_in_a_large_league_the_best_pairs_are_searched_among_few(monkeypatch):
-    """What every match does to every member would be 780 times 40 numbers; the time of large leagues has that cube."""
-    ratings, games = large(np.random.default_rng(0))
-    sizes = []
-    best = scheduling._Candidates.best
-
-    def watched(candidates, covariance):
-        found = best(candidates, covariance)
-        sizes.append(len(candidates.chosen) * len(covariance))
-        return found
-
-    monkeypatch.setattr(scheduling._Candidates, "best", watched)
-    exact = propose(ratings, games, matches=20, maps=10)
-    most = max(sizes) // 8
-    monkeypatch.setattr(scheduling, "_MOST_NUMBERS", most)
-    sizes.clear()
-    few = propose(ratings, games, matches=20, maps=10)
-    assert len(few) == len(exact) == 20 and 0 < max(sizes) <= most
-    assert few[0] == exact[0]
-    assert len({pairing[:2] for pairing in few} & {pairing[:2] for pairing in exact}) >= 15
-
-
-def test_proposals_go_on_as_long_as_a_match_helps(monkeypatch):
-    """Of two groups that few games connect, all pairs across them help, until their common error is known."""
-    generator = np.random.default_rng(4)
-    names = [f"member {index}" for index in range(60)]
-    games = []
-    for seed in range(1212):
-        group = 30 * (seed % 2)
-        a, b = (group + generator.permutation(30)[:2]) if seed < 1200 else (seed - 1200, seed - 1170)
-        games.append(Game(names[a], names[b], float(generator.integers(0, 3)) / 2, seed))
-    ratings = {name: Rating(1500.0, 50.0) for name in names}
-    exact = propose(ratings, games, target=60.0, matches=200, maps=10)
-    monkeypatch.setattr(scheduling, "_MOST_NUMBERS", 60 * 60)
-    assert len(propose(ratings, games, target=60.0, matches=200, maps=10)) >= len(exact) > scheduling._REFRESH
-
-
-def test_the_bounds_of_reductions_are_bounds():
-    ratings, games = large(np.random.default_rng(1))
-    joint = joint_ratings(ratings, games, ANCHOR)
-    covariance = scheduling._covariance(joint, ratings, ANCHOR)
-    candidates = scheduling._Candidates(joint, np.ones((40, 40), dtype=bool), 75.0, 10)
-    bounds = candidates._bounds(covariance)
-    before = np.maximum(covariance.diagonal(), 75.0**2)
-    compared = 0
-    for index in range(0, len(bounds), 7):
-        candidates.chosen = np.array([index])
-        found = candidates.best(covariance)
-        if found is not None:
-            compared += 1
-            reduction = np.sum(before - np.maximum((covariance - found[2]).diagonal(), 75.0**2))
-            assert reduction <= bounds[index] * (1 + 1e-4) and bounds[index] < 2 * reduction
-    assert compared > 50
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.executors import LocalExecutor
-from echelon_train.league.playing.jobs import ATTEMPTS, run_job, worker_name
+from echelon_train.league.playing.executors import ATTEMPTS, Executor
+from echelon_train.league.playing.jobs import run_job, worker_name
 from train.league.matches import job, long_job, playing_league
 
 JOBS = [job("novice", "otter"), job("otter", "heron"), job("heron", "trivial"), job("novice", "trivial", maps=3)]
@@ -25,7 +25,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def two():
     """Two running workers that have played."""
-    with contextlib.closing(LocalExecutor(2)) as executor:
+    with contextlib.closing(Executor(2)) as executor:
         yield executor
 
 
@@ -43,12 +43,12 @@ def workers():
 
 @pytest.fixture(scope="module")
 def expected(path):
-    return {order.uuid: run_job(path, order, "").match for order in (*JOBS, long_job())}
+    return {order.uuid: run_job(path, order).match for order in (*JOBS, long_job())}
 
 
 @pytest.mark.long
 def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
-    here, there = list(LocalExecutor(1).run(path, JOBS)), list(two.run(path, JOBS))
+    here, there = list(Executor(1).run(path, JOBS)), list(two.run(path, JOBS))
     assert {played.worker for played in here} == {worker_name()}
     assert len(there) == len(here) == len(JOBS)
     assert results(there) == results(here) == {order.uuid: expected[order.uuid] for order in JOBS}
@@ -84,7 +84,7 @@ def test_a_match_whose_workers_are_always_killed_is_given_up(path):
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        with contextlib.closing(LocalExecutor(2)) as executor, pytest.raises(LeagueError) as caught:
+        with contextlib.closing(Executor(2)) as executor, pytest.raises(LeagueError) as caught:
             list(executor.run(path, [long_job()]))
     finally:
         over.set()

@@ -3,26 +3,27 @@ import shutil
 
 import pytest
 
-from echelon_env.evaluate import baseline, stamp
+from echelon_env.evaluate import baseline, play_match, stamp
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.jobs import member_player, play_job, run_job
+from echelon_train.league.playing.jobs import member_player, run_job
 from echelon_train.league.playing.replay import record, replay
+from echelon_train.league.store.records import PlayedMatch
 from train.league.leagues import saved
-from train.league.matches import job
+from train.league.matches import SCENARIO, SHORT, job
 
 
 @pytest.fixture
 def recorded(league):
     """A match of a policy and a scripted player, as it was played."""
-    played = run_job(league.path, job("otter", "novice", maps=3), "")
+    played = run_job(league.path, job("otter", "novice", maps=3))
     league.record(played)
     return played
 
 
 def recorded_again(league, played, **changes):
     """The same match on another map, with a changed record."""
-    other = run_job(league.path, job(played.match.first, played.match.second, seed=1), "")
+    other = run_job(league.path, job(played.match.first, played.match.second, seed=1))
     changed = dataclasses.replace(other, **changes)
     assert league.record(changed)
     return changed
@@ -35,14 +36,15 @@ def test_every_battle_ends_as_it_was_recorded_in_its_action_mode(league, recorde
     assert found.match == recorded.match == found.played.match
     order = job("otter", "novice", maps=2, seed=1)
     otter = member_player(league.path, league.member("otter"), action_mode="deterministic")
-    league.record(play_job(order, otter, baseline("novice"), ""))
+    match = play_match(otter, baseline("novice"), SHORT, order.seeds, scenario=SCENARIO)
+    league.record(PlayedMatch(order.uuid, match, SHORT))
     found = replay(league, order.uuid)
     assert found.same and found.match.action_modes == ("deterministic", "scripted")
 
 
 def test_battles_that_end_differently_are_named(league, recorded):
     order = job("otter", "novice", maps=3, seed=1)
-    played = run_job(league.path, order, "")
+    played = run_job(league.path, order)
     battles = list(played.match.battles)
     battles[2] = dataclasses.replace(battles[2], outcome=1 - abs(battles[2].outcome))
     battles[5] = dataclasses.replace(battles[5], scores=(0.5, battles[5].scores[1] + 1))

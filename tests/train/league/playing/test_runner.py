@@ -6,13 +6,13 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.executors import Executor
 from echelon_train.league.playing.runner import pairing, play_jobs, rating_run
 from echelon_train.league.store.fsck import fsck
 from train.league.leagues import uuids
 from train.league.matches import SCENARIO, SHORT, job
 
-HERE = LocalExecutor(1)
+HERE = Executor(1)
 TARGET = 200.0
 
 
@@ -36,7 +36,7 @@ def test_a_pair_never_plays_twice_on_a_map(league):
 def test_matches_are_recorded_as_they_are_over(league):
     """One that is delivered twice counts once."""
 
-    class Twice(LocalExecutor):
+    class Twice(Executor):
         def run(self, path, orders):
             for played in super().run(path, orders):
                 yield from (played, dataclasses.replace(played, worker="another", stamp={}, played_at="later"))

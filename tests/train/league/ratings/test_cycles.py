@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from echelon_train.league.analysis import Analysis, warnings
-from echelon_train.league.ratings import cycles
 from echelon_train.league.ratings.bradley_terry import bradley_terry
 from echelon_train.league.ratings.cycles import CycleScore, cycle_score
 from echelon_train.league.ratings.payoffs import payoffs
@@ -82,14 +81,3 @@ def test_a_significant_cycle_is_said_with_its_members():
         said = warnings(Analysis(**members, cycle=CycleScore(0.25, 0.004, 1, triangle)), "")
         assert said == [f"No ratings explain 25.0 % of the results (p = 0.004). {sentence}"]
     assert warnings(Analysis(**members, cycle=CycleScore(0.25, 0.2, 1, None)), "") == []
-
-
-@pytest.mark.parametrize(("most", "sizes"), [(10**6, [999]), (300, [300]), (40, [40, 40, 19])])
-def test_a_large_league_is_simulated_in_blocks_and_less_often(monkeypatch, most, sizes):
-    """`most` samples of the scores of the 36 pairs are simulated at a time, and in all 99 to 999."""
-    found, simulate = [], cycles._simulate
-    monkeypatch.setattr(cycles, "_MOST_NUMBERS", 36 * most)
-    monkeypatch.setattr(cycles, "_simulate", lambda *args: found.append(args[-1]) or simulate(*args))
-    rng = np.random.default_rng(4)
-    score = scored(draw_league(rng, mixture(rng, 0.5), 20))
-    assert found == sizes and score.p_value == 1 / (1 + sum(sizes))

@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
@@ -166,23 +165,6 @@ def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that
         assert weights.keys() == initial.keys() > {"return_normalizer.mean"}
     assert {name for name in left(league) if "exploiter" in name} == {"main-exploiter-1", "main-exploiter-2"}
     assert [*read_record(run).ancestry] == ancestry != []
-
-
-def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
-    run = Run(run_in(league), tmp_path / "run", "cpu", QUIET, None)
-    try:
-        callback = run._league
-        run.model.set_logger(Logger(None, []))
-        callback.init_callback(run.model)
-        for opponent, outcomes in {"novice@auto": (1, 1, 0), "main-1": (-1, 0, -1)}.items():
-            for outcome in outcomes:
-                callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
-                assert callback._on_step()
-        callback._on_rollout_end()
-        logged = run.model.logger.name_to_value
-        assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5))
-    finally:
-        run.close()
 
 
 def test_opponents_use_the_device_and_the_cache_of_the_run(league):

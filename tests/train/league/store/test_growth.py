@@ -9,7 +9,7 @@ import pytest
 from echelon_env import make_config
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.store import database, periods, records
+from echelon_train.league.store import database, periods
 from echelon_train.league.store.database import writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.members import Promotion, insert_promotion
@@ -140,11 +140,3 @@ def test_a_league_over_its_limits_is_read_and_repaired(league, monkeypatch):
     assert fsck(league.path)
     assert opened.rebuild() == 2
     assert fsck(league.path) == []
-
-
-def test_only_the_matches_among_the_named_members_are_read(league, monkeypatch):
-    read, outcomes = [], records.read_outcomes
-    monkeypatch.setattr(records, "read_outcomes", lambda text: read.append(text) or outcomes(text))
-    results = league.results(["novice", "expert"])
-    assert len(read) == 1 and set(results.members) == {"novice", "expert"}
-    assert results.games("novice") == 2 and league.results().games("novice") == 4
