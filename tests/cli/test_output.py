@@ -51,7 +51,6 @@ def output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ["report", HOSTILE],
         ["league", "init", f"{HOSTILE}-league"],
         ["league", "standings", HOSTILE],
-        ["league", "import", f"{HOSTILE}.zip", "new"],
         [HOSTILE],
         ["bench", f"--{HOSTILE}"],
     ],

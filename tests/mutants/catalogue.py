@@ -170,11 +170,6 @@ LEAGUE = (
              "league/matchmaking/test_opponents"),
     _trainer("PFSP: equals are avoided", "league/matchmaking/opponents", "chances * (1 - chances)",
              "1 - chances * (1 - chances)", "league/matchmaking/test_opponents"),
-    _trainer("equilibrium: mixtures are not verified", "league/ratings/nash_averaging", "<= TOLERANCE:", "<= 1:",
-             "league/ratings/test_nash_averaging"),
-    _trainer("equilibrium: not of maximum entropy", "league/ratings/nash_averaging",
-             "yield _most_even(payoff, multiple)", "yield multiple / multiple.sum()",
-             "league/ratings/test_nash_averaging"),
 )  # fmt: skip
 
 RUNS = (
@@ -546,14 +541,6 @@ LEAGUE_RECORDS = (
     _trainer("league: a candidate plays until it wins", "league/store/promotion",
              "    if _is_rated(league, uuid) is None:\n        played", "    if True:\n        played",
              "league/store/test_promotion"),
-    _trainer("league: an import overwrites", "league/store/transfer",
-             "    with new_folder(path) as temporary:\n",
-             "    shutil.rmtree(path, ignore_errors=True)\n    with new_folder(path) as temporary:\n",
-             "league/store/test_transfer"),
-    _trainer("league: an import is larger than its file", "league/store/transfer", "> file.stat().st_size:", "< 0:",
-             "league/store/test_transfer"),
-    _trainer("league: a damaged league is imported", "league/store/transfer", "    if findings:", "    if False:",
-             "league/store/test_transfer"),
     _trainer("league: a stranger's trigger stays", "league/store/database", "    if problems:\n        raise Damaged",
              "    if False:\n        raise Damaged", "league/store/test_fsck"),
     _trainer("league: a full league grows", "league/store/database", "    if there + rows > most:", "    if False:",

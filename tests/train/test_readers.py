@@ -12,7 +12,6 @@ from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.database import parse
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.transfer import import_league
 from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 from echelon_train.report.sources import read_groups
 from echelon_train.runs.experiment import resume_seeds
@@ -37,7 +36,6 @@ OTHERS = {
     "run config": ("config.toml", load_run_config),
     "past policy": ("1.safetensors", lambda path: read_member(path.parent, "1", None)),
     "model": ("model.safetensors", EchelonRecurrentPPO.load),
-    "export": ("league.zip", lambda path: import_league(path, path.with_name("league"))),
 }
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from echelon_train.league.ratings.bradley_terry import bradley_terry
     from echelon_train.league.ratings.cycles import cycle_score
     from echelon_train.league.ratings.glicko2 import Rating
-    from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
     from echelon_train.league.ratings.payoffs import Payoffs, mispredictions, payoffs
     from echelon_train.league.store.fsck import fsck
     from echelon_train.league.store.members import Member
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from echelon_train.league.store.promotion import promote
     from echelon_train.league.store.records import PlayedMatch
     from echelon_train.league.store.registry import League, Standing
-    from echelon_train.league.store.transfer import export_league, import_league
 
 __all__ = [
     "Executor",
@@ -34,7 +32,6 @@ __all__ = [
     "LeagueError",
     "LeagueSettings",
     "Member",
-    "NashAverage",
     "OpponentMixture",
     "Payoffs",
     "PlayedMatch",
@@ -42,11 +39,8 @@ __all__ = [
     "Standing",
     "bradley_terry",
     "cycle_score",
-    "export_league",
     "fsck",
-    "import_league",
     "mispredictions",
-    "nash_average",
     "payoffs",
     "promote",
     "rating_run",
@@ -62,7 +56,6 @@ _NAMES = {
     "league.ratings.bradley_terry": "bradley_terry",
     "league.ratings.cycles": "cycle_score",
     "league.ratings.glicko2": "Rating",
-    "league.ratings.nash_averaging": "NashAverage nash_average",
     "league.ratings.payoffs": "Payoffs mispredictions payoffs",
     "league.store.fsck": "fsck",
     "league.store.members": "Member",
@@ -70,7 +63,6 @@ _NAMES = {
     "league.store.promotion": "promote",
     "league.store.records": "PlayedMatch",
     "league.store.registry": "League Standing",
-    "league.store.transfer": "export_league import_league",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

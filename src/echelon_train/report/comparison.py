@@ -139,8 +139,8 @@ def _final_row(group: Group) -> list[Any]:
         return [group.label, count, decisions, "-", "-", "-", "-"]
     if len(rates) == 1:
         (run,) = (each for each in group.runs if each.last(EVALUATION) is not None)
-        own = interval(rates[0], run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
-        return [group.label, count, decisions, own, "-", "-", "-"]
+        _, low, high = run.evaluation
+        return [group.label, count, decisions, interval(rates[0], low, high), "-", "-", "-"]
     values = {"": np.array(rates)}
     middle, mean = stratified_bootstrap(values, np.median), stratified_bootstrap(values, interquartile_mean)
     texts = [interval(each.estimate, each.low, each.high) for each in (middle, mean)]
@@ -162,7 +162,7 @@ def _improvements(groups: Sequence[Group]) -> Iterator[list[str]]:
 
 
 def _run_row(run: RunSource) -> list[str]:
-    rate = interval(run.last(EVALUATION), run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high"))
+    rate = interval(*run.evaluation)
     others = number(run.last("battle/return")), number(run.last("time/cpu_minutes"))
     steps = f"{run.steps:,}{' so far' if run.unfinished else ''}"
     return [run.name, f"{run.config.seed}", steps, rate, *others]

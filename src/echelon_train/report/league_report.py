@@ -18,7 +18,6 @@ from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.playing.replay import record
 from echelon_train.league.plots import rating_curve, rating_history
 from echelon_train.league.ratings.glicko2 import format_rating
-from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League, Standing
 from echelon_train.report.charts import embed
@@ -43,7 +42,6 @@ class _League:
     ranked: Sequence[Standing]
     retired: int  # that are not shown
     games: Payoffs  # among the first of them
-    average: NashAverage
 
 
 def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: bool = False) -> None:
@@ -84,13 +82,13 @@ def _read(path: Path, retired: bool) -> _League:
     analysis = analyse(league)
     games = analysis.payoffs.among([each.member.name for each in ranked[:MOST_MEMBERS]])
     hidden = len(standings) - len(ranked)
-    return _League(league, analysis, ranked, hidden, games, nash_average(games, analysis.ratings))
+    return _League(league, analysis, ranked, hidden, games)
 
 
 def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
     champion = found.league.champion()
     if champion is not None:
-        yield "champion", champion.name, _rating(found, champion.name)
+        yield "champion", champion.name, format_rating(found.analysis.ratings[champion.name])
     policies = sum(each.member.weights_sha256 is not None for each in found.ranked)
     yield "members", len(found.ranked), f"{policies} policies; {found.retired} retired are not shown"
     games = int(found.analysis.payoffs.games.sum()) // 2
@@ -99,18 +97,12 @@ def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
     yield "rating periods", len(found.league.periods()), f"{plural(unrated, 'match', 'matches')} not rated yet"
 
 
-def _rating(found: _League, name: str) -> str:
-    return format_rating(found.analysis.ratings[name])
-
-
 def _standings(found: _League) -> Iterator[Html]:
     champion = found.league.champion()
-    places = {name: place for place, name in enumerate(found.games.members)}
     rows = []
     for rank, each in enumerate(found.ranked, 1):
         name, rating = each.member.name, each.rating
         strength = found.analysis.strength(name)
-        place = places.get(name)
         rows.append(
             [
                 f"{rank} {name}{' ★' if champion is not None and champion.name == name else ''}",
@@ -119,8 +111,6 @@ def _standings(found: _League) -> Iterator[Html]:
                 "-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength),
                 f"{each.games:,}",
                 percent(each.score),
-                "-" if place is None else percent(float(found.average.weights[place])),
-                "-" if place is None else f"{round(float(found.average.advantage[place])) + 0}",
             ]
         )
     header = [
@@ -130,14 +120,11 @@ def _standings(found: _League) -> Iterator[Html]:
         "Bradley-Terry",
         "maps",
         "score, %",
-        "Nash weight, %",
-        "advantage",
     ]
     yield table(header, rows, name="standings", class_="second-left")
     yield note(
         f"★ champion. {found.league.settings.anchor} anchors the scale. Ratings (Glicko-2) and Bradley-Terry strengths "
-        "have 95 % intervals; 100 points more are an expected score of 64 %. Nash weight: share in the mixture of "
-        "members that no member beats; advantage: points against that mixture."
+        "have 95 % intervals; 100 points more are an expected score of 64 %."
     )
     for sentence in warnings(found.analysis, "'echelon league matrix --json'"):
         yield element("p", sentence, class_="warning")
@@ -153,11 +140,10 @@ def _matrix(found: _League) -> Iterator[Html]:
         rows.append([f"{i + 1} {name}", *cells])
     header = ["score in % of row against column", *(str(place) for place in range(1, len(rows) + 1))]
     yield table(header, rows, name="matrix", class_="matrix")
-    filled, pairs = int(found.average.filled.sum()) // 2, len(rows) * (len(rows) - 1) // 2
+    played, pairs = int(games.played.sum()) // 2, len(rows) * (len(rows) - 1) // 2
     yield note(
-        f"Numbers of columns are those of rows; below a score its 95 % interval. {pairs - filled} of "
-        f"{plural(pairs, 'pair')} have played; for the others the Nash weights use what the ratings predict. Framed: "
-        "the games contradict the ratings."
+        f"Numbers of columns are those of rows; below a score its 95 % interval. {played} of "
+        f"{plural(pairs, 'pair')} have played. Framed: the games contradict the ratings."
     )
     if len(found.ranked) > MOST_MEMBERS:
         yield note(f"The {MOST_MEMBERS} members with the highest ratings of {len(found.ranked)}.")

@@ -13,7 +13,7 @@ import numpy as np
 
 from echelon_env.evaluate import checkpoint_player, named_player, validation_seed
 from echelon_env.evaluate.statistics import wilson
-from echelon_env.evaluate.tables import plural
+from echelon_env.evaluate.tables import percent, plural
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
@@ -78,9 +78,10 @@ def _lead(run: RunSource) -> Html:
 
 
 def _facts(run: RunSource) -> Iterator[tuple[str, Any, str]]:
-    rate = run.last(EVALUATION)
+    rate, low, high = run.evaluation
     if rate is not None:
-        yield "win rate, last evaluation", *_with_interval(run, rate)
+        bounds = "" if low is None or high is None else f"95 % interval {share(low)} to {share(high)}"
+        yield "win rate, last evaluation", share(rate), bounds
     trained = run.last("battle/win_rate")
     if trained is not None:
         yield "win rate in training", share(trained), f"{run.last('battle/count') or 0:,.0f} battles"
@@ -91,11 +92,6 @@ def _facts(run: RunSource) -> Iterator[tuple[str, Any, str]]:
     fps = run.last("time/fps")
     if fps is not None:
         yield "speed", f"{fps:,.0f}/s", "samples, mean"
-
-
-def _with_interval(run: RunSource, rate: float) -> tuple[str, str]:
-    low, high = run.last(f"{EVALUATION}_low"), run.last(f"{EVALUATION}_high")
-    return share(rate), "" if low is None or high is None else f"95 % interval {share(low)} to {share(high)}"
 
 
 def _results(run: RunSource) -> Iterator[Html]:
@@ -116,22 +112,21 @@ def evaluation_table(run: RunSource) -> Html:
     line = next((line for line in reversed(run.metrics) if is_number(line.get(EVALUATION))), None)
     if line is None:
         return note("The run has not been evaluated.")
-    rate, low, high = (run.last(f"{EVALUATION}{end}") for end in ("", "_low", "_high"))
     single = _last_stage(run).evaluation_opponents.single
     names = [*matching([line], f"{EVALUATION}/*").items()]
     whole = str(single) if single else "all, weighted" if names else "its opponents"
     rows = [
         [
             whole,
-            interval(rate, low, high),
-            *(_share(run.last(f"eval/{each}_rate")) for each in ("draw", "loss")),
+            interval(*run.evaluation),
+            *(percent(run.last(f"eval/{each}_rate")) for each in ("draw", "loss")),
             f"{run.config.evaluation_battles:,}",
         ]
     ]
     for name, metric in names:
         battles = _battles_against(run, name)
         found = line[metric] if is_number(line[metric]) else None
-        won = interval(found, None, None)
+        won = percent(found)
         if battles is not None and found is not None and 0 <= found <= 1:
             bounds = wilson(round(found * battles), battles)
             won = interval(found, bounds.low, bounds.high)
@@ -149,10 +144,6 @@ def _last_stage(run: RunSource) -> TrainConfig:
     """The configuration of the stage that the run has reached."""
     stages = run.config.stages()
     return stages[min(max(int(run.last("curriculum/stage") or 0), 0), len(stages) - 1)]
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else share(value).removesuffix(" %")
 
 
 def _battles_against(run: RunSource, name: str) -> int | None:

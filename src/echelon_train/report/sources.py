@@ -12,6 +12,7 @@ from typing import Any
 
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
+from echelon_train.runs.curves import EVALUATION
 from echelon_train.runs.experiment import read_experiment
 from echelon_train.runs.folder import (
     METRICS_FILE,
@@ -59,6 +60,11 @@ class RunSource:
     def steps(self) -> int:
         """Samples of the last line of the metrics."""
         return int(self.metrics[-1][STEPS]) if self.metrics else 0
+
+    @property
+    def evaluation(self) -> tuple[float | None, float | None, float | None]:
+        """The win rate of the last evaluation, and the ends of its interval."""
+        return self.last(EVALUATION), self.last(f"{EVALUATION}_low"), self.last(f"{EVALUATION}_high")
 
     def last(self, metric: str) -> float | None:
         """The last number of a metric; None if there is none."""

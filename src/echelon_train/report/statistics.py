@@ -25,7 +25,7 @@ from echelon_env.evaluate.battle_totals import (
 )
 from echelon_env.evaluate.statistics import wilson
 from echelon_env.evaluate.statistics_file import STATISTICS_FILE, StatisticsError, StatisticsFile, read_statistics
-from echelon_env.evaluate.tables import plural
+from echelon_env.evaluate.tables import percent, plural
 from echelon_env.layout.measures import MEASURES
 from echelon_train.report.charts import embed
 from echelon_train.report.format import interval, mean
@@ -153,7 +153,7 @@ def opponents_table(name: str, totals: BattleTotals) -> Html:
 def _opponent_row(name: str, results: Sums, sums: Sums) -> list[Any]:
     battles = round(results["battles"])
     won = wilson(round(results["wins"]), battles) if battles > 0 and results["wins"] <= battles else None
-    shares = [interval(ratio(results, each, "battles"), None, None) for each in ("draws", "losses")]
+    shares = [percent(ratio(results, each, "battles")) for each in ("draws", "losses")]
     means = [mean(ratio(results, each, "battles")) for each in ("seconds", "own_score", "enemy_score")]
     wins = "-" if won is None else interval(won.estimate, won.low, won.high)
     return [name, f"{battles:,}", wins, *shares, *means, *_measured(sums)]
@@ -188,7 +188,7 @@ def weapons_table(name: str, totals: BattleTotals) -> Html:
 
 def _weapon_row(name: str, sums: Sums) -> list[str]:
     shots, hits, damage = (f"{sums.get(each, 0.0):,.0f}" for each in ("shots", "hits", "damage"))
-    untargeted, accuracy = (interval(ratio(sums, each, "shots"), None, None) for each in ("untargeted", "hits"))
+    untargeted, accuracy = (percent(ratio(sums, each, "shots")) for each in ("untargeted", "hits"))
     per_shot = mean(ratio(sums, "damage", "shots"))
     return [name, shots, untargeted, hits, accuracy, damage, per_shot, f"{sums.get('kills', 0.0):,.1f}"]
 
@@ -229,12 +229,12 @@ def causes_table(name: str, totals: BattleTotals) -> Html:
 def _cause(taken: float, deaths: float, sums: Sums) -> list[str]:
     of_taken = taken / sums["damage_taken"] if sums.get("damage_taken") else None
     of_deaths = deaths / sums["deaths"] if sums.get("deaths") else None
-    return [f"{taken:,.0f}", interval(of_taken, None, None), f"{deaths:,.1f}", interval(of_deaths, None, None)]
+    return [f"{taken:,.0f}", percent(of_taken), f"{deaths:,.1f}", percent(of_deaths)]
 
 
 def _measured(sums: Sums) -> list[str]:
     found = measures(sums)
-    return [interval(found[each.name], None, None) if each.is_share else mean(found[each.name]) for each in MEASURES]
+    return [percent(found[each.name]) if each.is_share else mean(found[each.name]) for each in MEASURES]
 
 
 def _signed(value: float | None) -> str:
@@ -268,7 +268,7 @@ def _rewards(sums: Sums) -> dict[str, str]:
 
 
 def _accuracies(sums: Sums) -> dict[str, str]:
-    return {each: interval(ratio(of, "hits", "shots"), None, None) for each, of in sorted(by_weapon(sums).items())}
+    return {each: percent(ratio(of, "hits", "shots")) for each, of in sorted(by_weapon(sums).items())}
 
 
 def _heat_maps(battles: Sequence[_Battles]) -> Iterator[Html]:

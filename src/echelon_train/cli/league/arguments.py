@@ -115,7 +115,7 @@ def _add_setup(commands: _Commands) -> None:
 def _add_reports(commands: _Commands) -> None:
     for name, summary in (
         ("standings", "Show the members by rating."),
-        ("matrix", "Show the mean score of every pair and the Nash weights."),
+        ("matrix", "Show the mean score of every pair, and whether they form cycles."),
         ("history", "Show the ratings after each rating period."),
     ):
         command = commands.add(name, summary, module="ratings")
@@ -190,8 +190,3 @@ def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE
 def _add_upkeep(commands: _Commands) -> None:
     commands.add("rebuild", "Compute all ratings again from the matches.", module="upkeep")
     commands.add("fsck", "Check the league for damage.", module="upkeep")
-    add = commands.add("export", "Write the league to one file.", module="upkeep").add_argument
-    add("file", type=Path, metavar="FILE", help="new file")
-    add = commands.add("import", "Create a league from an exported one.", module="upkeep", league=False).add_argument
-    add("file", type=Path, metavar="FILE", help="exported league")
-    add("league", type=Path, metavar="LEAGUE", help="new folder for it")

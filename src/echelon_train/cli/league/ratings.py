@@ -16,7 +16,6 @@ from echelon_train.cli.league.output import NAME, Result, plural, rating_documen
 from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import Rating, format_rating
-from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.members import Member, member_folder
 from echelon_train.league.store.registry import League, Standing
@@ -93,50 +92,31 @@ def _format_standings(
 
 
 def run_matrix(args: argparse.Namespace) -> Result:
-    """Show the scores of all pairs, the Nash mixture, and whether ratings can describe the league."""
+    """Show the scores of all pairs, and whether ratings can describe the league."""
     league = League.open(args.league)
     shown = [each.member.name for each in league.standings() if _is_shown(each.member, args)]
     analysis = analyse(league)
     games = analysis.payoffs.among(shown)
-    average = nash_average(games, analysis.ratings)
     if args.json:  # either of the two takes seconds in a large league
-        return Result(_matrix_document(games, average, analysis), [])
-    return Result({}, _format_matrix(games, average, analysis))
+        return Result(_matrix_document(games, analysis), [])
+    return Result({}, _format_matrix(games, analysis))
 
 
-def _matrix_document(games: Payoffs, average: NashAverage, analysis: Analysis) -> dict[str, Any]:
+def _matrix_document(games: Payoffs, analysis: Analysis) -> dict[str, Any]:
     matrices = {"score": games.score, "low": games.low, "high": games.high}
     return {
         "members": list(games.members),
         "games": games.games.tolist(),
         **{name: np.where(np.isnan(values), np.array(None), values).tolist() for name, values in matrices.items()},
-        "nash": {
-            "weights": average.weights.tolist(),
-            "advantage": average.advantage.tolist(),
-            "filled_pairs": int(average.filled.sum()) // 2,
-        },
         **_warnings_document(analysis),
     }
 
 
-def _format_matrix(games: Payoffs, average: NashAverage, analysis: Analysis) -> list[str]:
+def _format_matrix(games: Payoffs, analysis: Analysis) -> list[str]:
     numbers = [str(number) for number in range(1, len(games.members) + 1)]
     names = [f"{number:>3} {shorten(name, NAME)}" for number, name in zip(numbers, games.members, strict=True)]
     cells = [[percent(value) for value in row] for row in games.score]
-    lines = ["mean score in % of row against column", *_grid(names, numbers, cells, _COLUMN), ""]
-    label = max(map(len, names))
-    lines.append(f"{'':<{label}}{'maps':>8}{'rating ± 95 %':>16}{'Nash weight %':>16}{'advantage':>12}")
-    for place, name in enumerate(names):
-        lines.append(
-            f"{name:<{label}}{int(games.games[place].sum()):>8,}"
-            f"{format_rating(analysis.ratings[games.members[place]]):>16}{percent(average.weights[place]):>16}"
-            f"{round(average.advantage[place]) + 0:>12}"
-        )
-    filled, size = int(average.filled.sum()) // 2, len(games.members)
-    lines.append("Nash weight: share in the Nash mixture; advantage: points against that mixture")
-    if filled:
-        pairs = size * (size - 1) // 2
-        lines.append(f"{filled} of {plural(pairs, 'pair')} have not played: predicted by the ratings")
+    lines = ["mean score in % of row against column", *_grid(names, numbers, cells, _COLUMN)]
     cycle = analysis.cycle
     if cycle.loops:
         lines.append(f"cycle score {cycle.score:.2f} (0: ratings explain all, 1: nothing), p = {cycle.p_value:.3f}")

@@ -1,7 +1,7 @@
 """The mean score of every pair of a league, and the pairs whose games contradict the ratings.
 
 A game is one map of a match, played from both sides. Its score is the mean of its two battles: 1 for a win, 0.5 for a
-draw and 0 for a loss. `bradley_terry`, `nash_averaging` and `cycles` take the `Payoffs` that are made here.
+draw and 0 for a loss. `bradley_terry` and `cycles` take the `Payoffs` that are made here.
 """
 
 from __future__ import annotations
@@ -140,20 +140,15 @@ def _arranged(members: tuple[str, ...], pairs: NDArray[np.int64], values: NDArra
     return Payoffs(members, games, score, low, high, squares)
 
 
-def member_ratings(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Rating]:
-    """The ratings of the members, in their order. Raises ValueError if a member has none."""
-    missing = [name for name in payoffs.members if name not in ratings]
-    if missing:
-        raise ValueError(f"ratings: expected one of every member, got none of {missing}")
-    return [ratings[name] for name in payoffs.members]
-
-
 def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray[np.float64]:
     """The scores (P, P) of row against column that the ratings predict, see `glicko2.expected_scores`.
 
     Raises ValueError if a member has no rating.
     """
-    points, deviations = np.array([(each.rating, each.deviation) for each in member_ratings(payoffs, ratings)]).T
+    missing = [name for name in payoffs.members if name not in ratings]
+    if missing:
+        raise ValueError(f"ratings: expected one of every member, got none of {missing}")
+    points, deviations = np.array([(ratings[name].rating, ratings[name].deviation) for name in payoffs.members]).T
     return np.asarray(expected_scores(np.subtract.outer(points, points), np.hypot.outer(deviations, deviations)))
 
 

@@ -33,7 +33,7 @@ from echelon_train.league.store.periods import (
 from echelon_train.league.store.promotion import conservative_score
 from echelon_train.league.store.records import checked_columns, read_rows
 
-_RESTORE = "restore the league from an export"
+_RESTORE = "restore the league from a copy"
 _REBUILD = "rebuild the ratings"
 _TOLERANCE = 1e-3  # points: machines and releases differ in the last bits of a fit, and the differences may grow
 _VOLATILITY_TOLERANCE = 1e-6
@@ -90,7 +90,7 @@ def _check_members(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
     for member in read_members(connection):
         for problem in check_files(path, member):
             folder = f"{member.weights_sha256}"[:12]
-            remedy = f"copy the folder {folder}... from an export; until then the member cannot play"
+            remedy = f"copy the folder {folder}... from a copy; until then the member cannot play"
             yield Finding(f"member {member.name}", problem, remedy)
     yield from _check_ids(connection, "members")
 

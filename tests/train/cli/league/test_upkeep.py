@@ -1,4 +1,4 @@
-"""``echelon league rebuild``, ``fsck``, ``export`` and ``import``; and what all commands have in common."""
+"""``echelon league rebuild`` and ``fsck``; and what all commands have in common."""
 
 import re
 
@@ -6,7 +6,6 @@ import pytest
 
 from echelon_env.cli import main
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
-from echelon_train.league.store.registry import League
 from train.league.leagues import change, saved
 
 
@@ -31,30 +30,17 @@ def test_fsck_names_the_damage_and_the_remedy(commands, league, tmp_path):
     assert finding["subject"] == "member one" and finding.keys() == {"subject", "problem", "remedy"}
 
 
-def test_export_and_import(commands, league, tmp_path):
-    league.add_checkpoint(saved(tmp_path / "one"), "past", "one")
-    file, copy = tmp_path / "league.zip", tmp_path / "copy"
-    assert commands.lines("export", league.path, file) == [f"{file}: 4 members, {file.stat().st_size:,} bytes"]
-    assert "exists already" in commands.refusal("export", league.path, file)
-    assert commands.lines("import", file, copy) == [f"{copy}: 4 members"]
-    assert League.open(copy).ratings() == league.ratings()
-    assert "is not an empty folder" in commands.refusal("import", file, copy)
-    document = commands.json("export", copy, tmp_path / "again.zip")
-    assert document["bytes"] == (tmp_path / "again.zip").stat().st_size
-    assert commands.json("import", file, tmp_path / "third")["members"] == ["novice", "trivial", "expert", "one"]
-
-
 def test_every_command_prints_json_if_asked_and_refuses_what_is_no_league(commands, capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["league", "--help"])
     listed = re.findall(r"^    (\w+)", capsys.readouterr().out, re.MULTILINE)
-    assert len(listed) == 16
+    assert len(listed) == 14
     for command in listed:
         with pytest.raises(SystemExit):
             main(["league", command, "--help"])
         assert "--json" in capsys.readouterr().out
-        if command not in ("init", "import", "run"):  # these create one
-            more = ["idle"] if command in ("add", "promote", "retire", "export", "exploit") else []
+        if command not in ("init", "run"):  # these create one
+            more = ["idle"] if command in ("add", "promote", "retire", "exploit") else []
             message = commands.refusal(command, tmp_path / "nowhere", *more)
             assert "is no league (no such folder)" in message, command
     assert list(tmp_path.iterdir()) == []
@@ -64,7 +50,5 @@ def test_bad_command_lines_say_why_in_one_line(commands, league):
     assert "invalid choice: 'standngs'" in commands.refusal("standngs", league.path)
     assert "COMMAND" in commands.refusal()
     assert "LEAGUE" in commands.refusal("standings")
-    expected = (
-        "'league standings' takes no '--pitcure'; did you mean --picture? (see 'echelon league standings --help')"
-    )
-    assert expected in commands.refusal("standings", league.path, "--pitcure", "x")
+    expected = "'league standings' takes no '--jsno'; did you mean --json? (see 'echelon league standings --help')"
+    assert expected in commands.refusal("standings", league.path, "--jsno")

@@ -158,7 +158,7 @@ def test_damage_to_the_file(league):
     file = league.path / DATABASE_FILE
     data = file.read_bytes()
     file.write_bytes(data[:4096] + b"\xff" * 4096 * 3 + data[4 * 4096 :])
-    assert {finding.remedy for finding in fsck(league.path)} == {"restore the league from an export"}
+    assert {finding.remedy for finding in fsck(league.path)} == {"restore the league from a copy"}
     file.write_bytes(b"no database " * 1000)
     (finding,) = fsck(league.path)
     assert "file is not a database" in finding.problem

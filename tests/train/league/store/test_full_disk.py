@@ -17,7 +17,6 @@ from pathlib import Path
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.transfer import export_league, import_league
 from train.league.leagues import played, saved, small_league, uuids
 
 disk = Path(sys.argv[1])
@@ -51,8 +50,6 @@ checkpoint, other = saved(disk.with_name("checkpoint"), 1), saved(disk.with_name
 league = small_league(disk / "league")
 league.record(played("novice", "expert", number=6))
 league.add_checkpoint(other, "main", "other")
-outside = disk.with_name("outside.zip")
-export_league(league, outside)
 database = league.path / "league.db"
 more = played("novice", "expert", (1, 0), 7, padding=20_000)
 weights = hashlib.sha256((checkpoint / "policy.safetensors").read_bytes()).hexdigest()
@@ -64,8 +61,6 @@ assert league.rebuild() == 0, "ratings that are right need no room"
 assert refused(lambda: league.retire("expert"), database)
 assert refused(lambda: league.add_scripted("veteran"), database)
 assert refused(lambda: league.add_checkpoint(checkpoint, "main", "new"), database)
-assert refused(lambda: export_league(league, disk / "league.zip"), disk / "league.zip")
-assert refused(lambda: import_league(outside, disk / "second"), disk / "second")
 assert refused(lambda: League.create(disk / "second"), disk / "second")
 fill(32 * 1024)  # room for the database, not for the files
 assert refused(lambda: league.add_checkpoint(checkpoint, "main", "new"), league.path / "members" / weights)
@@ -76,8 +71,6 @@ ballast.unlink()
 assert (files(), uuids(league), league.history(), league.members()) == before
 assert league.record(more) and league.rate_matches()
 assert load_checkpoint(league.add_checkpoint(checkpoint, "main", "new") and league.member_policy("new"))
-export_league(league, disk / "league.zip")
-assert import_league(disk / "league.zip", disk / "second").history() == league.history()
 assert fsck(league.path) == [] and league.rebuild() == 0
 """
 
