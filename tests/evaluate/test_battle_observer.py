@@ -90,8 +90,10 @@ class Recount:
         sums["alive_seconds"] += seconds
         self.put(m, "presence", seconds)
         jets = engine.config.catalog.mech_classes[mech["mech_class"]].jet_acceleration > 0.0
+        jets = jets and not mech["shutdown"] and not mech["fallen"]
         used = {"jet": jets and mech["jet"] > 0.0, "vent": mech["vent"], "target": mech["target"] >= 0}
-        used |= {name: mech["radiates"] == code for name, code in (("ecm", ECM), ("eccm", ECCM))}
+        for name, code in (("ecm", ECM), ("eccm", ECCM)):
+            used[name] = mech["radiates"] == code and not mech["shutdown"]
         for name, uses in used.items():
             sums[f"{name}_seconds"] += seconds * bool(uses)
         off = math.hypot(mech["x"] - battle["zone_x"], mech["y"] - battle["zone_y"])

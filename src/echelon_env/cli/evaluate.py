@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import json
 import sys
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import record, submit, tournament
-from echelon_env.cli.arguments import change_battle, parse_settings, positive
+from echelon_env.cli.arguments import parse_settings, positive
 from echelon_env.cli.output import command
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
-from echelon_env.config.battle import BattleConfig
-from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.players import ACTION_MODES, Player
@@ -233,47 +230,8 @@ def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pai
 
 def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, seed: int) -> list[Field]:
     """The scenarios given by ``--scenario``, else the training scenario of the players, else the default."""
-    if args.scenario:
-        tournament.check_different(args.scenario)
-        configs = {name: make_config(name) for name in args.scenario}
-    else:
-        trained = {player.battle for player in players if player.battle is not None}
-        if len(trained) > 1:
-            raise ConfigError("the players were trained on different battles; choose with --scenario")
-        configs = {_label(config): config for config in trained} or {default: make_config(default)}
     if args.eval_seeds is not None:
         seeds = read_seeds(args.eval_seeds)
     else:
         seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
-    settings = parse_settings(args.set)
-    fields = []
-    for name, config in configs.items():
-        try:
-            changed = change_battle(config, settings)
-        except ConfigError as error:
-            raise ConfigError(f"{name}: {error}", *error.keys) from None
-        fields.append(Field(_with_changes(name, changed, settings), changed, seeds))
-    return fields
-
-
-def _label(config: BattleConfig) -> str:
-    """The name of the shipped scenario with the same battles as a training configuration, or "training battles".
-
-    Abilities may be off, see `_with_changes`.
-    """
-    for name, scenario in scenarios().items():
-        shipped = scenario.config
-        # the first three fields change what the learner receives, not the battle
-        named = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards", "abilities")}
-        if dataclasses.replace(config, **named) == shipped:
-            return name
-    return "training battles"
-
-
-def _with_changes(name: str, config: BattleConfig, settings: Mapping[str, str]) -> str:
-    """The name of a scenario with the abilities that are off and the changed settings."""
-    off = {ability: "false" for ability, on in dataclasses.asdict(config.abilities).items() if not on}
-    given = {key.removeprefix("battle."): text for key, text in settings.items()}
-    others = {key: text for key, text in given.items() if not key.startswith("abilities.")}
-    changes = ", ".join(f"{key}={text}" for key, text in (off | others).items())
-    return f"{name} ({changes})" if changes else name
+    return tournament.make_fields(args.scenario, players, default, parse_settings(args.set), seeds)

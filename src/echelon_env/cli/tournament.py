@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import errno
+import functools
 import itertools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 
-from echelon_env.cli.arguments import non_negative, positive
+from echelon_env.cli.arguments import change_battle, non_negative, positive
 from echelon_env.cli.output import show_status
 from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import AUTO, POLICY
 from echelon_env.config.plugins import CHECKPOINT
+from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.matches import Match, play_match
@@ -122,6 +126,58 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     return checkpoint
 
 
+def make_fields(
+    names: Sequence[str] | None,
+    players: Sequence[Player],
+    default: str,
+    settings: Mapping[str, str],
+    seeds: tuple[int, ...],
+) -> list[Field]:
+    """The scenarios of these names, else the training scenario of the players, else the default, with changed settings.
+
+    Raises ConfigError for an unknown scenario, one that is named twice, players of different battles, and bad settings.
+    """
+    if names:
+        check_different(names)
+        configs = {name: make_config(name) for name in names}
+    else:
+        trained = {player.battle for player in players if player.battle is not None}
+        if len(trained) > 1:
+            raise ConfigError("the players were trained on different battles; choose with --scenario")
+        configs = {_label(config): config for config in trained} or {default: make_config(default)}
+    fields = []
+    for name, config in configs.items():
+        try:
+            changed = change_battle(config, settings)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}", *error.keys) from None
+        fields.append(Field(_with_changes(name, changed, settings), changed, seeds))
+    return fields
+
+
+def _label(config: BattleConfig) -> str:
+    """The name of the shipped scenario with the same battles as a training configuration, or "training battles".
+
+    Abilities may be off, see `_with_changes`.
+    """
+    for name, scenario in scenarios().items():
+        shipped = scenario.config
+        # the first three fields change what the learner receives, not the battle
+        named = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards", "abilities")}
+        if dataclasses.replace(config, **named) == shipped:
+            return name
+    return "training battles"
+
+
+def _with_changes(name: str, config: BattleConfig, settings: Mapping[str, str]) -> str:
+    """The name of a scenario with the abilities that are off and the changed settings."""
+    off = {ability: "false" for ability, on in dataclasses.asdict(config.abilities).items() if not on}
+    given = {key.removeprefix("battle."): text for key, text in settings.items()}
+    others = {key: text for key, text in given.items() if not key.startswith("abilities.")}
+    changes = ", ".join(f"{key}={text}" for key, text in (off | others).items())
+    return f"{name} ({changes})" if changes else name
+
+
 def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:
     """The scenarios of a suite, or those of the `names`, with all their maps or those of the first `battles`.
 
@@ -148,19 +204,11 @@ def play_all(
 
     The statistics of the battles on a field are added to its `totals`, if it has some, as the first player's.
     """
-    total = sum(2 * len(field.seeds) for field in fields) * len(pairings)
     matches: list[Match] = []
-    before, started = 0, time.monotonic()  # battles of finished matches
-    title = ""
-
-    def show(finished: int) -> None:
-        finished += before
-        left = (time.monotonic() - started) / finished * (total - finished)
-        show_status(f"{finished:,} of {total:,} battles, {timedelta(seconds=round(left))} left: {title}")
-
-    try:
+    with progress(sum(2 * len(field.seeds) for field in fields) * len(pairings)) as show:
         for field in fields:
             for first, second in pairings:
+                before = sum(len(match.battles) for match in matches)
                 title = f"{first.name} v {second.name} in {field.name}"
                 match = play_match(
                     first,
@@ -169,11 +217,27 @@ def play_all(
                     field.seeds,
                     scenario=field.name,
                     num_threads=num_threads,
-                    on_battles=show,
+                    on_battles=functools.partial(_show_more, show, before, title),
                     totals=totals.get(field.name),
                 )
-                before += len(match.battles)
                 matches.append(match)
+    return matches
+
+
+def _show_more(show: Callable[[int, str], None], before: int, title: str, finished: int) -> None:
+    show(before + finished, title)
+
+
+@contextlib.contextmanager
+def progress(total: int) -> Iterator[Callable[[int, str], None]]:
+    """A function that shows on a terminal how many of so many battles are finished, the time left, and a title."""
+    started = time.monotonic()
+
+    def show(finished: int, title: str) -> None:
+        left = (time.monotonic() - started) / finished * (total - finished)
+        show_status(f"{finished:,} of {total:,} battles, {timedelta(seconds=round(left))} left: {title}")
+
+    try:
+        yield show
     finally:
         show_status("")
-    return matches

@@ -196,17 +196,18 @@ class BattleObserver:
         self._zone = np.repeat(zones, self.engine.num_mechs, axis=1)
 
     def _add_times(self, mechs: NDArray[Any], places: NDArray[np.float64]) -> None:
-        """Times alive, in the zone and shut down, and the places of living mechs; `places` (2, B * M) are x and y."""
+        """Times alive, in the zone and using equipment, and the places (2, B * M), x and y, of living mechs."""
         sums, alive = self._flat, mechs["alive"].ravel().view(np.bool_)
         sums["alive"] += alive
         squares = (places - self._zone[:2]) ** 2
         inside = (squares[0] + squares[1] <= self._zone[2]) & (mechs["z"].ravel() < self._max_feet)
         sums["zone"] += inside & alive
-        sums["jet"] += alive & self._has_jets & (mechs["jet"].ravel() > 0.0)
+        running = alive & ~mechs["shutdown"].ravel().view(np.bool_)
+        sums["jet"] += running & self._has_jets & (mechs["fallen"].ravel() == 0) & (mechs["jet"].ravel() > 0.0)
         sums["vent"] += alive & mechs["vent"].ravel().view(np.bool_)
         radiates = mechs["radiates"].ravel()
-        sums["ecm"] += alive & (radiates == ECM)
-        sums["eccm"] += alive & (radiates == ECCM)
+        sums["ecm"] += running & (radiates == ECM)
+        sums["eccm"] += running & (radiates == ECCM)
         sums["target"] += alive & (mechs["target"].ravel() >= 0)
         self._sums["shutdown_ticks"] += mechs["shutdown_ticks"]
         self._heat(alive, PRESENCE, 1.0)

@@ -77,8 +77,8 @@ RESULTS = (
 )  # fmt: skip
 """Sums over battles: their numbers and results for the own side, s of battle time, s of zone control.
 
-``first_kills`` counts battles in which one team lost its first mech in an earlier decision than the other,
-``first_kill_wins`` those of them that the other team won, and ``first_kill_seconds`` is their time until then in s.
+``first_kills`` counts battles in which one team lost its first mech, by any cause, in an earlier decision than the
+other, ``first_kill_wins`` those of them that the other team won, ``first_kill_seconds`` is their time until then in s.
 """
 
 OF_WEAPONS = ("shots", "hits", "damage", "kills", "untargeted")

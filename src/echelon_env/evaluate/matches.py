@@ -104,7 +104,7 @@ def play_match(
     ----------
     first, second
         The players, which may be the same. Every call of a policy's ``act`` gets a new contiguous array that is not
-        overwritten later.
+        overwritten later. Rows of battles that are over are zeros.
     config
         The battle's configuration. The rosters may differ. The rules decide the winner of a battle at its time limit,
         whether the limit terminates or truncates.

@@ -187,7 +187,7 @@ def _set_stream(stream: np.random.Generator, words: Sequence[int]) -> None:
 
 
 @dataclass(frozen=True)
-class _Handicapped:
+class Handicapped:
     """Makes the policies of a player with a handicap."""
 
     make: Callable[[BattleConfig, BattleNoise], Policy]
@@ -195,6 +195,7 @@ class _Handicapped:
     seed: int
 
     def __call__(self, config: BattleConfig, noise: BattleNoise) -> Handicap:
+        """The policy of the player, with the handicap."""
         return Handicap(self.make(config, noise), config, self.seed, **dataclasses.asdict(self.handicap))
 
 
@@ -222,7 +223,7 @@ def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: Action
         player = plugins.player(named.name, seed, action_mode=action_mode)
     if named.handicap == HandicapConfig():
         return player
-    make = _Handicapped(player.make, named.handicap, check_seed(seed))
+    make = Handicapped(player.make, named.handicap, check_seed(seed))
     return dataclasses.replace(player, name=str(named), make=make)
 
 

@@ -49,7 +49,7 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         *_results(source),
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
-        card_section(run),
+        card_section(run, source.steps),
         replays_section(shown),
         section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
         section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,

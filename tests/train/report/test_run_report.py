@@ -80,8 +80,8 @@ def test_a_card_in_the_folder_is_shown(run, tmp_path):
     write_card(run / "card.json", card)
     page = report(run, tmp_path)
     assert page.tables["card"][1:] == [[each.name, each.group, *EVEN] for each in rows]
-    assert page.tables["anatomy"][1:][2] == ["battles that end by time limit", "100.0", "%"]
-    assert HOSTILE in page.text
+    assert page.tables["card-battles"][1:][2] == ["battles that end by time limit", "100.0", "%"]
+    assert HOSTILE in page.text and "the card of another policy" in page.text
     (run / "card.json").write_text("[]")
     assert "The card cannot be shown" in report(run, tmp_path).text
 

@@ -7,58 +7,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import stats
-
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.card.ablations import GROUPS, Ablation, ablate, ablations
-from echelon_env.evaluate.card.anatomy import LINES, anatomy
+from echelon_env.evaluate.card.summary import BATTLES, WEAPONS, battle_statistics, format_number
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.stamps import battle_hash, stamp
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, map_scores, score_interval
-from echelon_env.evaluate.tables import WIDTH, format_share, percent, shorten
+from echelon_env.evaluate.tables import WIDTH, format_share, shorten
 from echelon_env.storage.atomic import write_json
 from echelon_env.storage.reading import parse_json, read_regular_file
 
-__all__ = [
-    "CARD_FILE",
-    "WEAPON_COLUMNS",
-    "CardError",
-    "chosen",
-    "format_card",
-    "format_number",
-    "make_card",
-    "read_card",
-    "write_card",
-]
+__all__ = ["CARD_FILE", "CardError", "format_card", "make_card", "read_card", "write_card"]
 
 FORMAT, VERSION = "echelon-card", 1
 
 CARD_FILE = "card.json"
 """Name of the file in a run's folder."""
 
-WEAPON_COLUMNS = {"shots": "shots a battle", "untargeted": "no target, %", "hits": "hits, %", "damage": "of damage, %"}
-"""Key of a weapon's number in the anatomy -> heading."""
-
-MAX_BYTES, MAX_ROWS, MAX_NAME = 1 << 20, 200, 1024
-_THING = 34  # width of the column of things in the text
+MAX_BYTES, MAX_ROWS, MAX_NAME, MAX_NUMBER = 1 << 20, 200, 1024, 1e15
 _EVEN = 0.5  # the score of equals
+_NAME, _SHARE = 30, 25  # widths of columns
 
 
 class CardError(ConfigError):
     """A file that holds no card."""
-
-
-def chosen(config: BattleConfig, names: Sequence[str] | None) -> tuple[Ablation, ...]:
-    """The ablations of a battle with these names, or all. Raises ConfigError for another name, with the nearest one."""
-    every = {each.name: each for each in ablations(config)}
-    for name in names or ():
-        if name not in every:
-            raise ConfigError(f"nothing to ablate is called {name!r}{nearest_name(name, every)}")
-    return tuple(every[name] for name in dict.fromkeys(names or every))
 
 
 def make_card(
@@ -71,9 +46,9 @@ def make_card(
     rows: Iterable[Ablation] | None = None,
     seed: int = 0,
     num_threads: int = 1,
-    on_battles: Callable[[int], None] | None = None,
+    on_battles: Callable[[int, str], None] | None = None,
 ) -> dict[str, Any]:
-    """Play the battles of a card: the whole player, and the player without each thing, on the same maps.
+    """Play the battles of a card: the whole player, and the player without each ablation, on the same maps.
 
     Parameters
     ----------
@@ -86,12 +61,12 @@ def make_card(
     seed
         That of the players' random choices, for the stamp.
     on_battles
-        A callback that gets the number of finished battles.
+        A callback that gets the number of finished battles and the name of the player that plays.
 
     Returns
     -------
-    A document of plain values for JSON; docs/evaluation.md lists its keys. Scores and worths are shares from 0 to 1.
-    A thing's worth is the whole player's score (0.5 against itself) minus the score without it, on the same maps.
+    A document of plain values for JSON; docs/evaluation.md lists its keys. Scores are shares from 0 to 1. The drop of a
+    row is the whole player's score (0.5 against itself) minus the score without it, on the same maps.
 
     Raises
     ------
@@ -105,7 +80,7 @@ def make_card(
 
         def report(battles: int) -> None:
             if on_battles is not None:
-                on_battles(finished + battles)
+                on_battles(finished + battles, first.name)
 
         match = play_match(
             first,
@@ -122,41 +97,38 @@ def make_card(
 
     totals = BattleTotals()
     whole = play(player, totals)
-    mirror = player.name == opponent.name
+    of_equals = player.name == opponent.name
     return {
         "format": FORMAT,
         "version": VERSION,
         "stamp": {**stamp(), "seed": seed},
-        "player": {"name": player.name, "identity": dict(player.identity), "action_mode": player.action_mode},
-        "opponent": opponent.name,
+        **{role: _describe(each) for role, each in (("player", player), ("opponent", opponent))},
         "scenario": scenario,
+        "config": config.to_dict(),
         "config_hash": battle_hash(config),
         "battles": len(whole.battles),
         "confidence": CONFIDENCE,
         "score": asdict(score_interval({scenario: map_scores(whole)})),
         "rows": [
-            _row(each, play(ablate(player, each)), None if mirror else whole)
+            _row(each, play(ablate(player, each)), None if of_equals else whole)
             for each in (ablations(config) if rows is None else rows)
         ],
-        "anatomy": anatomy(whole, totals, config),
+        "statistics": battle_statistics(whole, totals, config),
     }
 
 
+def _describe(player: Player) -> dict[str, Any]:
+    return {"name": player.name, "identity": dict(player.identity), "action_mode": player.action_mode}
+
+
 def _row(ablation: Ablation, match: Match, whole: Match | None) -> dict[str, Any]:
+    """A row of the card; `whole` is the whole player's match, or None if that is a match of equals."""
     score = score_interval({match.scenario: map_scores(match)})
-    worth = Interval(_EVEN - score.estimate, _EVEN - score.high, _EVEN - score.low)
-    if whole is not None:
-        worth = _mean_difference(map_scores(whole) - map_scores(match))
-    return {"thing": ablation.name, "group": ablation.group, "score": asdict(score), "worth": asdict(worth)}
-
-
-def _mean_difference(differences: Any) -> Interval:
-    """The mean of paired differences of map scores (maps,) with Student's interval; the widest one of a single map."""
-    mean = float(np.mean(differences))
-    if len(differences) == 1:
-        return Interval(mean, -1.0, 1.0)
-    half = float(stats.t.isf((1 - CONFIDENCE) / 2, len(differences) - 1) * stats.sem(differences))
-    return Interval(mean, max(-1.0, mean - half), min(1.0, mean + half))
+    drop = Interval(_EVEN - score.estimate, _EVEN - score.high, _EVEN - score.low)
+    if whole is not None:  # differences from -1 to 1, as scores
+        halved = score_interval({match.scenario: (1.0 + map_scores(whole) - map_scores(match)) / 2.0})
+        drop = Interval(*(2.0 * end - 1.0 for end in (halved.estimate, halved.low, halved.high)))
+    return {"without": ablation.name, "group": ablation.group, "score": asdict(score), "drop": asdict(drop)}
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
@@ -170,76 +142,92 @@ def read_card(path: Path) -> dict[str, Any]:
     Raises CardError with the path and the reason for a file that is too large or no card, and OSError.
     """
     try:
-        card = parse_json(read_regular_file(path, MAX_BYTES))
+        card: dict[str, Any] = parse_json(read_regular_file(path, MAX_BYTES))
         _check(card)
     except ValueError as error:
         raise CardError(f"{path}: expected a card: {error}") from None
-    checked: dict[str, Any] = card
-    return checked
+    return card
 
 
 def _check(card: Any) -> None:
-    """Raise ValueError, with the reason, unless all that `format_card` and reports show has the right types."""
+    """Raise ValueError, with the reason, unless all that is shown of a card has the right types."""
 
     def need(fits: bool, what: str) -> None:
         if not fits:
             raise ValueError(what)
 
-    def is_text(value: Any) -> bool:
-        return isinstance(value, str) and 0 < len(value) <= MAX_NAME
-
-    def is_number(value: Any, low: float = 0.0, high: float = 1e15) -> bool:
-        return type(value) in (int, float) and low <= value <= high
-
-    def is_interval(value: Any, low: float = 0.0) -> bool:
-        return isinstance(value, dict) and all(is_number(value.get(k), low, 1.0) for k in ("estimate", "low", "high"))
-
     need(isinstance(card, dict) and card.get("format") == FORMAT, f"the format is not {FORMAT!r}")
     need(card.get("version") == VERSION, f"expected version {VERSION}, got {card.get('version')!r:.20}")
-    player = card.get("player")
-    need(isinstance(player, dict) and is_text(player.get("name")), "'player' has no name")
-    need(all(is_text(card.get(name)) for name in ("opponent", "scenario")), "'opponent' or 'scenario' is no text")
-    need(is_number(card.get("battles"), 1) and is_interval(card.get("score")), "'battles' or 'score' is no number")
+    for role in ("player", "opponent"):
+        each = card.get(role)
+        need(isinstance(each, dict), f"{role!r} is no object")
+        need(_is_text(each.get("name")) and _is_text(each.get("action_mode")), f"{role!r} has no name or action mode")
+        need(isinstance(each.get("identity"), dict), f"{role!r} has no identity")
+    need(_is_text(card.get("scenario")), "'scenario' is no text")
+    need(_is_number(card.get("battles")) and _is_interval(card.get("score")), "'battles' or 'score' is no number")
     rows = card.get("rows")
     need(isinstance(rows, list) and len(rows) <= MAX_ROWS, f"'rows' is no list of at most {MAX_ROWS}")
     for row in rows:
-        need(isinstance(row, dict) and is_text(row.get("thing")) and row.get("group") in GROUPS, "a row has no name")
+        need(isinstance(row, dict) and _is_text(row.get("without")) and row.get("group") in GROUPS, "a row has no name")
         need(
-            is_interval(row.get("score")) and is_interval(row.get("worth"), -1.0), f"{row['thing']!r:.60} has no score"
+            _is_interval(row.get("score")) and _is_interval(row.get("drop"), -1.0), f"{row['without']!r:.60}: no score"
         )
-    found = card.get("anatomy")
-    need(isinstance(found, dict) and isinstance(found.get("weapons"), dict), "there is no 'anatomy'")
-    need(all(found.get(key) is None or is_number(found[key]) for key in LINES), "'anatomy' has no numbers")
+    found = card.get("statistics")
+    need(isinstance(found, dict) and isinstance(found.get("weapons"), dict), "there are no 'statistics' with 'weapons'")
     need(len(found["weapons"]) <= MAX_ROWS, f"more than {MAX_ROWS} weapons")
-    for name, of in found["weapons"].items():
-        need(is_text(name) and isinstance(of, dict), "a weapon has no name")
-        need(all(of.get(key) is None or is_number(of[key]) for key in WEAPON_COLUMNS), f"{name!r:.60} has no numbers")
+    tables = {
+        "'statistics'": (found, BATTLES),
+        **{f"{name!r:.60}": (of, WEAPONS) for name, of in found["weapons"].items()},
+    }
+    for name, (values, keys) in tables.items():
+        need(isinstance(values, dict) and keys.keys() <= values.keys(), f"{name}: expected {', '.join(keys)}")
+        need(all(values[key] is None or _is_number(values[key]) for key in keys), f"{name}: expected numbers")
+    need(all(map(_is_text, found["weapons"])), "a weapon has no printable name")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
+
+
+def _is_number(value: Any, low: float = 0.0, high: float = MAX_NUMBER) -> bool:
+    return type(value) in (int, float) and low <= value <= high
+
+
+def _is_interval(value: Any, low: float = 0.0) -> bool:
+    ends = ("estimate", "low", "high")
+    return isinstance(value, dict) and all(_is_number(value.get(end), low, 1.0) for end in ends)
+
+
+def against(card: Mapping[str, Any]) -> str:
+    """What the player of a card plays against."""
+    return "itself" if card["opponent"]["name"] == card["player"]["name"] else str(card["opponent"]["name"])
+
+
+def sorted_rows(card: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rows by group, those with the lowest score first."""
+    return sorted(card["rows"], key=lambda row: (GROUPS.index(row["group"]), row["score"]["estimate"]))
 
 
 def format_card(card: Mapping[str, Any]) -> str:
     """The card as text of at most `WIDTH` columns."""
-    opponent = card["opponent"]
-    against = "itself" if opponent == card["player"]["name"] else shorten(opponent, 24)
-    rest = f" in {shorten(card['scenario'], 20)} against {against}, {card['battles']} battles a row"
-    heading = f"{'without':<{_THING}}{'score, %':>24}{'worth, %':>12}"
-    lines = [f"{shorten(card['player']['name'], WIDTH - len(rest))}{rest}", "", heading]
-    for group in GROUPS:
-        rows = [row for row in card["rows"] if row["group"] == group]
-        for row in sorted(rows, key=lambda row: float(row["score"]["estimate"])):
-            lines.append(
-                f"{shorten(row['thing'], _THING - 1):<{_THING}}{format_share(row['score']):>24}"
-                f"{100 * row['worth']['estimate']:>12.1f}"
-            )
-    lines += [f"{'(nothing)':<{_THING}}{format_share(card['score']):>24}", ""]
-    for key, (label, unit) in LINES.items():
-        lines.append(f"{label:<58}{format_number(card['anatomy'][key], unit):>12} {unit}")
-    lines += ["", f"{'weapon':<16}" + "".join(f"{heading:>16}" for heading in WEAPON_COLUMNS.values())]
-    for name, of in card["anatomy"]["weapons"].items():
-        cells = (format_number(of[key], "%" if "%" in heading else "") for key, heading in WEAPON_COLUMNS.items())
-        lines.append(f"{shorten(name, 15):<16}" + "".join(f"{cell:>16}" for cell in cells))
+    rest = f" ({card['player']['action_mode']} actions) against {shorten(against(card), 20)}"
+    lines = [
+        f"{shorten(card['player']['name'], WIDTH - len(rest))}{rest}",
+        f"in {shorten(card['scenario'], 44)}, {card['battles']:,} battles a row, in % with 95 % intervals",
+        "",
+        f"{'without':<{_NAME}}{'score':>{_SHARE}}{'drop':>{_SHARE}}",
+        *(
+            f"{shorten(row['without'], _NAME - 1):<{_NAME}}"
+            + "".join(f"{format_share(row[key]):>{_SHARE}}" for key in ("score", "drop"))
+            for row in sorted_rows(card)
+        ),
+        f"{'(nothing)':<{_NAME}}{format_share(card['score']):>{_SHARE}}",
+        "",
+    ]
+    for key, (label, unit) in BATTLES.items():
+        lines.append(f"{label:<58}{format_number(card['statistics'][key], unit):>12} {unit}")
+    lines += ["", f"{'weapon':<16}" + "".join(f"{heading:>16}" for heading, _ in WEAPONS.values())]
+    for name, of in card["statistics"]["weapons"].items():
+        cells = "".join(f"{format_number(of[key], unit):>16}" for key, (_, unit) in WEAPONS.items())
+        lines.append(f"{shorten(name, 15):<16}{cells}")
     return "\n".join(lines)
-
-
-def format_number(value: float | None, unit: str) -> str:
-    """A number of the anatomy, such as ``"12.5"``; ``"-"`` for None."""
-    return percent(value) if unit == "%" or value is None else f"{value:,.1f}"
