@@ -348,6 +348,7 @@ PUBLIC_MODULES = (
     "echelon_env.interop",
     "echelon_env.evaluate",
     "echelon_env.evaluate.battle_observer",
+    "echelon_env.evaluate.battle_record",
     "echelon_env.evaluate.battle_totals",
     "echelon_env.evaluate.card",
     "echelon_env.evaluate.cross_play",

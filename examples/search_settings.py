@@ -1,6 +1,7 @@
 """Search for settings: Optuna proposes those of every trial, a training, and ends trials that do worse than most.
 
-The record is search.journal: the same command adds trials, and several terminals share it.
+The record is search.journal: the same command adds trials, and several terminals share it. A trial that is stopped by
+Ctrl-C, or whose numbers become infinite, counts as failed.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import optuna
 from optuna.storages import JournalStorage, journal
 
 from echelon_train import load_run_config, train
+from echelon_train.errors import NonFiniteError
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--trials", type=int, default=20)
@@ -23,11 +25,12 @@ def objective(trial):
         "ppo.learning_rate": trial.suggest_float("ppo.learning_rate", 1e-4, 3e-3, log=True),
         "network.encoder": trial.suggest_categorical("network.encoder", ["sets", "flat"]),
     }
-    config, scores = load_run_config("quickstart", {key: str(value) for key, value in settings.items()}), []
+    config = load_run_config("quickstart", {key: str(value) for key, value in settings.items()})
+    scores = []
 
     def should_continue(steps, evaluation):
+        trial.report(evaluation.wins.estimate, len(scores))  # trials are compared after as many evaluations
         scores.append(evaluation.wins.estimate)
-        trial.report(scores[-1], steps)
         return not trial.should_prune()
 
     result = train(config, f"runs/search-{trial.number}", should_continue=should_continue)
@@ -41,5 +44,5 @@ pruner = optuna.pruners.MedianPruner(n_warmup_steps=1)  # not at the first evalu
 study = optuna.create_study(
     storage=storage, pruner=pruner, study_name="search", direction="maximize", load_if_exists=True
 )
-study.optimize(objective, arguments.trials)  # with TPE, Optuna's default sampler
+study.optimize(objective, arguments.trials, catch=NonFiniteError)  # with TPE, Optuna's default sampler
 print(f"best: trial {study.best_trial.number}, {study.best_value:.0%} won, {study.best_params}")

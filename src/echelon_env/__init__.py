@@ -25,6 +25,7 @@ __version__ = version("echelon-env")
 register_all()
 
 _ELSEWHERE = {
+    "echelon_env.config": ("Curriculum", "Progress", "make_curriculum"),
     "echelon_env.envs": ("BattleAECEnv", "Event"),
     "echelon_env.evaluate": ("Player", "baseline", "play_match"),
     "echelon_env.interop": ("EPyMARLEnv", "SMACEnv"),

@@ -33,7 +33,7 @@ from echelon_env.config.catalog import (
     MechClass,
     Weapon,
 )
-from echelon_env.config.curriculum import Curriculum, make_curriculum
+from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
 from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.opponent import HandicapConfig, HandicapSchedule, Opponent, Opponents
 from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config, scenarios
@@ -73,6 +73,7 @@ __all__ = [
     "Opponent",
     "Opponents",
     "PhysicsConfig",
+    "Progress",
     "RewardConfig",
     "Scenario",
     "ScenarioLike",

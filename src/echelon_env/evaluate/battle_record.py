@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from echelon_env.engine.state import DRAW
 from echelon_env.evaluate.battle_totals import BattleTotals, OpponentTotals, Sums, add_sums
 
+__all__ = ["BattleRecord"]
+
 
 @dataclass(frozen=True)
 class BattleRecord:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from gymnasium.spaces import Space
-from gymnasium.vector.utils import create_empty_array
+from gymnasium.spaces import Dict, Space
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
@@ -92,12 +91,16 @@ class AgentSpaces:
 
     def read(self, action: Any, batch: int | None = None, what: str = "action") -> NDArray[np.float32]:
         """Vectors ([B,] [n,] A) of an agent's action, or of the actions of B agents. Raises ValueError."""
-        return read_action(self.action, action, self.mechs, batch, what)
+        if self.action != "continuous":
+            return read_action(self.action, action, self.mechs, batch, what)
+        agents = () if batch is None else (batch,)
+        numbers = read_actions(action, (*agents, (self.mechs or 1) * ACTION_DIM), what)
+        return numbers if self.mechs is None else numbers.reshape(*agents, self.mechs, ACTION_DIM)
 
     @property
     def zeros(self) -> Any:
         """A new action of zeros, which is in the space of every format."""
-        return pick(create_empty_array(self.action_space), 0)
+        return _zeros(self.action_space)
 
     def read_all(self, actions: Sequence[Any], agents: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (agents, A) of the actions of several agents of one mech each.
@@ -105,6 +108,8 @@ class AgentSpaces:
         Raises ValueError, naming the agent, for one that is not in the space; numbers may be out of bounds.
         """
         try:
+            if self.action == "continuous":
+                return read_actions(np.array(actions), (len(actions), ACTION_DIM))
             return self.read(_stack(actions), len(actions))
         except (ValueError, AttributeError):  # an action is wrong: read one by one to name the agent
             named = zip(agents, actions, strict=True)
@@ -138,6 +143,12 @@ def check_agents(actions: Any, agents: Sequence[Any]) -> None:
         raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
     if unknown := [agent for agent in actions if agent not in agents]:
         raise ValueError(f"actions: expected agents among {list(agents)}, got {unknown}")
+
+
+def _zeros(space: Space[Any]) -> Any:
+    if isinstance(space, Dict):
+        return {name: _zeros(part) for name, part in space.items()}
+    return np.zeros(space.shape or (), space.dtype)
 
 
 def _stack(actions: Sequence[Any]) -> Any:

@@ -38,7 +38,10 @@ class Statistics(RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, epsilon=epsilon, clip=clip, **record)
         self._epsilon, self._clip = epsilon, clip
         self._frozen = False
-        super(RecordConstructorArgs, self).__init__(env)  # type: ignore[call-arg]  # the library's wrapper
+        try:
+            super(RecordConstructorArgs, self).__init__(env)  # type: ignore[call-arg]  # the library's wrapper
+        except AssertionError as error:  # Gymnasium before 1.2
+            raise TypeError(str(error)) from None
 
     @property
     def frozen(self) -> bool:

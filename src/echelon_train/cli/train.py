@@ -25,7 +25,7 @@ from echelon_train.config.files import (
     run_config_names,
     settings,
 )
-from echelon_train.config.league import LeagueConfig
+from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import TrainError
@@ -261,6 +261,8 @@ def option(key: str) -> str:
 REMOVED_OPTIONS = {
     *(option(f"ppo.{name}") for name in PPOConfig.REMOVED),
     *(option(f"network.{name}") for name in NetworkConfig.REMOVED),
+    *(option(f"league.mixture.{name}") for name in OpponentMixture.REMOVED),
+    "--wandb",
 }
 """Options of earlier versions, for error messages."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 
@@ -22,6 +22,7 @@ class OpponentMixture:
     Raises `ConfigError` for values out of range and if all weights are 0.
     """
 
+    REMOVED: ClassVar[frozenset[str]] = frozenset({"past", "skill", "skill_width"})
     last: float = quantity(0.1, "weight", 0, 1e6, help="its last snapshot: when it beats that, it leaves the next one")
     pfsp: float = quantity(0.5, "weight", 0, 1e6, help="trained members, by prioritised fictitious self-play")
     scripted: float = quantity(

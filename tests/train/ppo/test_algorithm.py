@@ -249,6 +249,3 @@ def test_reinitialize_resets_weights_optimizer_and_states():
     other.policy.return_normalizer.mean.fill_(3.0)
     model.reinitialize(named_weights(other.policy))
     assert model.policy.return_normalizer.mean == 3.0, "the critic's weights belong to it"
-
-
-# Memory

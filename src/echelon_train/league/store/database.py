@@ -100,7 +100,7 @@ def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
             if not stat.S_ISREG((folder / name).stat().st_mode):  # SQLite would wait for the end of a pipe
                 raise LeagueError(f"{folder / name}: not a regular file")
     with _connection(folder, "rw") as connection:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":  # not by this package
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":  # by another program
             connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute(begin)
         _check_schema(folder, connection)

@@ -90,7 +90,7 @@ def _check_members(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
     for member in read_members(connection):
         for problem in check_files(path, member):
             folder = f"{member.weights_sha256}"[:12]
-            remedy = f"copy the folder {folder}... from a copy; until then the member cannot play"
+            remedy = f"restore the folder {folder}... from a copy of the league; until then the member cannot play"
             yield Finding(f"member {member.name}", problem, remedy)
     yield from _check_ids(connection, "members")
 
