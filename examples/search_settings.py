@@ -9,8 +9,7 @@ import argparse
 import optuna
 from optuna.storages import JournalStorage, journal
 
-from echelon_train import load_run_config, train
-from echelon_train.errors import NonFiniteError
+from echelon_train import TrainError, load_run_config, train
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--trials", type=int, default=20)
@@ -44,5 +43,5 @@ pruner = optuna.pruners.MedianPruner(n_warmup_steps=1)  # not at the first evalu
 study = optuna.create_study(
     storage=storage, pruner=pruner, study_name="search", direction="maximize", load_if_exists=True
 )
-study.optimize(objective, arguments.trials, catch=NonFiniteError)  # with TPE, Optuna's default sampler
+study.optimize(objective, arguments.trials, catch=TrainError)  # with TPE, Optuna's default sampler
 print(f"best: trial {study.best_trial.number}, {study.best_value:.0%} won, {study.best_params}")

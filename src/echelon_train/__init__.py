@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from echelon_train.checkpoints import load_checkpoint
     from echelon_train.config import TrainConfig, battle_config, load_run_config
     from echelon_train.discrete import DiscreteActions
+    from echelon_train.errors import TrainError
     from echelon_train.policy import BattlePolicy
     from echelon_train.ppo import EchelonRecurrentPPO
     from echelon_train.runs.training import resume, train
@@ -24,6 +25,7 @@ __all__ = [
     "PastPolicies",
     "SelfPlayCallback",
     "TrainConfig",
+    "TrainError",
     "battle_config",
     "load_checkpoint",
     "load_run_config",
@@ -39,6 +41,7 @@ _MODULES = {
     "PastPolicies": "self_play",
     "SelfPlayCallback": "self_play",
     "TrainConfig": "config",
+    "TrainError": "errors",
     "battle_config": "config",
     "load_checkpoint": "checkpoints",
     "load_run_config": "config",
