@@ -35,7 +35,7 @@ _ELSEWHERE = {
     "echelon_env.wrappers": ("TeamVersusPolicy",),
     "echelon_train": (
         "BattlePolicy", "BattleVecEnv", "DiscreteActions", "EchelonRecurrentPPO", "PastPolicies", "SelfPlayCallback",
-        "TrainConfig", "battle_config", "load_checkpoint", "load_run_config", "resume", "train",
+        "TrainConfig", "TrainError", "battle_config", "load_checkpoint", "load_run_config", "resume", "train",
     ),
 }  # fmt: skip
 """Names that are looked for here, by the module that has them."""
