@@ -25,7 +25,7 @@ def test_fsck_names_the_damage_and_the_remedy(commands, league, tmp_path):
         file.write(b"x")
     text = commands.text("fsck", league.path, code=1)
     assert text.startswith(f"{league.path}: 1 finding - member one: ")
-    assert "altered: its SHA-256 is" in text and "To do: copy the folder" in text
+    assert "altered: its SHA-256 is" in text and "To do: restore the folder" in text
     (finding,) = commands.json("fsck", league.path, code=1)["findings"]
     assert finding["subject"] == "member one" and finding.keys() == {"subject", "problem", "remedy"}
 
