@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pettingzoo.test import parallel_api_test
 
 import echelon_env
 from echelon_env import BattleConfig, BattleEngine, ConfigError
@@ -167,6 +166,8 @@ def check_environment(rng: np.random.Generator, config: BattleConfig) -> None:
     formats = {"observation": str(rng.choice(["flat", "dict"])), "action": str(rng.choice(FORMATS))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # with dead_agents "terminate" agents end one by one, as PettingZoo allows
+        from pettingzoo.test import parallel_api_test  # warns at its import
+
         parallel_api_test(echelon_env.parallel_env(config, **formats), num_cycles=60)
         check_parallel(lambda: echelon_env.parallel_env(config, **formats), seed=int(rng.integers(2**31)), max_steps=60)
 

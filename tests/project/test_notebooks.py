@@ -51,8 +51,12 @@ def test_parameters_are_those_of_the_notebooks():
         assert parameters.keys() <= set(re.findall(r"^(\w+)", cell.source.replace(", ", "\n"), re.MULTILINE))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", NAMES)
+LEAGUE = "4_self_play_league"  # three minutes: it starts processes that train and play
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == LEAGUE else pytest.mark.long) for name in NAMES]
+)
 def test_notebook_runs(name, tmp_path):
     notebook = with_parameters(read(name), SHORT.get(name))
     execute(notebook, tmp_path)

@@ -157,7 +157,7 @@ def test_impossible_requests_are_refused(arguments, message):
         propose(**arguments)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_scheduling_saves_30_percent_by_the_interval_over_24_populations():
     seed, saved, errors = 11, [], []  # the share of matches saved, and the final error over the claimed one
     for index in range(24):
