@@ -16,6 +16,7 @@ from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.evaluate.stamps import describe_machine
 
+REMOVED_OPTIONS = {"--json"}
 SIZES = ("duel", "skirmish", "battle", "company")
 _MECHS = 160  # mechs in a batch, for every scenario
 _STEP_SHARE = 0.7  # of a measurement's time; the rest is for resets

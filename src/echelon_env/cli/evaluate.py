@@ -33,6 +33,7 @@ from echelon_env.evaluate.tables import (
 )
 from echelon_env.storage.atomic import write_bytes
 
+REMOVED_OPTIONS = {"--film"}
 _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200
 

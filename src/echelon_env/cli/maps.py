@@ -30,6 +30,7 @@ MAX_PICTURES = 64
 MAX_MAPS = 100_000
 """Maximum number of maps to measure (takes an hour) or to write recipes of (takes a quarter of an hour)."""
 
+REMOVED_OPTIONS = {"--view", "--json"}
 _DEFAULT_MAPS = 12
 _DEFAULT_SHEET = Path("maps.png")
 _REPORT_EVERY = 500  # maps

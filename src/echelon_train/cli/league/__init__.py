@@ -9,9 +9,10 @@ import json
 from echelon_train.cli.league.arguments import add_arguments
 from echelon_train.errors import TrainError
 
-__all__ = ["EXPECTED_ERRORS", "add_arguments", "run"]
+__all__ = ["EXPECTED_ERRORS", "REMOVED_OPTIONS", "add_arguments", "run"]
 
 EXPECTED_ERRORS = (TrainError,)
+REMOVED_OPTIONS = {"--ray", "--picture", "--curve-picture", "--nash-picture"}
 
 
 def run(args: argparse.Namespace) -> int:
