@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import platform
@@ -18,13 +19,15 @@ _PACKAGES = (
 
 def package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that affect a policy's behaviour."""
-    versions = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = "unknown"
-    return versions
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+@functools.cache
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def git_commit() -> str | None:
