@@ -96,6 +96,7 @@ def test_values_at_the_pointer(browser, run, tmp_path):
     opened.check()
 
 
+@pytest.mark.slow
 def test_several_runs_and_a_league(browser, run, league, finished_run, tmp_path):
     write_comparison([run, finished_run], tmp_path / "runs.html", replays=2)
     write_league_report(league.path, tmp_path / "league.html", replays=1)

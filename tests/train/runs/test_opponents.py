@@ -112,7 +112,7 @@ def test_the_opponent_of_evaluations_follows_from_the_opponents(opponent, evalua
     assert str(small_run(opponent=opponent, eval_opponent="trivial").evaluation_opponents) == "trivial"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_handicap_rises_over_the_run_which_resumes_to_the_same_bits(tmp_path, monkeypatch):
     """Also in battles in progress: those here last longer than a rollout."""
     ramp = "expert@fire_rate=linear:0.2:1,reaction_delay=cosine:2:0"

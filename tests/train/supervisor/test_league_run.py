@@ -71,7 +71,7 @@ def test_unusable_options_leave_nothing(commands, tmp_path):
     assert "is no league" in commands.refusal("run", tmp_path / "file")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_league_from_nothing_that_is_killed_and_continued(commands, tmp_path):
     policy = saved(tmp_path / "policy", 1)
     league = tmp_path / "league"

@@ -90,7 +90,7 @@ def test_an_interrupted_run_resumes_as_if_it_had_not_been(tmp_path, monkeypatch)
         assert [name for name in found if "league" not in name.lower() and "config" not in name] == [], step
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_path_and_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "run", console=QUIET)
     moved, other = tmp_path / "moved", League.create(tmp_path / "other")
@@ -138,7 +138,7 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
     assert not first["action_net.weight"].equal(weights_of(built[1])["action_net.weight"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that_is_gone(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
     start, run = tmp_path / "start", tmp_path / "exploiter"

@@ -81,7 +81,7 @@ def mounting():
     return subprocess.run([*SMALL, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True).returncode == 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(not mounting(), reason="needs its own small file system")
 def test_what_does_not_fit_is_refused_and_nothing_is_lost(tmp_path):
     disk = tmp_path / "disk"
