@@ -21,14 +21,11 @@ CONFIGS = {
     "alone": odd_config(abilities={"messages": False, "display": False, "intel": False}),
     "persist": small_config(dead_agents="persist", time_limit="terminate", max_steps=60, zone={"score_to_win": 4.0}),
 }
-NIGHTLY = {
-    "alone": pytest.mark.slow,
-    "disabled": pytest.mark.slow,
-}  # tests/rules/test_abilities.py has their rules, too
+SLOW = {"alone": pytest.mark.slow, "disabled": pytest.mark.slow}  # test_abilities.py has their rules, too
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [pytest.param(name, marks=NIGHTLY.get(name, ())) for name in CONFIGS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in CONFIGS])
 def test_complete_battles(name):
     """The oracle continues from its own state; it takes the engine's state only after a decision within rounding."""
     config = CONFIGS[name]

@@ -28,7 +28,7 @@ SHORT = {
 }
 """Arguments with which each example is short."""
 
-NIGHTLY = {"search_settings.py": pytest.mark.slow}  # trainings of which each is what the others show
+SLOW = {"search_settings.py": pytest.mark.slow}  # it trains several times
 
 OTHERS = {"torchrl_ppo.py", "torchrl_qmix.py", "rllib_ppo.py"}
 """Examples that need further libraries: tests/interop runs them."""
@@ -48,7 +48,7 @@ def test_every_example_is_run():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [pytest.param(name, marks=NIGHTLY.get(name, ())) for name in SHORT])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in SHORT])
 def test_example_runs(name, tmp_path):
     assert run(name, SHORT[name], tmp_path)
 
