@@ -92,8 +92,13 @@ def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     mech.message = entries[Action.COMM_0 : Action.COMM_0 + COMM_DIM] if abilities.messages else [0.0] * COMM_DIM
     mech.transmits = mech.alive and not mech.shutdown and abilities.messages
     wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
-    chooses = abilities.target_choice and max(wishes) > 0
-    mech.target = mech.contacts[wishes.index(max(wishes))] if chooses else NO_MECH
+    world.cases["kept its target"] += abilities.target_choice and max(wishes) <= 0 and mech.target != NO_MECH
+    rows = [contact if wish > 0 else NO_MECH for wish, contact in zip(wishes, mech.contacts, strict=False)]
+    named = [(wish, -row) for row, wish in enumerate(wishes) if rows[row] != NO_MECH]
+    if abilities.target_choice and named:
+        mech.target = rows[-max(named)[1]]
+    elif not mech.alive:
+        mech.target = NO_MECH
     world.cases["ineffective choice of a target"] += not abilities.target_choice and max(wishes) > 0
 
 

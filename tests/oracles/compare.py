@@ -111,7 +111,7 @@ def differences(world: World, state: State, battle: int) -> Iterator[str]:
     engine = load(state, battle, world.config)
     for expected, got in zip(world.mechs, engine.mechs, strict=True):
         yield from _mech_differences(expected, got, state.mechs[battle, got.index])
-    for name in ("score", "share", "tonnage"):
+    for name in ("score", "share", "inside"):
         wanted, found = [getattr(team, name) for team in world.teams], state.teams[name][battle].tolist()
         if not close(wanted, found):
             yield f"teams {name}: expected {wanted}, got {found}"

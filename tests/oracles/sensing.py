@@ -74,8 +74,19 @@ def look_around(world: World) -> dict[tuple[int, int], int]:
         shown = sort_contacts(world, mech, contacts)[: min(mech.kind.contact_slots, CONTACT_ROWS)]
         mech.contacts = [enemy.index for enemy in shown] + [NO_MECH] * (CONTACT_ROWS - len(shown))
         mech.sounds = hear(world, mech, seen) if mech.alive and not mech.shutdown else [0.0] * 4
+        keep_target(world, mech, contacts)
     share_intel(world, seen)
     return seen
+
+
+def keep_target(world: World, mech: Mech, visible: list[Mech]) -> None:
+    """Keep a mech's target while the mech sees it; without a choice of targets, take the nearest visible enemy."""
+    if not world.config.abilities.target_choice:
+        nearest = min(visible, key=lambda enemy: math.dist(mech.centre, enemy.centre), default=None)
+        mech.target = NO_MECH if nearest is None else nearest.index
+    elif mech.target not in [enemy.index for enemy in visible]:
+        world.cases["lost its target"] += mech.target != NO_MECH
+        mech.target = NO_MECH
 
 
 def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:

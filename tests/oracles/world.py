@@ -156,7 +156,7 @@ class Sighting:
 class Team:
     score: float
     share: float
-    tonnage: float
+    inside: int
     quarter_turns: int
 
 
@@ -279,7 +279,7 @@ def load(state: State, battle: int, config: BattleConfig) -> World:
         config=config,
         mechs=[_load_mech(config, state, battle, index) for index in range(config.num_mechs)],
         teams=[
-            Team(float(team["score"]), float(team["share"]), float(team["tonnage"]), int(team["quarter_turns"]))
+            Team(float(team["score"]), float(team["share"]), int(team["inside"]), int(team["quarter_turns"]))
             for team in state.teams[battle]
         ],
         projectiles=[

@@ -59,12 +59,11 @@ def command(rules: Row, mech_class: Row, mech: Row, action: Any) -> None:
             mech.radiates = ECCM
         elif action[Action.ECM] > 0.0:
             mech.radiates = ECM
-    mech.target = NO_MECH
     if rules.target_choice:
         best = 0.0
         for choice in range(TARGET_CHOICES):
             preference = np.float64(action[Action.TARGET_0 + choice])
-            if preference > best:
+            if preference > best and mech.contacts[choice] != NO_MECH:
                 best = preference
                 mech.target = mech.contacts[choice]
     mech.display = BY_DISTANCE

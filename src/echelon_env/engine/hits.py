@@ -14,10 +14,13 @@ from echelon_env.engine.targeting import centre_height
 
 @kernel
 def damage_against(tables: Tables, state: State, b: int, actor: int, target: int, damage: float) -> float:
-    """Hit points of damage to a mech, increased if the shooter's pack has painted it."""
-    shooter = state.mechs[b, actor]
-    if shooter.team != state.mechs[b, target].team and is_painted(state, b, integer(shooter.pack), target):
-        damage *= tables.rules[0].paint_damage
+    """Hit points of damage to a mech: less its plating, more if it is helpless or painted by the shooter's pack."""
+    rules, shooter, mech = tables.rules[0], state.mechs[b, actor], state.mechs[b, target]
+    damage = max(0.0, damage - tables.classes[mech.mech_class].plating)
+    if mech.shutdown or mech.fallen > 0:
+        damage *= rules.helpless_damage
+    if shooter.team != mech.team and is_painted(state, b, integer(shooter.pack), target):
+        damage *= rules.paint_damage
     return damage
 
 

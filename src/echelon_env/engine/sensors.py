@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from echelon_env.engine.body import radiation
@@ -126,6 +127,25 @@ def list_contacts(
         if row < slots:
             ranks[0, row], ranks[1, row], contacts[row] = first_rank, distance, o
         count = min(count + 1, slots)
+
+
+@kernel
+def keep_targets(tables: Tables, state: State, b: int) -> None:
+    """Drop the targets that are dead or no longer seen. Without a choice of targets, take the nearest visible enemy."""
+    mechs, order = state.mechs[b], state.order[b]
+    for m in range(mechs.shape[0]):
+        mech = mechs[m]
+        if tables.rules[0].target_choice:
+            if mech.target != NO_MECH and state.visible[b, m, mech.target] == UNSEEN:
+                mech.target = NO_MECH
+            continue
+        mech.target, nearest = NO_MECH, math.inf
+        first, stop = places_of(tables.rules[0], state.battles[b], order.shape[0], 1 - mech.team)
+        for place in range(first, stop):
+            o = integer(order[place])
+            distance = squared_distance(tables, mech, mechs[o])
+            if state.visible[b, m, o] != UNSEEN and distance < nearest:
+                mech.target, nearest = o, distance
 
 
 @kernel

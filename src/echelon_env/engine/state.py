@@ -245,7 +245,7 @@ TEAM = record_dtype(
     [
         ("score", "f8"),  # s of zone control
         ("share", "f8"),  # of the zone in the last decision, 0..1
-        ("tonnage", "f8"),  # t inside the zone
+        ("inside", "i8"),  # mechs inside the zone
         ("spawn_x", "f8"),  # m, centre of the spawn area
         ("spawn_y", "f8"),
         ("quarter_turns", "i4"),  # counter-clockwise turns of the map that bring the own spawn to the corner (0, 0)

@@ -103,10 +103,10 @@ MECH_CLASS = np.dtype(
         ("turn_rate", "f8"),  # rad/s
         ("jet_acceleration", "f8"),  # m/s2
         ("armour", "f8"),  # hit points
+        ("plating", "f8"),  # hit points off every hit
         ("legs", "f8"),  # hit points
         ("heat_capacity", "f8"),
         ("heat_dissipation", "f8"),  # heat/s
-        ("tonnage", "f8"),  # t
         ("noise", "f8"),  # noise per m/s
         ("wreck_probability", "f8"),
         ("radar_factor", "f8"),
@@ -123,7 +123,7 @@ WEAPON = np.dtype(
     [
         ("flight", "i8"),  # place in FLIGHTS
         ("projectile", "i8"),  # 0: it hits in the tick in which it is fired
-        ("needs_target", "i8"),
+        ("fires_blind", "i8"),  # 1: it fires ahead without a valid target
         ("guided", "i8"),  # 1: it homes on its target
         ("range", "f8"),  # m
         ("unaided_range", "f8"),  # m, range by line of sight; equals the range except for guided weapons
@@ -215,7 +215,7 @@ def _weapons(config: BattleConfig) -> NDArray[Any]:
             row[name] = getattr(weapon, name)
         rules = weapon.flight_rules
         row["flight"] = list(FLIGHTS).index(weapon.flight)
-        row["projectile"], row["needs_target"], row["guided"] = rules.projectile, rules.needs_target, rules.guided
+        row["projectile"], row["guided"] = rules.projectile, rules.guided
         row["unaided_range"] = weapon.unaided_range if rules.guided else weapon.range
         row["reach"] = weapon.speed * weapon.lifetime if rules.guided else weapon.range
         row["cooldown"] = config.ticks(weapon.cooldown)

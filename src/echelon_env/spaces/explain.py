@@ -210,7 +210,7 @@ def _mount(case: _Case, mount: int) -> ActionPart:
         refused = f"cooling down for {case.seconds(cooldown)} yet"
     elif refused is None and case.mech["vent"]:
         refused = "it holds fire while venting"
-    elif refused is None and target == NO_MECH and case.tables.weapons[w]["needs_target"]:
+    elif refused is None and target == NO_MECH and not case.tables.weapons[w]["fires_blind"]:
         refused = "no valid target now"
     aim = "level and straight ahead" if target == NO_MECH else f"at {case.mech_at_distance(target)}"
     wait = f", ready in {case.seconds(cooldown)}" if cooldown > 1 else ""
