@@ -228,7 +228,7 @@ LASER = Weapon(
     name="laser", flight="hitscan", range=8.0, damage=14.0, heat=18.0, target_heat=6.0, cooldown=0.6, arc=120.0
 )
 FLAMER = Weapon(
-    name="flamer", flight="hitscan", range=8.0, damage=4.0, heat=6.0, target_heat=15.0, cooldown=0.15, arc=90.0
+    name="flamer", flight="hitscan", range=8.0, damage=6.0, heat=6.0, target_heat=15.0, cooldown=0.15, arc=90.0
 )
 MISSILES = Weapon(
     name="missiles",
@@ -344,7 +344,7 @@ MEDIUM = MechClass(
     turn_rate=1.0,
     jet_acceleration=0.0,
     armour=225.0,
-    plating=1.5,
+    plating=2.0,
     legs=112.5,
     heat_capacity=100.0,
     heat_dissipation=11.0,
@@ -369,7 +369,7 @@ HEAVY = MechClass(
     turn_rate=0.6,
     jet_acceleration=0.0,
     armour=300.0,
-    plating=3.0,
+    plating=4.0,
     legs=150.0,
     heat_capacity=130.0,
     heat_dissipation=10.0,
