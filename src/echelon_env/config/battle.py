@@ -27,7 +27,7 @@ class ZoneConfig:
     min_radius: float = quantity(5.0, "m", 1)  # for five mechs per team; scales with the square root of the team size
     max_radius: float = quantity(8.0, "m", 1)  # each map draws a radius in between
     max_feet_height: float = quantity(2.0, "m", 0)  # mechs with higher feet are not in the zone
-    score_to_win: float = quantity(15.0, "s", 0.01)  # zone share summed over time with which a team wins
+    score_to_win: float = quantity(18.0, "s", 0.01)  # zone share summed over time with which a team wins
 
 
 @dataclass(frozen=True, kw_only=True)
