@@ -186,7 +186,7 @@ IMPOSSIBLE = {
     "tertiary": "the same",
     "special": "the same",
     "vent": "",
-    "target": "the contact row is empty, no weapon can fire",
+    "target": "the contact row is empty",
     "electronics": "shut down, not carried",
     "display": "shut down: there will be no contacts",
 }

@@ -93,12 +93,9 @@ def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     mech.transmits = mech.alive and not mech.shutdown and abilities.messages
     wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
     world.cases["kept its target"] += abilities.target_choice and max(wishes) <= 0 and mech.target != NO_MECH
-    rows = [contact if wish > 0 else NO_MECH for wish, contact in zip(wishes, mech.contacts, strict=False)]
-    named = [(wish, -row) for row, wish in enumerate(wishes) if rows[row] != NO_MECH]
-    if abilities.target_choice and named:
-        mech.target = rows[-max(named)[1]]
-    elif not mech.alive:
-        mech.target = NO_MECH
+    named = mech.contacts[wishes.index(max(wishes))] if abilities.target_choice and max(wishes) > 0 else NO_MECH
+    if named != NO_MECH or not mech.alive:
+        mech.target = named
     world.cases["ineffective choice of a target"] += not abilities.target_choice and max(wishes) > 0
 
 

@@ -152,7 +152,7 @@ def odd_config(**overrides: Any) -> BattleConfig:
         "physics": {
             "gravity": 17.0,
             "vertical_damping": 0.05,
-            "restart_heat": 0.9,
+            "restart_heat": 0.883,
             "max_heat": 1.317,
             "vent_factor": 3.0,
             "jet_boost": 0.4,

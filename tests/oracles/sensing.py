@@ -80,13 +80,12 @@ def look_around(world: World) -> dict[tuple[int, int], int]:
 
 
 def keep_target(world: World, mech: Mech, visible: list[Mech]) -> None:
-    """Keep a mech's target while the mech sees it; without a choice of targets, take the nearest visible enemy."""
-    if not world.config.abilities.target_choice:
-        nearest = min(visible, key=lambda enemy: math.dist(mech.centre, enemy.centre), default=None)
-        mech.target = NO_MECH if nearest is None else nearest.index
-    elif mech.target not in [enemy.index for enemy in visible]:
-        world.cases["lost its target"] += mech.target != NO_MECH
-        mech.target = NO_MECH
+    """Keep a mech's target that the mech sees and could choose, else take the nearest visible enemy."""
+    if mech.target in [enemy.index for enemy in visible] and world.config.abilities.target_choice:
+        return
+    world.cases["lost its target"] += mech.target != NO_MECH
+    nearest = min(visible, key=lambda enemy: math.dist(mech.centre, enemy.centre), default=None)
+    mech.target = NO_MECH if nearest is None else nearest.index
 
 
 def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:

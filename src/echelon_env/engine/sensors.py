@@ -130,22 +130,27 @@ def list_contacts(
 
 
 @kernel
+def nearest_visible(tables: Tables, state: State, b: int, m: int) -> int:
+    """The nearest enemy that a mech sees, of equally near ones that of the lowest place, or NO_MECH."""
+    mechs, order, nearest = state.mechs[b], state.order[b], math.inf
+    found: int = integer(NO_MECH)
+    first, stop = places_of(tables.rules[0], state.battles[b], order.shape[0], 1 - mechs[m].team)
+    for place in range(first, stop):
+        o = integer(order[place])
+        distance = squared_distance(tables, mechs[m], mechs[o])
+        if state.visible[b, m, o] != UNSEEN and distance < nearest:
+            found, nearest = o, distance
+    return found
+
+
+@kernel
 def keep_targets(tables: Tables, state: State, b: int) -> None:
-    """Drop the targets that are dead or no longer seen. Without a choice of targets, take the nearest visible enemy."""
-    mechs, order = state.mechs[b], state.order[b]
-    for m in range(mechs.shape[0]):
-        mech = mechs[m]
-        if tables.rules[0].target_choice:
-            if mech.target != NO_MECH and state.visible[b, m, mech.target] == UNSEEN:
-                mech.target = NO_MECH
-            continue
-        mech.target, nearest = NO_MECH, math.inf
-        first, stop = places_of(tables.rules[0], state.battles[b], order.shape[0], 1 - mech.team)
-        for place in range(first, stop):
-            o = integer(order[place])
-            distance = squared_distance(tables, mech, mechs[o])
-            if state.visible[b, m, o] != UNSEEN and distance < nearest:
-                mech.target, nearest = o, distance
+    """Replace the targets that mechs no longer see, or that they did not choose, by the nearest visible enemies."""
+    for m in range(state.mechs.shape[1]):
+        mech = state.mechs[b, m]
+        seen = mech.target != NO_MECH and state.visible[b, m, mech.target] != UNSEEN
+        if not seen or not tables.rules[0].target_choice:
+            mech.target = nearest_visible(tables, state, b, m)
 
 
 @kernel

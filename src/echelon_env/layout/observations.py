@@ -91,7 +91,7 @@ class Self(Feature):
     BY_DISTANCE = "1 if the contacts are sorted by distance", "", 0, 1
     BY_DANGER = "1 if the contacts are sorted by danger", "", 0, 1
     BY_DAMAGE = "1 if the contacts are sorted by damage", "", 0, 1
-    HAS_TARGET = "1 if the last action chose a target", "", 0, 1
+    HAS_TARGET = "1 if it has a target", "", 0, 1
     _add_classes(vars())
 
 
@@ -132,7 +132,7 @@ class Contact(Feature):
     PAINTED = "1 while the own pack has it painted", "", 0, 1
     RADIATING = "1 while it radiates ECM or ECCM", "", 0, 1
     IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
-    IS_TARGET = "1 if the last action chose it as target", "", 0, 1
+    IS_TARGET = "1 if it is the mech's target", "", 0, 1
     _add_classes(vars())
 
 

@@ -30,7 +30,6 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
     if not skill.aims:
         phase = BURST_PERIOD * rng.random_unit(memory.seed, 0, 0, PHASE)
         if sees and (memory.clock + phase) % BURST_PERIOD < BURST_SECONDS:
-            action[Action.TARGET_0] = 1.0
             pull_all(knowledge, plan, action)
         return
     in_sight = False

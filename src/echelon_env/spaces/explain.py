@@ -230,7 +230,7 @@ def _target(case: _Case) -> ActionPart:
     row = int(preferences.argmax())
     if preferences[row] <= 0.0:
         return _part("target", NOTHING, NOTHING, None)
-    requested, target = f"contact row {row}", int(case.mech["target"])
+    requested, target = f"contact row {row}", int(case.mech["contacts"][row])
     if case.absent or case.switched_off("target"):
         return _part("target", requested, NOTHING, case.absent or case.switched_off("target"))
     if target == NO_MECH:
@@ -238,8 +238,7 @@ def _target(case: _Case) -> ActionPart:
         return _part(
             "target", requested, NOTHING, f"its suite has {slots} rows" if row >= slots else "the row is empty"
         )
-    refused = case.helpless or (None if case.can.fires.any() else "no weapon can fire in this decision")
-    return _part("target", requested, f"prefers {case.mech_at_distance(target)}", refused)
+    return _part("target", requested, f"targets {case.mech_at_distance(target)}", None)
 
 
 def _electronics(case: _Case) -> ActionPart:

@@ -36,13 +36,12 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     simpler choice does the same.
     """
     can = engine.possibilities()
-    fires = can.fires
     allowed = {
         "throttle": can.able & can.walks,
         "strafe": can.able & can.walks,
         "jet": can.able & can.jets,
         "turn": can.able & can.turns,
-        **{mount: fires[..., i] for i, mount in enumerate(MOUNTS)},
+        **{mount: can.fires[..., i] for i, mount in enumerate(MOUNTS)},
         "vent": can.present,
         "electronics": can.awake & can.electronics,
         "display": can.awake,
@@ -51,7 +50,7 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     for part in PARTS:
         mask = masks[..., MASK_SLICES[part.name]]
         if part.name == "target":
-            mask[..., 1:] = can.contacts & fires.any(axis=-1, keepdims=True)
+            mask[..., 1:] = can.contacts & can.present[..., None]
         else:
             mask[:] = allowed[part.name][..., None]
         if part.name in engine.config.abilities.blocks_off:
