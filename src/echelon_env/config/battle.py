@@ -75,7 +75,7 @@ class CombatConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SensorConfig:
-    """Sight, radar, hearing, intel and electronic warfare."""
+    """Sight, radar, intel and electronic warfare."""
 
     radar_range: float = quantity(14.0, "m")  # before the class factor and the sensor quality are applied
     bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are visible through terrain
@@ -86,8 +86,6 @@ class SensorConfig:
     electronics_range: float = quantity(50.0, "m", 0.1)  # distance from which ECM and ECCM have no effect
     ecm_heat: float = quantity(3.0, "heat/s")  # added by active ECM to its carrier
     eccm_heat: float = quantity(2.0, "heat/s")  # added by active ECCM to its carrier
-    hearing_range: float = quantity(30.0, "m")  # between the centres
-    muffled: float = quantity(0.2, "x", 0, 1)  # multiplies noise without line of sight
     intel_memory: float = quantity(10.0, "s")  # time for which a pack remembers an enemy that it no longer sees
     link_quality: float = quantity(0.7, "sensor quality", 0)  # minimum for what the pack shares: intel and paint
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map

@@ -1,4 +1,4 @@
-"""Sight, hearing and the contact tables."""
+"""Sight and the contact tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from echelon_env.engine.body import radiation
 from echelon_env.engine.electronics import measure_quality
-from echelon_env.engine.hearing import hear, scale_sounds
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, IN_SIGHT, NO_MECH, RED, SEEN, SILENT, UNSEEN, State
@@ -44,7 +43,7 @@ def perceives(
 
 @kernel
 def update_visibility(tables: Tables, state: State, b: int) -> None:
-    """Update sensor quality, the `visible` matrix and the sounds of a battle's mechs.
+    """Update sensor quality and the `visible` matrix of a battle's mechs.
 
     Entries of `visible` between team-mates and with the dead are UNSEEN.
     """
@@ -52,8 +51,6 @@ def update_visibility(tables: Tables, state: State, b: int) -> None:
     visible[:, :] = UNSEEN
     first, stop = places_of(tables.rules[0], state.battles[b], mechs.shape[0], RED)
     measure_quality(tables, state, b)
-    for m in range(mechs.shape[0]):
-        mechs[m].sounds[:] = 0.0
     for m in range(tables.rules[0].num_blue):
         if not mechs[m].alive:
             continue
@@ -66,10 +63,6 @@ def update_visibility(tables: Tables, state: State, b: int) -> None:
             away = squared_distance(tables, mechs[m], mechs[o])
             visible[m, o] = perceives(tables, state, b, m, o, away, smoke, clear)
             visible[o, m] = perceives(tables, state, b, o, m, away, smoke, clear)
-            hear(tables, mechs[m], mechs[o], away, clear and not smoke)
-            hear(tables, mechs[o], mechs[m], away, clear and not smoke)
-    for m in range(mechs.shape[0]):
-        scale_sounds(tables.rules[0], mechs[m])
 
 
 @kernel

@@ -118,7 +118,6 @@ MECH = record_dtype(
         ("speed_factor", "f8"),  # share of the top speed that the ground allows in this tick
         ("quality", "f8"),  # sensor quality at the last decision
         ("jam", "f8"),  # strength of the enemy's ECM at the last decision, 0..1
-        ("sounds", "f8", (4,)),  # noise of enemies ahead, left, behind, right at the last decision, 0..1
         ("throttle", "f8"),  # command of this decision, -1..1 forward
         ("strafe", "f8"),  # -1..1 to the left
         ("jet", "f8"),  # 0..1
@@ -339,7 +338,6 @@ class State(NamedTuple):
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
     columns: NDArray[Any]  # (B, Y, X) COLUMN
-    battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it
     # Scratch arrays, on which later steps do not depend: see SCRATCH.
     bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
     move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick

@@ -23,7 +23,7 @@ from echelon_env.config.battle import (
 )
 from echelon_env.config.catalog import MOUNTS, Material
 from echelon_env.config.flights import FLIGHTS
-from echelon_env.engine.geometry import PI, cosine_sine, log1p
+from echelon_env.engine.geometry import PI, cosine_sine
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
 
@@ -33,16 +33,6 @@ CEILING_CLEARANCE = 0.5
 
 def _of_classes(config: BattleConfig, name: str) -> list[float]:
     return [getattr(mech_class, name) for mech_class in config.catalog.mech_classes]
-
-
-def _sound_scale(config: BattleConfig) -> float:
-    """Logarithm of 1 plus the noise of the noisier roster at full speed."""
-    catalog = config.catalog
-    loudest = 0.0
-    for roster in config.rosters:
-        classes = [catalog.mech_classes[catalog.class_index(name)] for name in roster]
-        loudest = max(loudest, sum(mech_class.top_speed * mech_class.noise for mech_class in classes))
-    return log1p(loudest) or 1.0
 
 
 def _half_arc_cos(arc_degrees: float) -> float:
@@ -77,7 +67,6 @@ _DERIVED: dict[str, tuple[str, Callable[[BattleConfig], float]]] = {
     "radar_span": ("f8", lambda config: float(np.ptp(_of_classes(config, "sensor_range_factor")))),
     "range_scale": ("f8", lambda config: max((weapon.range for weapon in config.catalog.weapons), default=1.0)),  # m
     "zone_scale": ("f8", lambda config: config.map_config.max_zone_radius),  # m
-    "sound_scale": ("f8", _sound_scale),
 }
 """What else kernels read: a type, and the number. It replaces one of a section that has its name."""
 
@@ -107,7 +96,6 @@ MECH_CLASS = np.dtype(
         ("legs", "f8"),  # hit points
         ("heat_capacity", "f8"),
         ("heat_dissipation", "f8"),  # heat/s
-        ("noise", "f8"),  # noise per m/s
         ("wreck_probability", "f8"),
         ("radar_factor", "f8"),
         ("electronics", "i8"),  # 1: carries ECM and ECCM

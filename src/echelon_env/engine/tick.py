@@ -115,15 +115,14 @@ def step_range(
 
 @entry_point
 def begin_battle(
-    tables: Tables, state: State, spawns: Any, classes: Any, surveys: Any, top: int, b: int
+    tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int
 ) -> None:  # fmt: skip
     """Start battle b, whose lasting arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
     `spawns` (B, 2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes. All voxels
-    above `top` metres are air. `surveys` (B, F) float32 get what the battlefield maps show, see `setup.survey_map`.
-    With `top` 0 the columns, the blocks, the number of hazards and the survey are already set, too.
+    above `top` metres are air. With `top` 0 the columns, the blocks and the number of hazards are already set, too.
     """
-    place_all(tables, state, spawns[b], classes, surveys[b], top, b)
+    place_all(tables, state, spawns[b], classes, top, b)
 
 
 @entry_point

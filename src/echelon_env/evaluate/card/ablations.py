@@ -35,7 +35,6 @@ _CONDITION = (Self.ARMOUR, Self.LEGS, Self.STABILITY, Self.FALLEN, Self.SUPPRESS
 _PLACE = (Self.HEIGHT, Self.POSITION_X, Self.POSITION_Y, Self.HEADING_COS, Self.HEADING_SIN)
 _MOTION = (Self.VELOCITY_FORWARD, Self.VELOCITY_LEFT, Self.VELOCITY_UP, Self.ON_GROUND)
 _WARNINGS = (Self.JAMMED, Self.SENSOR_QUALITY, Self.PAINTED, Self.MISSILE)
-_SOUNDS = (Self.SOUND_AHEAD, Self.SOUND_LEFT, Self.SOUND_BEHIND, Self.SOUND_RIGHT)
 _UNHARMED = (Self.ARMOUR, Self.LEGS, Self.STABILITY, Self.ON_GROUND)
 
 
@@ -183,9 +182,7 @@ def _observations(config: BattleConfig) -> Iterator[Ablation]:
         ("intel", config.abilities.intel, _streams("intel", "intel_mask")),
         ("messages received", several and config.abilities.messages, messages),
         ("map around it", True, _streams("ego_map")),
-        ("battlefield map", True, _streams("battle_map")),
         ("objective", True, _streams("objective")),
-        ("sound", True, _own(_SOUNDS)),
         ("direction of damage", True, _own((Self.HURT_FORWARD, Self.HURT_LEFT))),
         ("own condition", True, _own(_CONDITION)),
         ("own place", True, _own(_PLACE)),
