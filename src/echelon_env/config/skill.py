@@ -37,9 +37,10 @@ class Skill:
 
 _NOVICE: dict[str, Any] = {"aims": True}
 _COMPETENT = {**_NOVICE, "range_share": 0.6, "cools": True, "paints": True}
-_VETERAN = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "screens": True}
-_EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True, "guards": True}
-_EXPERT |= {"scouts": True, "jams": True, "focuses": True, "jets": True, "talks": True}
+_VETERAN: dict[str, Any] = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "screens": True}
+_VETERAN |= {"guards": True, "focuses": True}
+_EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True}
+_EXPERT |= {"scouts": True, "jams": True, "jets": True, "talks": True}
 
 LEVELS: Mapping[str, Skill] = MappingProxyType(
     {
