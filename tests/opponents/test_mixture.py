@@ -57,7 +57,7 @@ def test_each_battle_is_played_just_as_its_level_plays():
 def test_a_team_keeps_one_level_when_its_mechs_die():
     engine = BattleEngine("battle", 12)
     engine.reset(range(12))
-    mixture = Mixture(WEIGHTS, 1, engine.config)
+    mixture = Mixture(WEIGHTS, 4, engine.config)
     seen = engine.observations.reshape(-1, engine.observation_dim).copy()
     mixture.act(seen)
     teams = mixture.levels.reshape(12, 2, 10)
