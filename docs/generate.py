@@ -20,7 +20,7 @@ from echelon_env.engine.state import EVENT_MEANINGS
 from echelon_env.envs import infos
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.measures import MEASURES
-from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Clock, Unit
 from echelon_env.spaces.actions import (
     DISCRETE_CHOICES,
     NEUTRAL_CHOICES,
@@ -101,7 +101,7 @@ STATE_TABLE = markdown(
             feature.unit,
             feature.meaning,
         )
-        for of, features in (("the battle", Clock), ("a mech", Unit), ("a cell", MapCell))
+        for of, features in (("the battle", Clock), ("a mech", Unit))
         for feature in features
     ),
 )
@@ -124,11 +124,11 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 {STREAM_TABLE}
 
-The cells of `ego_map` are ordered from behind to ahead, then from right to left; the cells of `battle_map` by rows
-of the rotated map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`)
-describes every entry. It marks the entries that are never filled because of the agent's class or an ability that is
-off. In `echelon_env.layout`, `STREAMS` has the slices and `feature_names()` a name for every entry. The class features
-are a one-hot of the four shipped classes; a custom class has zeros there.
+The cells of `ego_map` are ordered from behind to ahead, then from right to left. `describe_observation` of the
+parallel environment and of Gymnasium's (there with `.unwrapped`) describes every entry. It marks the entries that are
+never filled because of the agent's class or an ability that is off. In `echelon_env.layout`, `STREAMS` has the slices
+and `feature_names()` a name for every entry. The class features are a one-hot of the four shipped classes; a custom
+class has zeros there.
 
 ## Features
 
@@ -146,10 +146,10 @@ metres. Damage by hazards is not in `hurt_forward` and `hurt_left`, and hits fro
 
 For centralised training, `state(team)` of the parallel and of the batch environment is a float32 vector of all mechs
 of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)} entries for the battle, then
-{len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)} as in `battle_map`.
-`state_space` has its bounds. PettingZoo's `state()` is the blue team's state. The rows of dead mechs are zeros. The
-state excludes projectiles, smoke, messages, changes of the terrain, charges that are left, what packs remember, and the
-timers of paint, suppression and wrecks. `echelon_env.layout.state_streams(num_mechs)` has the slices.
+{len(Unit)} for each mech, the team's first. `state_space` has its bounds. PettingZoo's `state()` is the blue team's
+state. The rows of dead mechs are zeros. The state excludes projectiles, smoke, messages, the terrain, charges that are
+left, what packs remember, and the timers of paint, suppression and wrecks.
+`echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 

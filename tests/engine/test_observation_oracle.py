@@ -1,4 +1,4 @@
-"""Observations after a reset and in contact, for every scenario; the battlefield map; the bounds of every feature."""
+"""Observations after a reset and in contact, for every scenario; the bounds of every feature."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import STREAMS, feature_names, observation_bounds
 from oracles.compare import play
 from oracles.configs import odd_config
-from oracles.observation import battle_map, observe
+from oracles.observation import observe
 from oracles.sensing import look_around
 from oracles.situations import arranged_engine, brawling_actions
 from oracles.world import GRAZING, load
@@ -38,7 +38,7 @@ def test_observations_after_reset(scenario):
             continue
         assert [mech.contacts for mech in world.mechs] == contacts
         for mech in world.mechs:
-            expected = observe(world, mech, seen, engine.state.battle_maps[battle, mech.team].tolist())
+            expected = observe(world, mech, seen)
             np.testing.assert_allclose(observations[battle, mech.index], expected, rtol=1e-5, atol=1e-5)
 
 
@@ -61,17 +61,3 @@ def test_more_enemies_and_mates_than_rows(scenario):
     assert engine.observations[..., STREAMS["squad_mask"].part].sum(axis=-1).max() == 9
     assert engine.observations[..., STREAMS["intel_mask"].part].sum(axis=-1).max() == 8
     assert cases["more intel than rows"]
-
-
-def test_battle_maps():
-    config = make_config("skirmish", terrain={"size": 64, "height": 12})
-    engine = BattleEngine(config, 8)
-    engine.reset(np.arange(8))
-    turns = set()
-    for battle in range(8):
-        world = load(engine.state, battle, config)
-        for team in range(2):
-            turns.add(world.teams[team].quarter_turns)
-            expected = battle_map(world, team)
-            np.testing.assert_allclose(engine.state.battle_maps[battle, team], expected, rtol=1e-5, atol=1e-5)
-    assert turns == {0, 1, 2, 3}

@@ -119,10 +119,8 @@ SENSES = {
     "helped by ECCM",
     "jammed and helped",
     "lowest quality",
-    "heard without line of sight",
     "observes a missile",
     "observes its own paint",
-    *(f"heard in quadrant {quadrant}" for quadrant in range(4)),
 }
 PARTIAL = {
     "seen by paint alone",
@@ -136,7 +134,6 @@ ODD = {
     "stopped by plating",
     "seen by full observability alone",
     "painted by two of a pack",
-    "too far to be heard",
     "highest quality",
     "straight ended: edge",
 }

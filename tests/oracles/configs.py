@@ -192,8 +192,6 @@ def odd_config(**overrides: Any) -> BattleConfig:
             "electronics_range": 23.0,
             "ecm_heat": 31.0,
             "eccm_heat": 17.0,
-            "hearing_range": 12.0,
-            "muffled": 0.7,
             "intel_memory": 0.6,
             "link_quality": 0.9,
         },

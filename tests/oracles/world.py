@@ -69,7 +69,6 @@ class Mech:
     shots: list[int]  # by weapon
     hits: list[int]
     intel: list[int] = field(default_factory=lambda: [NO_MECH] * INTEL_ROWS)
-    sounds: list[float] = field(default_factory=lambda: [0.0] * 4)
     speed_factor: float = 1.0
     throttle: float = 0.0
     strafe: float = 0.0
@@ -334,7 +333,7 @@ _INTEGERS = (
     *("wreck_ticks", "wreck_low", "wreck_high"),
 )
 _FLAGS = ("alive", "shutdown", "on_ground", "vent", "transmits")
-_LISTS = ("cooldown", "charges", "contacts", "intel", "sounds", "message")
+_LISTS = ("cooldown", "charges", "contacts", "intel", "message")
 
 
 def _load_mech(config: BattleConfig, state: State, battle: int, index: int) -> Mech:

@@ -159,7 +159,7 @@ def test_transitions_are_what_the_environment_gave(tmp_path, monkeypatch):
     replay = recorded()
     arrays = transitions(replay)
     steps, mechs = replay.decisions, replay.config.num_mechs
-    assert arrays["observations"].shape == (steps + 1, mechs, 1034)
+    assert arrays["observations"].shape == (steps + 1, mechs, 902)
     assert arrays["components"].shape == (steps, mechs, len(REWARD_COMPONENTS))
     np.testing.assert_allclose(arrays["components"].sum(axis=-1), arrays["rewards"], atol=1e-4)
     assert arrays["truncated"][-1].all() and not arrays["truncated"][:-1].any()

@@ -67,7 +67,6 @@ FIRE = (Action.PRIMARY, Action.SECONDARY, Action.TERTIARY, Action.SPECIAL)
         ("contacts beyond the first", None),
         ("intel", entries_of("intel", "intel_mask")),
         ("objective", entries_of("objective")),
-        ("sound", {Self.SOUND_AHEAD, Self.SOUND_LEFT, Self.SOUND_BEHIND, Self.SOUND_RIGHT}),
         ("warnings", {Self.JAMMED, Self.SENSOR_QUALITY, Self.PAINTED, Self.MISSILE}),
         ("own condition", {*range(Self.ARMOUR, Self.SHUTDOWN + 1)}),
         ("messages received", entries_of("comm", "comm_mask") - OWN_MESSAGE),
@@ -165,8 +164,8 @@ def test_several_ablations_at_once(observations):
     assert (actions[scout, Action.JET], actions[heavy, Action.PRIMARY], actions[scout, Action.PRIMARY]) == (0, 0, 1)
     assert spy.resets == 1
     with pytest.raises(ConfigError, match=r"'lasers'.*'laser'"):
-        named_ablations(SKIRMISH, ["sound", "jets+lasers"])
-    assert [each.name for each in named_ablations(SKIRMISH, ["sound", "laser", "sound"])] == ["sound", "laser"]
+        named_ablations(SKIRMISH, ["intel", "jets+lasers"])
+    assert [each.name for each in named_ablations(SKIRMISH, ["intel", "laser", "intel"])] == ["intel", "laser"]
 
 
 def test_a_handicap_keeps_its_own_memory(observations):
