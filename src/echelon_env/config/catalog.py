@@ -224,7 +224,7 @@ def _check_weapon(weapon: Weapon, dt: float) -> None:
 
 
 LASER = Weapon(
-    name="laser", flight="hitscan", range=8.0, damage=16.0, heat=18.0, target_heat=6.0, cooldown=0.6, arc=120.0
+    name="laser", flight="hitscan", range=8.0, damage=15.0, heat=18.0, target_heat=6.0, cooldown=0.6, arc=120.0
 )
 FLAMER = Weapon(
     name="flamer", flight="hitscan", range=8.0, damage=6.0, heat=6.0, target_heat=15.0, cooldown=0.15, arc=90.0
@@ -263,7 +263,7 @@ AUTOCANNON = Weapon(
     flight="straight",
     range=12.0,
     damage=6.0,
-    stability=5.0,
+    stability=7.0,
     heat=6.0,
     cooldown=0.2,
     arc=90.0,
