@@ -251,12 +251,12 @@ mechs are concatenated.
 {PART_TABLE}
 
 **Masks** have {MASK_SIZE} entries per mech, part by part. A choice with 0 certainly has no effect in the coming
-decision: it is equal to the neutral choice of the part, except for its echo in the next observation (`has_target`,
-`is_target`, `by_...`). A choice with 1 may have an effect, or is the neutral choice, which is always allowed. A choice
-is masked if the reason in the column "impossible" holds for the whole decision, or if the battle has switched the
-ability off. "No control" means shut down and too hot to restart in time, or fallen for longer than the decision. A dead
-mech has only neutral choices. `info["action_mask"]` is a tuple of int8 arrays, one for each part, for
-`gymnasium.spaces.MultiDiscrete.sample`. `action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
+decision: it is equal to the neutral choice of the part, except for its echo in the next observation (`by_...`). A
+choice with 1 may have an effect, or is the neutral choice, which is always allowed. A choice is masked if the reason in
+the column "impossible" holds for the whole decision, or if the battle has switched the ability off. "No control" means
+shut down and too hot to restart in time, or fallen for longer than the decision. A dead mech has only neutral choices.
+`info["action_mask"]` is a tuple of int8 arrays, one for each part, for `gymnasium.spaces.MultiDiscrete.sample`.
+`action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 
 These masks need the environment. A player of an [evaluation](evaluation.md) has observations only:
 `echelon_env.spaces.ObservedMasks(config)(observations)` computes masks from observations, which forbid slightly less.
@@ -272,10 +272,11 @@ combine a move, a turn and fire. `echelon_env.spaces.DISCRETE_CHOICES` has their
 
 The others are {OTHER_CHOICES}.
 
-"Fire" pulls the triggers of the primary, the secondary and the tertiary weapon; the engine chooses the targets. Moves
-and turns have full speed. Messages and the display are zeros. The choices suffice for a scripted novice: in 200 battles
-of `skirmish`, a novice whose actions are replaced by the most similar choices wins 92 and draws 7 against the novice
-itself (2026-11-23; `tests/spaces/test_masks.py` repeats it with fewer battles).
+"Fire" pulls the triggers of the primary, the secondary and the tertiary weapon. No choice names a target: it is the
+nearest enemy, until the mech no longer sees it. Moves and turns have full speed. Messages and the display are zeros.
+The choices suffice for a scripted novice: in 200 battles of `skirmish`, a novice whose actions are replaced by the most
+similar choices wins 92 and draws 7 against the novice itself (2026-11-23; `tests/spaces/test_masks.py` repeats it with
+fewer battles).
 
 **Masks** have {len(DISCRETE_CHOICES)} entries per mech. A choice with 0 has a part that certainly has no effect by the
 rules above (of a volley: none of its weapons can fire), so a simpler choice does the same. `info["action_mask"]` is one

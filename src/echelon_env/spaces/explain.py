@@ -169,6 +169,10 @@ def _motion(case: _Case) -> ActionPart:
     ways = ["forward" if forward > 0 else "backward"] * (forward != 0) + ["left" if left > 0 else "right"] * (left != 0)
     speed = case.mech_class["top_speed"] * case.mech["speed_factor"] * math.hypot(forward, left)
     notes = [] if case.mech["speed_factor"] == 1.0 else [f"the ground leaves {case.mech['speed_factor']:.0%}"]
+    boost = case.rules["jet_boost"] * case.mech["jet"] if case.can.jets else 0.0
+    if boost > 0.0:
+        speed *= 1.0 + boost
+        notes.append(f"its jets add {boost:.0%}")
     if case.mech["legs"] <= 0:
         speed *= case.rules["legged_speed"]
         notes.append(f"its legs leave {case.rules['legged_speed']:.0%}")

@@ -28,9 +28,9 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     """The masks of all mechs' choices, (B, M, K) int8, a new array.
 
     ``"multi_discrete"``, and formats without masks: K = MASK_SIZE. 0: the choice certainly has no effect in the coming
-    decision, the same as the part's neutral choice, except that the next observation may echo it (`has_target`,
-    `is_target`, `by_...`). 1: it may have an effect, or it is the neutral choice, which is always allowed. Dead mechs,
-    and all mechs in a battle that is over, have only the neutral choices.
+    decision, the same as the part's neutral choice, except that the next observation may echo it (`by_...`). 1: it may
+    have an effect, or it is the neutral choice, which is always allowed. Dead mechs, and all mechs in a battle that is
+    over, have only the neutral choices.
 
     ``"discrete"``: one entry for each of the K `DISCRETE_CHOICES`. 0: a part of the choice has no effect, so that a
     simpler choice does the same.

@@ -29,9 +29,9 @@ def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] =
 
     What is False has no effect in the coming decision; `echelon_env.spaces.action_masks`, which sees the engine, rules
     out at least as much. Motion needs a mech that is neither shut down nor fallen for the whole decision; a trigger
-    needs a weapon with shots left that has cooled down; a target needs a filled contact row and a weapon that can fire;
-    ECM and ECCM need a class that carries them. The first option of a choice, which is none or the default, is always
-    possible. Dead mechs have only that.
+    needs a weapon with shots left that has cooled down; a target needs a filled contact row; ECM and ECCM need a class
+    that carries them. The first option of a choice, which is none or the default, is always possible. Dead mechs have
+    only that.
 
     Parameters
     ----------
