@@ -8,6 +8,7 @@ from echelon_env.layout.observations import Unit, state_streams
 from oracles.configs import odd_config, small_config
 from oracles.global_state import global_state
 from oracles.situations import arranged_engine, brawling_actions
+from oracles.stirring import stir
 from oracles.world import load
 
 CONFIGS = {"game": small_config(), "odd": odd_config()}
@@ -34,8 +35,10 @@ def home_on(engine, target):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_feature_matches_its_documented_meaning(name):
-    engine = played(CONFIGS[name])
+    engine, rng = played(CONFIGS[name]), np.random.default_rng(1)
     home_on(engine, 0)
+    for battle in range(BATTLES):
+        stir(engine.state, battle, engine.config, rng)
     for battle in range(BATTLES):
         world = load(engine.state, battle, engine.config)
         for team in (0, 1):

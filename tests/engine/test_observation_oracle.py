@@ -1,10 +1,12 @@
 """Observations after a reset and in contact, for every scenario; the bounds of every feature."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from echelon_env.config.catalog import DEFAULT_CATALOG, HEAVY
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import NO_MECH
@@ -44,7 +46,9 @@ def test_observations_after_reset(scenario):
 
 @pytest.mark.parametrize("scenario", ["battle", pytest.param("company", marks=pytest.mark.long)])
 def test_more_enemies_and_mates_than_rows(scenario):
-    config = make_config(scenario, observability="full")
+    classes = tuple(replace(each, contact_slots=1) if each is HEAVY else each for each in DEFAULT_CATALOG.mech_classes)
+    catalog = replace(DEFAULT_CATALOG, mech_classes=classes)
+    config = make_config(scenario, observability="full", catalog=catalog)
     engine = arranged_engine(config, 2, seed=4, arena=30.0)
     rng = np.random.default_rng(0)
     compared, cases = 0, Counter()

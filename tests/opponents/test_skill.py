@@ -194,6 +194,22 @@ def jams():
     }  # fmt: skip
 
 
+def focuses():
+    able = {"aims": True, "range_share": 1.0}
+    seen = look("medium", [("heavy", 5.0, 1.0, {}), ("heavy", 6.0, -1.0, {"ARMOUR": 0.1})])
+    assert target(play(seen, **able, focuses=True)) == 1
+    assert target(play(seen, **able)) == 0
+
+
+def jets():
+    def flies(seen, able=True):
+        return play(seen, aims=True, jets=able)[Action.JET] > 0
+
+    assert flies(look("light")) and not flies(look("light"), able=False)
+    assert not flies(look("light", HEAT=0.6)) and not flies(look("light", zone=(12.0, 0.0)))
+    assert not flies(look("medium"))
+
+
 def talks():
     able, half = {"aims": True, "range_share": 1.0}, CONFIG.terrain.size / 2
     enemies = [("heavy", 10.0, -1.0, {}), ("heavy", 10.0, 4.0, {})]
