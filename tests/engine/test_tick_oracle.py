@@ -131,6 +131,7 @@ PARTIAL = {
     "hidden by terrain",
 }
 ODD = {
+    "forgotten",
     "stopped by plating",
     "seen by full observability alone",
     "painted by two of a pack",
@@ -143,7 +144,7 @@ DISPLAYS = {
     "sorted by damage, not by distance",
     "no danger from fallen or shut-down mechs",
 }
-MEMORY = {"aged intel", "forgotten", "no intel without the link", "dead enemies are forgotten"}
+MEMORY = {"aged intel", "no intel without the link", "dead enemies are forgotten"}
 RECEIVED = {"intel by a mate's sight", "intel by paint"}
 MESSAGES = {
     "own message",

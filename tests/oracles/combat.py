@@ -8,7 +8,7 @@ from echelon_env.config.catalog import Weapon
 from echelon_env.engine.state import CLIMB, DIRECT, HIT, SHOT
 from oracles.body import add_heat
 from oracles.movement import wrap
-from oracles.paint import has_painted, knows_by_paint
+from oracles.paint import knows_by_paint
 from oracles.rng import AIM, random_unit
 from oracles.sensing import is_line_clear
 from oracles.world import Hit, Mech, Point, Projectile, World
@@ -149,7 +149,7 @@ def damage_against(world: World, shooter: Mech, target: Mech, damage: float) -> 
     factors = {
         "helpless": combat.helpless_damage if target.shutdown or target.fallen > 0 else 1.0,
         "painted": combat.paint_damage
-        if shooter.team != target.team and has_painted(world, shooter.pack, target)
+        if shooter.team != target.team and knows_by_paint(world, shooter, target)
         else 1.0,
     }
     for name, factor in factors.items():
