@@ -104,7 +104,16 @@ ODD_CATALOG = Catalog(
             secondary="missiles",
             tertiary="painter",
         ),
-        replace(HEAVY, length=2.2, width=3.6, height=3.3, secondary="railgun", tertiary="autocannon", turn_rate=2.0),
+        replace(
+            HEAVY,
+            length=2.2,
+            width=3.6,
+            height=3.3,
+            heat_capacity=130.37,
+            secondary="railgun",
+            tertiary="autocannon",
+            turn_rate=2.0,
+        ),
         replace(
             MEDIUM,
             name="digger",
