@@ -124,7 +124,7 @@ def paints():
 
 
 def dodges():
-    seen = look("medium", [("medium", 12.0, 0.0, {})])
+    seen = look("medium", [("medium", 18.0, 0.0, {})])
     sides = plays(seen, 40, aims=True, range_share=1.0, dodges=True)[:, Action.STRAFE]
     assert sides.min() < -0.5
     assert sides.max() > 0.5

@@ -38,17 +38,17 @@ def test_the_most_dangerous_first():
 
 
 def test_danger_ends_with_the_weapons_range():
-    """No autocannon reaches 13 m."""
+    """No autocannon reaches 19 m."""
     arena = watch()
-    arena.put("medium", 23, 32, WEST)
+    arena.put("medium", 29, 32, WEST)
     assert shown(arena, display_dangerous=1) == ["heavy", "light", "medium"]
 
 
 def test_missiles_are_a_danger_beyond_their_unaided_range():
     arena = watch()
     arena.put("heavy", 50, 32, WEST)
-    arena.put("medium", 23, 32, WEST)
-    assert shown(arena, display_dangerous=1) == ["heavy", "light", "medium"]
+    arena.put("medium", 29, 32, WEST)
+    assert shown(arena, display_dangerous=1) == ["light", "heavy", "medium"]
 
 
 @pytest.mark.parametrize("harmless", [{"shutdown": 1, "heat": 99.0}, {"fallen": 20, "stability": 0.0}])

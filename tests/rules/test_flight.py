@@ -37,8 +37,8 @@ def test_a_straight_shot_flies_at_its_speed_from_the_tick_it_is_fired_in():
 
 
 def test_a_straight_shot_flies_no_farther_than_its_range():
-    """Without a target it flies straight ahead: 12 m reach the face of a medium at 13.2 m, not at 13.3 m."""
-    for distance, reached in ((13.2, True), (13.3, False)):
+    """Without a target it flies straight ahead: 18 m reach the face of a medium at 19.2 m, not at 19.3 m."""
+    for distance, reached in ((19.2, True), (19.3, False)):
         arena = gunner(target=(20 + distance, 30, WEST), catalog=changed(autocannon=BLIND))
         log = fire_once(arena)
         assert of_kind(log, "shot")[0].target is None
@@ -168,10 +168,11 @@ def test_a_shell_that_strikes_the_ground_bursts_just_above_it():
 
 
 def test_a_level_shell_flies_at_most_its_range_along_its_path():
-    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)})
+    catalog = changed(gauss={"range": 20.0})
+    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)}, catalog=catalog)
     arena.fill("concrete", x=(39, 40), y=(20, 40), z=(0, 8))
     assert of_kind(fire_once(arena, "heavy"), "impact")
-    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)})
+    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)}, catalog=catalog)
     arena.fill("concrete", x=(40, 41), y=(20, 40), z=(0, 8))
     assert of_kind(fire_once(arena, "heavy"), "impact") == []
 

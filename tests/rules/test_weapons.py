@@ -72,11 +72,11 @@ def test_range_is_measured_between_the_centres(distance, hit):
 
 
 def test_range_is_measured_in_space():
-    """A scout 7 m away in the plane and 4 m higher up, between the centres, is farther than 8 m."""
-    arena = Arena({"light": (20, 30, EAST)}, {"scout": (27, 30, WEST)}, physics={"gravity": 0.0})
+    """A scout 11 m away in the plane and 6 m higher up, between the centres, is farther than 12 m."""
+    arena = Arena({"light": (20, 30, EAST)}, {"scout": (31, 30, WEST)}, physics={"gravity": 0.0})
     arena.order("light", secondary=1)
-    arena.put("scout", 27, 30, WEST, z=4.0 + LIGHT.height / 2 - SCOUT.height / 2)
-    assert math.hypot(7, 4) > LASER.range
+    arena.put("scout", 31, 30, WEST, z=6.0 + LIGHT.height / 2 - SCOUT.height / 2)
+    assert math.hypot(11, 6) > LASER.range
     assert arena.run() == []
 
 

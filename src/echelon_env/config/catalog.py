@@ -224,7 +224,7 @@ def _check_weapon(weapon: Weapon, dt: float) -> None:
 
 
 LASER = Weapon(
-    name="laser", flight="hitscan", range=8.0, damage=15.0, heat=18.0, target_heat=6.0, cooldown=0.6, arc=120.0
+    name="laser", flight="hitscan", range=12.0, damage=15.0, heat=18.0, target_heat=6.0, cooldown=0.6, arc=120.0
 )
 FLAMER = Weapon(
     name="flamer", flight="hitscan", range=8.0, damage=6.0, heat=6.0, target_heat=15.0, cooldown=0.15, arc=90.0
@@ -247,7 +247,7 @@ MISSILES = Weapon(
 GAUSS = Weapon(
     name="gauss",
     flight="ballistic",
-    range=20.0,
+    range=26.0,
     damage=50.0,
     stability=60.0,
     heat=15.0,
@@ -261,7 +261,7 @@ GAUSS = Weapon(
 AUTOCANNON = Weapon(
     name="autocannon",
     flight="straight",
-    range=12.0,
+    range=18.0,
     damage=6.0,
     stability=7.0,
     heat=6.0,
@@ -270,7 +270,7 @@ AUTOCANNON = Weapon(
     speed=25.0,
     suppression=1.2,
 )
-PAINTER = Weapon(name="painter", flight="hitscan", range=10.0, damage=0.0, heat=5.0, cooldown=1.0, arc=60.0, paint=5.0)
+PAINTER = Weapon(name="painter", flight="hitscan", range=14.0, damage=0.0, heat=5.0, cooldown=1.0, arc=60.0, paint=5.0)
 SMOKE = Weapon(
     name="smoke",
     flight="straight",
