@@ -10,7 +10,7 @@ from pathlib import Path
 RUN = [
     *("--scenario", "duel", "--opponent", "trivial", "--battles", "2", "--device", "cpu", "--eval-battles", "2"),
     *("--maps", "4", "--set", "battle.max_steps=12", "--network.width", "8", "--network.head", "8"),
-    *("--network.normalize-observations", "true", "--ppo.n-steps", "16", "--ppo.batch-size", "16"),
+    *("--ppo.n-steps", "16", "--ppo.batch-size", "16"),
     *("--ppo.n-epochs", "2", "--ppo.learning-rate", "1e-3", "--ppo.ent-coef", "0.01"),
 ]
 
