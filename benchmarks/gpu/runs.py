@@ -79,7 +79,7 @@ def train(
         out = Path(folder) / "run"
         options = {**SETTINGS, **alternatives(setting, small, full), **changes, "out": out}
         given = itertools.chain.from_iterable((f"--{key}", str(value)) for key, value in options.items())
-        command = [sys.executable, "-m", "echelon_train", "skirmish", *given]
+        command = [sys.executable, "-m", "echelon_env", "train", "skirmish", *given]
         try:
             code = subprocess.run(command, cwd=ROOT, env=environment(gpu), timeout=seconds).returncode
             error = f"the run ended with exit code {code}" if code else ""
