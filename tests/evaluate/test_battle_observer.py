@@ -29,7 +29,7 @@ LASTING = {"shutdown": ("deaths_shut_down", True), "restart": ("deaths_shut_down
 LASTING |= {"fall": ("deaths_fallen", True), "rise": ("deaths_fallen", False)}
 COUNTED = {"paint": "paints", "interception": "interceptions", "fall": "falls", "shutdown": "shutdowns"}
 COUNTED |= {"death": "deaths"}
-USED = ("jet_seconds", "vent_seconds", "ecm_seconds", "eccm_seconds", "target_seconds", "terrain_broken")
+USED = ("jet_seconds", "vent_seconds", "ecm_seconds", "eccm_seconds", "terrain_broken")
 
 
 class Talker:

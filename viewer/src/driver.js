@@ -220,7 +220,7 @@ export class Driver {
   }
 
   showPanels() {
-    if (this.drives) showCockpit(this.viewer.simulation, this.viewer.after, this.game.mech, this.pilot, this.game.autopilot);
+    if (this.drives) showCockpit(this.viewer.simulation, this.viewer.after, this.game.mech, this.game.autopilot);
   }
 
   pause() {
