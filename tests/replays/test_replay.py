@@ -80,7 +80,7 @@ def damaged(**changes):
         (lambda: gzip.compress(b"[" * 100_000 + b"\n"), "header"),
         (lambda: gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
         (lambda: bytes(MAX_BYTES + 1), "larger than 5,000,000 bytes"),
-        (lambda: damaged(version=2), "version 2 of the format, this release reads 1"),
+        (lambda: damaged(version=1), "version 1 of the format, this release reads 2: a release before 0.3 made it"),
         (lambda: damaged(version=10**999), r"version [0-9.]{20,50} of the format"),
         (lambda: damaged(seed=-1), "seed: expected an integer from 0"),
         (lambda: damaged(seed=True), "seed: unexpected value True"),
