@@ -66,7 +66,7 @@ def test_it_takes_handicaps_and_parts_in_mixtures():
 
 def test_every_environment_takes_it():
     zeros = np.zeros(ACTION_DIM, np.float32)
-    single = gymnasium.make("echelon/Trio-v0", opponent="champion", teammate="champion")
+    single = gymnasium.make("echelon/Trio-v1", opponent="champion", teammate="champion")
     single.reset(seed=1)
     single.step(zeros)
     vector = BattleVectorEnv("duel", 2, opponent={"champion": 2, "expert": 1})

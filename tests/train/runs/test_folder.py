@@ -124,7 +124,7 @@ def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):
         ("{", "expected JSON"),
         ("[]", "expected an object, got list"),
         ("{}", "version None of the format, this release reads 1: a release before 0.3 made it"),
-        ("{"version": 1}", "keys are missing: started, "),
+        ('{"version": 1}', "keys are missing: started, "),
         ('{"version": 1, "config": 3}', "'config': expected a mapping, got 3"),
         ('{"version": 1, "git_commit": 3, "more": 1}', "unknown config key 'more'"),
     ],
