@@ -274,9 +274,6 @@ The others are {OTHER_CHOICES}.
 
 "Fire" pulls the triggers of the primary, the secondary and the tertiary weapon. No choice names a target: it is the
 nearest enemy, until the mech no longer sees it. Moves and turns have full speed. Messages and the display are zeros.
-The choices suffice for a scripted novice: in 200 battles of `skirmish`, a novice whose actions are replaced by the most
-similar choices wins 92 and draws 7 against the novice itself (2026-11-23; `tests/spaces/test_masks.py` repeats it with
-fewer battles).
 
 **Masks** have {len(DISCRETE_CHOICES)} entries per mech. A choice with 0 has a part that certainly has no effect by the
 rules above (of a volley: none of its weapons can fire), so a simpler choice does the same. `info["action_mask"]` is one
