@@ -134,7 +134,8 @@ class has zeros there.
 
 For a stream with several rows, the table has the features of the first row. The other rows follow.
 
-A unit is a constant of the battle. The fastest class's top speed (7 m/s by default), the tallest class's height (4 m)
+A unit is a constant of the battle. Velocities are clipped: jets make mechs faster than the fastest class's top speed.
+The fastest class's top speed (7 m/s by default), the tallest class's height (4 m)
 and the longest weapon range (50 m) are those of the whole catalog, also of classes and weapons that no roster has. The
 map's size, height and diagonal and the largest zone radius are the scenario's: the diagonal is 68 m in `duel-open` and
 141 m in `duel`, `skirmish` and `battle`, the radius 3.6, 3.6, 8 and 11.3 m. There the same number stands for other
