@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate.players import BASELINES
 
-SUITE = "echelon-eval-v2"
+SUITE = "echelon-eval-v3"
 """The suite of the table."""
 
-GENERALIZATION = "echelon-generalization-v1"
+GENERALIZATION = "echelon-generalization-v2"
 """The suite of biomes and team sizes that runs of `skirmish-seen` do not train on."""
 
 

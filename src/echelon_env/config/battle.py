@@ -37,7 +37,7 @@ class PhysicsConfig:
     gravity: float = quantity(9.81, "m/s2", 0, 100)  # downward acceleration
     vertical_damping: float = quantity(0.02, "share per tick", 0, 1)  # share of the vertical speed that drag takes
     jet_heat: float = quantity(20.0, "heat/s")  # at full jet
-    jet_boost: float = quantity(0.8, "x", 0, 10)  # added to the top speed at full jet, as a multiple of it
+    jet_boost: float = quantity(1.2, "x", 0, 10)  # added to the top speed at full jet, as a multiple of it
     vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
     max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)  # upper bound on a mech's heat
