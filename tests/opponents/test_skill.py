@@ -91,7 +91,7 @@ def fired(action):
 def aims():
     seen = look("medium", [("medium", 5.0, 2.0, {})])
     shots = [(plays(seen, 64, aims=able)[:, Action.PRIMARY] > 0).mean() for able in (True, False)]
-    assert shots == [1.0, 1 / 8]
+    assert shots == [1.0, 1 / 16]
     with_it, without = play(seen, aims=True), play(seen)
     assert target(with_it) == 0
     assert target(without) == -1

@@ -15,7 +15,7 @@ from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own
 from echelon_env.opponents.targets import MOUNT_COUNT, NO_TARGET, reaches
 
-BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # s, duration and period of the trivial level's fire
+BURST_SECONDS, BURST_PERIOD = 0.5, 8.0  # s, duration and period of the trivial level's fire
 PHASE = 2  # stream of the random numbers
 HOTTEST = 0.98  # share of the heat capacity that own shots may reach
 COOL, FAR_METRES = 0.5, 15.0  # share of the heat capacity below which jets are used, and distance of a far goal
