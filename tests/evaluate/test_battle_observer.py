@@ -91,7 +91,7 @@ class Recount:
         self.put(m, "presence", seconds)
         jets = engine.config.catalog.mech_classes[mech["mech_class"]].jet_acceleration > 0.0
         jets = jets and not mech["shutdown"] and not mech["fallen"]
-        used = {"jet": jets and mech["jet"] > 0.0, "vent": mech["vent"], "target": mech["target"] >= 0}
+        used = {"jet": jets and mech["jet"] > 0.0, "vent": mech["vent"]}
         for name, code in (("ecm", ECM), ("eccm", ECCM)):
             used[name] = mech["radiates"] == code and not mech["shutdown"]
         for name, uses in used.items():
