@@ -18,7 +18,7 @@ def test_a_configuration_is_accepted_unchanged():
 
 @given(
     size=st.integers(60, 200),
-    dt=st.floats(0.01, 0.075),
+    dt=st.floats(0.01, 0.06),
     biomes=st.lists(st.sampled_from(["urban", "forest", "barrens"]), min_size=1),
     zone=st.floats(-10, 10),
 )

@@ -72,7 +72,7 @@ def test_motion_states_the_resulting_speed(engine):
         ({}, {"throttle": 0.5}, "walks forward at 3.50 m/s"),
         ({}, {"throttle": -1, "strafe": 1}, "walks backward and left at 7.00 m/s"),
         ({}, {"strafe": -9}, "walks right at 7.00 m/s"),
-        ({}, {"throttle": 1, "jet": 0.5}, "walks forward at 9.80 m/s (its jets add 40%)"),
+        ({}, {"throttle": 1, "jet": 0.5}, "walks forward at 11.20 m/s (its jets add 60%)"),
         ({"legs": 0}, {"throttle": 1}, "walks forward at 2.80 m/s (its legs leave 40%)"),
         ({"fallen": 4}, {"throttle": 1}, "walks forward at 7.00 m/s, once it stands in 0.2 s"),
     ):
