@@ -197,7 +197,8 @@ def _check_class(mech_class: MechClass, weapons: list[str], dt: float, jet_boost
             )
     step = mech_class.top_speed * dt * (1.0 + jet_boost if mech_class.jet_acceleration > 0.0 else 1.0)
     if step >= 1.0:
-        raise ConfigError(f"{mech_class.name!r} moves {step} m per tick, expected less than 1 m", "catalog")
+        jets = " with its jets" if mech_class.jet_acceleration > 0.0 else ""
+        raise ConfigError(f"{mech_class.name!r} moves {step} m per tick{jets}, expected less than 1 m", "catalog")
 
 
 def _check_weapon(weapon: Weapon, dt: float) -> None:

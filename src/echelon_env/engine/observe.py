@@ -97,7 +97,7 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Sensors, electronics and warnings of the mech, and what its last action chose."""
+    """Sensors, electronics and warnings of the mech, the display and the message that its last action chose."""
     rules, mech = tables.rules[0], state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     at = SELF_AT

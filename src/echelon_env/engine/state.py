@@ -141,7 +141,7 @@ MECH = record_dtype(
         ("wreck_ticks", "i4"),  # ticks until its hard wreck softens
         ("wreck_low", "i2"),  # heights that its wreck occupies: lowest voxel
         ("wreck_high", "i2"),  # and the one above the highest
-        ("target", "i2"),  # mech chosen as target, or NO_MECH
+        ("target", "i2"),  # mech that its weapons aim at, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
         ("intel", "i2", (INTEL_ROWS,)),  # enemies in the intel rows of the last observation, then NO_MECH
         ("place", "i2"),  # spawn place: the mech's identity apart from its colour

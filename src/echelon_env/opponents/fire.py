@@ -101,9 +101,11 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: 
             budget -= cost
             action[trigger] = 1.0
             fires = True
-    if not fires and skill.jets and mech_class.jet_acceleration > 0.0 and heat < COOL * mech_class.heat_capacity:
-        far = plan.goal_forward**2 + plan.goal_left**2 > FAR_METRES**2
-        if plan.speed > 0.9 and (far or memory.leaving or memory.yielding):
-            action[Action.JET] = 1.0
-    elif skill.cools and not fires and heat > WARM * mech_class.heat_capacity:
+    if fires:
+        return
+    hurries = memory.leaving or memory.yielding or plan.goal_forward**2 + plan.goal_left**2 > FAR_METRES**2
+    can_jet = mech_class.jet_acceleration > 0.0 and heat < COOL * mech_class.heat_capacity
+    if skill.jets and can_jet and hurries and plan.speed > 0.9:
+        action[Action.JET] = 1.0
+    elif skill.cools and heat > WARM * mech_class.heat_capacity:
         action[Action.VENT] = 1.0
