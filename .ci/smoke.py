@@ -16,13 +16,13 @@ for package in ("torch", "stable_baselines3", "sb3_contrib", "supersuit", "numba
 
 assert echelon_env.backend().name == "library", echelon_env.backend()
 
-env = gymnasium.make("echelon/Duel-v0", render_mode="rgb_array")
+env = gymnasium.make("echelon/Duel-v1", render_mode="rgb_array")
 observation, info = env.reset(seed=0)
 observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 assert observation.shape == env.observation_space.shape
 assert np.asarray(env.render()).ndim == 3
 
-vector = gymnasium.make_vec("echelon/Skirmish-v0", num_envs=2, vectorization_mode="vector_entry_point")
+vector = gymnasium.make_vec("echelon/Skirmish-v1", num_envs=2, vectorization_mode="vector_entry_point")
 vector.reset(seed=0)
 vector.step(vector.action_space.sample())
 
@@ -53,7 +53,7 @@ for player, opponent in ((policy, "champion"), ("champion", "expert@fire_rate=0.
     played = subprocess.run(command, capture_output=True, text=True)
     assert played.returncode == 0, played.stderr
 for opponent in (f"policy:{policy}", "champion", {"champion": 1, "expert": 2}):
-    env = gymnasium.make("echelon/Duel-v0", opponent=opponent)
+    env = gymnasium.make("echelon/Duel-v1", opponent=opponent)
     env.reset(seed=1)
     env.step(env.action_space.sample())
 game = ["echelon", "play", "trio", "--opponent", "champion", "--teammate", "champion"]

@@ -9,14 +9,14 @@ import html
 import io
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from PIL import Image
 
 from echelon_env.config.scenario import make_config
-from echelon_env.engine.state import DRAW, REASONS
+from echelon_env.engine.state import DEATH, DRAW, HIT, REASONS, SPLASH
 from echelon_env.evaluate import BASELINES, Player, baseline, checkpoint_player, evaluation_seed
 from echelon_env.replays import Replay, read_replay, record_battle, write_page, write_replay
 
@@ -34,20 +34,16 @@ class Camera(NamedTuple):
     y: float
     distance: float  # m
     azimuth: float  # rad
-    elevation: float = 0.5  # rad
+    elevation: float  # rad
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A battle, and what its picture shows."""
+class Entry(NamedTuple):
+    """A battle."""
 
     scenario: str  # and the name of its files
     blue: str  # a baseline, or the folder of another champion
     red: str
     number: int  # of the map, see `evaluation_seed`
-    time: float  # of the picture, in decisions
-    camera: Camera
-    caption: str
 
     def read(self) -> Replay:
         """Its replay."""
@@ -55,97 +51,73 @@ class Entry:
 
 
 ENTRIES = (
-    Entry(
-        "battle", "champion", "expert", 3, 59.6, Camera(31, 67, 29, 1.0),
-        "The first clash in the zone: red has just lost both lights, and a blue medium has overheated and shut down. "
-        "The last blue heavy destroys the last red mech, a scout, with 5 of its 200 hit points left.",
-    ),
-    Entry(
-        "company-city", "expert", "expert", 1, 169.6, Camera(92, 78, 44, 0.0),
-        "Forty experts fight between towers and canals until one blue mech is left; in front, a red scout is "
-        "destroyed behind its own lines.",
-    ),
-    Entry(
-        "skirmish-jungle", "champion", "expert", 13, 321.6, Camera(41, 48, 16, 1.0),
-        "The last two heavies leave the zone empty for twenty seconds, then meet beside it. Blue's shuts down twice, "
-        "and wins with 29 hit points left.",
-    ),
-    Entry(
-        "company", "champion", "expert", 3, 105.6, Camera(29, 69, 44, -0.5, 0.6),
-        "Red has more of the zone, in which both teams stand until the end. Blue overtakes it ten seconds before the "
-        "time limit, and wins by one point.",
-    ),
-    Entry(
-        "battle-industry", "champion", "champions/skirmish", 6, 116.6, Camera(41, 42, 27, 1.0),
-        "Two champions overheat alike: three blue mechs and a red medium are shut down at once. Blue's last heavy, "
-        "behind in the score, destroys red's.",
-    ),
-    Entry(
-        "octet", "champion", "expert", 13, 252.6, Camera(63, 37, 18, 1.0),
-        "The champion leads by 36 to 11 points, but its last medium has overheated and shut down in front of red's "
-        "last heavy. The heavy destroys it.",
-    ),
-    Entry(
-        "ambush", "expert", "expert", 0, 67.6, Camera(37, 54.5, 28, 0.0),
-        "Five mechs leave their cover against eight lighter ones that hold the zone, and lose their light; their "
-        "heavy is left alone, and destroys the last four.",
-    ),
-    Entry(
-        "hunt", "expert", "expert", 15, 195.6, Camera(53, 49, 22, -2.1),
-        "A heavy and a light stand in the zone against five hunters; the heavy destroys two of them within two "
-        "seconds, overheats, and is lost.",
-    ),
-    Entry(
-        "skirmish", "champion", "expert", 11, 215.6, Camera(56, 51, 19, 2.4),
-        "Three blue mechs hold the zone against five, and destroy all of them within four seconds. Here both heavies "
-        "fall in the same decision.",
-    ),
-    Entry(
-        "skirmish-open", "expert", "champion", 6, 330.6, Camera(40, 31, 24, 1.0),
-        "Blue's last heavy, with less than 40 of its 200 hit points, holds the zone and has just taken the lead. The "
-        "champion's last medium, unhurt, stands 20 m away and fires 111 shells in the battle without a hit.",
-    ),
-    Entry(
-        "skirmish-unseen", "champion", "expert", 28, 224.6, Camera(58, 39, 17, 1.0),
-        "A blue heavy and a light lose the zone to a heavy and a medium at 39 of the 45 points that win. The red "
-        "heavy is left alone, with 3 of its 200 hit points.",
-    ),
-    Entry(
-        "skirmish-seen", "champion", "expert", 5, 61.6, Camera(53, 52, 22, -0.5),
-        "Red leads by seven points and holds the zone, while blue comes from two sides. Blue takes the lead in the "
-        "last decision, in which it destroys the last red mech.",
-    ),
-    Entry(
-        "trio", "champion", "expert", 4, 236.6, Camera(58, 56, 16, -0.5),
-        "A red heavy holds the zone, but has lost its legs and fallen. Blue's last heavy destroys it, and then the "
-        "medium behind it.",
-    ),
-    Entry(
-        "pair-city", "expert", "expert", 1, 190.6, Camera(41.5, 48.5, 18, -2.1),
-        "The blue pair destroys a red light from two sides, and loses its own a moment later; the two mediums fight "
-        "on for a minute.",
-    ),
-    Entry(
-        "duel", "champion", "expert", 20, 226.6, Camera(31, 68.5, 13, -0.5, 0.45),
-        "The champion has hit the expert once, and the expert has kept away from it for 40 seconds. When the zone is "
-        "ten points from lost, it comes back and is destroyed.",
-    ),
-    Entry(
-        "duel-cover", "expert", "champion", 29, 179.6, Camera(21, 44, 13, -0.5, 0.45),
-        "The champion has 26 of the 30 points that win. Both lose their legs in the last clash, and the expert is left "
-        "with 14 of its 150 hit points.",
-    ),
-    Entry(
-        "duel-open", "champion", "expert", 24, 91.3, Camera(35, 26.5, 15, -0.5),
-        "A duel on open ground, where smoke is banned: the champion fires until it shuts down, here for the third time "
-        "of six. It hits with 14 of 85 shots, the expert with 21 of 39.",
-    ),
-)  # fmt: skip
+    Entry("battle", "champion", "expert", 3),
+    Entry("company-city", "expert", "expert", 1),
+    Entry("skirmish-jungle", "champion", "expert", 13),
+    Entry("company", "champion", "expert", 3),
+    Entry("battle-industry", "champion", "champions/skirmish", 6),
+    Entry("octet", "champion", "expert", 13),
+    Entry("ambush", "expert", "expert", 0),
+    Entry("hunt", "expert", "expert", 15),
+    Entry("skirmish", "champion", "expert", 11),
+    Entry("skirmish-open", "expert", "champion", 6),
+    Entry("skirmish-unseen", "champion", "expert", 28),
+    Entry("skirmish-seen", "champion", "expert", 5),
+    Entry("trio", "champion", "expert", 4),
+    Entry("pair-city", "expert", "expert", 1),
+    Entry("duel", "champion", "expert", 20),
+    Entry("duel-cover", "expert", "champion", 29),
+    Entry("duel-open", "champion", "expert", 24),
+)
 
+
+class Story(NamedTuple):
+    """What a battle's picture and its caption show."""
+
+    time: float  # of the picture, in decisions: the middle of the heaviest fight
+    camera: Camera
+    losses: tuple[str, ...]  # in their order
+
+
+def story(replay: Replay) -> Story:
+    """What happens in a battle."""
+    names = [
+        f"{team} {name}"
+        for team, roster in (("blue", replay.config.blue), ("red", replay.config.red))
+        for name in roster
+    ]
+    hits, losses = [], []
+    for decision, engine in enumerate(replay.play()):
+        battle = engine.state.battles[0]
+        events = engine.state.events[0, : battle["num_events"]]
+        for event in events[np.isin(events["kind"], (HIT, SPLASH))]:
+            hits.append((decision, event["x"], event["y"], event["amount"]))
+        for event in events[events["kind"] == DEATH]:
+            losses.append(f"{names[event['actor']]} ({decision * replay.config.decision_seconds:.0f} s)")
+    decisions, x, y, amounts = np.array(hits).T
+    fought = np.convolve(np.bincount(decisions.astype(int), amounts, replay.decisions + 1), np.ones(WINDOW), "same")
+    moment = int(np.clip(fought.argmax(), 1, replay.decisions - 1))
+    now = abs(decisions - moment) <= WINDOW // 2
+    centre = [float(np.average(each[now], weights=amounts[now] + 1e-9)) for each in (x, y)]
+    spread = float(np.hypot(x[now] - centre[0], y[now] - centre[1]).max())
+    return Story(moment + 0.6, Camera(*centre, min(max(16.0, 2.0 * spread), 44.0), AZIMUTH, ELEVATION), tuple(losses))
+
+
+def caption(told: Story) -> str:
+    """A sentence on a battle."""
+    if not told.losses:
+        return "Nobody is lost."
+    shown = ", ".join(told.losses[:MOST_LOSSES])
+    return f"Lost in this order: {shown}{' and others' * (len(told.losses) > MOST_LOSSES)}."
+
+
+WINDOW = 17  # decisions of a fight
+MOST_LOSSES = 10
+AZIMUTH, ELEVATION = 1.0, 0.75  # rad
 SIZE, MOVING_SIZE = (960, 540), (640, 360)  # pixels
-MOVING_SCENARIO, MOVING_START, MOVING_FRAMES = "battle", 50.0, 80
+MOVING_SCENARIO, MOVING_FRAMES = "battle", 80
 FRAME_SECONDS = 0.1
-MOVING_CAMERA, MOVING_TURN = Camera(31, 67, 30, 1.3), -0.008  # rad per frame
+MOVING_TURN = -0.008  # rad per frame
 
 CHROMIUM_OPTIONS = ("--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader")
 STYLE = """footer, #inspector, .roster:has(:nth-child(15)) .mech { display: none }
@@ -219,7 +191,7 @@ def readme() -> str:
     for entry in ENTRIES:
         name = entry.scenario
         sections.append(
-            f"## `{name}`: {entry.blue} v {entry.red}\n\n![{name}]({name}.webp)\n\n{entry.caption}\n"
+            f"## `{name}`: {entry.blue} v {entry.red}\n\n![{name}]({name}.webp)\n\n{caption(story(entry.read()))}\n"
             f"Result: {result(entry.read())}.\n\n"
             f"```\nechelon replay docs/gallery/{name}.replay --html .\n```\n"
         )
@@ -266,15 +238,17 @@ def draw_pictures() -> None:
         chromium = shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_OPTIONS))
         for entry in ENTRIES:
-            studio = Studio(browser, entry.read(), SIZE)
-            studio.take(entry.time, entry.camera).save(GALLERY / f"{entry.scenario}.webp", quality=80, method=6)
+            replay = entry.read()
+            told, studio = story(replay), Studio(browser, replay, SIZE)
+            studio.take(told.time, told.camera).save(GALLERY / f"{entry.scenario}.webp", quality=80, method=6)
             studio.page.context.close()
         replay = read_replay(GALLERY / f"{MOVING_SCENARIO}.replay")
         studio, step = Studio(browser, replay, MOVING_SIZE), FRAME_SECONDS / replay.config.decision_seconds
-        frames = []
+        told, frames = story(replay), []
+        start = max(0.0, min(told.time, replay.decisions) - MOVING_FRAMES * step / 2)
         for i in range(MOVING_FRAMES):
-            camera = MOVING_CAMERA._replace(azimuth=MOVING_CAMERA.azimuth + i * MOVING_TURN)
-            frames.append(studio.take(MOVING_START + i * step, camera))
+            camera = told.camera._replace(azimuth=AZIMUTH + (i - MOVING_FRAMES / 2) * MOVING_TURN)
+            frames.append(studio.take(min(start + i * step, replay.decisions), camera))
         frames[0].save(
             GALLERY / f"{MOVING_SCENARIO}-moving.webp", save_all=True, append_images=frames[1:], loop=0,
             duration=round(1000 * FRAME_SECONDS), quality=50, method=6,
@@ -289,10 +263,12 @@ def write_pages(folder: Path) -> None:
         name, replay = entry.scenario, entry.read()
         write_page(folder / f"{name}.html", replay)
         shutil.copyfile(GALLERY / f"{name}.webp", folder / f"{name}.webp")
-        title, caption, end = map(html.escape, (f"{name}: {' v '.join(replay.players)}", entry.caption, result(replay)))
+        title, losses, end = map(
+            html.escape, (f"{name}: {' v '.join(replay.players)}", caption(story(replay)), result(replay))
+        )
         items.append(
             f'<a href="{name}.html"><img src="{name}.webp" width="{SIZE[0]}" height="{SIZE[1]}" alt="{name}">'
-            f"<h2>{title}</h2><p>{caption}</p><p><small>{end}</small></p></a>\n"
+            f"<h2>{title}</h2><p>{losses}</p><p><small>{end}</small></p></a>\n"
         )
     (folder / "index.html").write_text(INDEX + "".join(items) + "</main>\n", encoding="utf-8")
 

@@ -20,7 +20,7 @@ from echelon_env.engine.state import EVENT_MEANINGS
 from echelon_env.envs import infos
 from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.measures import MEASURES
-from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Clock, Unit
 from echelon_env.spaces.actions import (
     DISCRETE_CHOICES,
     NEUTRAL_CHOICES,
@@ -101,7 +101,7 @@ STATE_TABLE = markdown(
             feature.unit,
             feature.meaning,
         )
-        for of, features in (("the battle", Clock), ("a mech", Unit), ("a cell", MapCell))
+        for of, features in (("the battle", Clock), ("a mech", Unit))
         for feature in features
     ),
 )
@@ -124,17 +124,18 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 {STREAM_TABLE}
 
-The cells of `ego_map` are ordered from behind to ahead, then from right to left; the cells of `battle_map` by rows
-of the rotated map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`)
-describes every entry. It marks the entries that are never filled because of the agent's class or an ability that is
-off. In `echelon_env.layout`, `STREAMS` has the slices and `feature_names()` a name for every entry. The class features
-are a one-hot of the four shipped classes; a custom class has zeros there.
+The cells of `ego_map` are ordered from behind to ahead, then from right to left. `describe_observation` of the
+parallel environment and of Gymnasium's (there with `.unwrapped`) describes every entry. It marks the entries that are
+never filled because of the agent's class or an ability that is off. In `echelon_env.layout`, `STREAMS` has the slices
+and `feature_names()` a name for every entry. The class features are a one-hot of the four shipped classes; a custom
+class has zeros there.
 
 ## Features
 
 For a stream with several rows, the table has the features of the first row. The other rows follow.
 
-A unit is a constant of the battle. The fastest class's top speed (7 m/s by default), the tallest class's height (4 m)
+A unit is a constant of the battle. Velocities are clipped: jets make mechs faster than the fastest class's top speed.
+The fastest class's top speed (7 m/s by default), the tallest class's height (4 m)
 and the longest weapon range (50 m) are those of the whole catalog, also of classes and weapons that no roster has. The
 map's size, height and diagonal and the largest zone radius are the scenario's: the diagonal is 68 m in `duel-open` and
 141 m in `duel`, `skirmish` and `battle`, the radius 3.6, 3.6, 8 and 11.3 m. There the same number stands for other
@@ -146,10 +147,10 @@ metres. Damage by hazards is not in `hurt_forward` and `hurt_left`, and hits fro
 
 For centralised training, `state(team)` of the parallel and of the batch environment is a float32 vector of all mechs
 of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)} entries for the battle, then
-{len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)} as in `battle_map`.
-`state_space` has its bounds. PettingZoo's `state()` is the blue team's state. The rows of dead mechs are zeros. The
-state excludes projectiles, smoke, messages, changes of the terrain, charges that are left, what packs remember, and the
-timers of paint, suppression and wrecks. `echelon_env.layout.state_streams(num_mechs)` has the slices.
+{len(Unit)} for each mech, the team's first. `state_space` has its bounds. PettingZoo's `state()` is the blue team's
+state. The rows of dead mechs are zeros. The state excludes projectiles, smoke, messages, the terrain, charges that are
+left, what packs remember, and the timers of paint, suppression and wrecks.
+`echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 
@@ -186,7 +187,7 @@ IMPOSSIBLE = {
     "tertiary": "the same",
     "special": "the same",
     "vent": "",
-    "target": "the contact row is empty, no weapon can fire",
+    "target": "the contact row is empty",
     "electronics": "shut down, not carried",
     "display": "shut down: there will be no contacts",
 }
@@ -251,12 +252,12 @@ mechs are concatenated.
 {PART_TABLE}
 
 **Masks** have {MASK_SIZE} entries per mech, part by part. A choice with 0 certainly has no effect in the coming
-decision: it is equal to the neutral choice of the part, except for its echo in the next observation (`has_target`,
-`is_target`, `by_...`). A choice with 1 may have an effect, or is the neutral choice, which is always allowed. A choice
-is masked if the reason in the column "impossible" holds for the whole decision, or if the battle has switched the
-ability off. "No control" means shut down and too hot to restart in time, or fallen for longer than the decision. A dead
-mech has only neutral choices. `info["action_mask"]` is a tuple of int8 arrays, one for each part, for
-`gymnasium.spaces.MultiDiscrete.sample`. `action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
+decision: it is equal to the neutral choice of the part, except for its echo in the next observation (`by_...`). A
+choice with 1 may have an effect, or is the neutral choice, which is always allowed. A choice is masked if the reason in
+the column "impossible" holds for the whole decision, or if the battle has switched the ability off. "No control" means
+shut down and too hot to restart in time, or fallen for longer than the decision. A dead mech has only neutral choices.
+`info["action_mask"]` is a tuple of int8 arrays, one for each part, for `gymnasium.spaces.MultiDiscrete.sample`.
+`action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 
 These masks need the environment. A player of an [evaluation](evaluation.md) has observations only:
 `echelon_env.spaces.ObservedMasks(config)(observations)` computes masks from observations, which forbid slightly less.
@@ -272,10 +273,8 @@ combine a move, a turn and fire. `echelon_env.spaces.DISCRETE_CHOICES` has their
 
 The others are {OTHER_CHOICES}.
 
-"Fire" pulls the triggers of the primary, the secondary and the tertiary weapon; the engine chooses the targets. Moves
-and turns have full speed. Messages and the display are zeros. The choices suffice for a scripted novice: in 200 battles
-of `skirmish`, a novice whose actions are replaced by the most similar choices wins 92 and draws 7 against the novice
-itself (2026-11-23; `tests/spaces/test_masks.py` repeats it with fewer battles).
+"Fire" pulls the triggers of the primary, the secondary and the tertiary weapon. No choice names a target: it is the
+nearest enemy, until the mech no longer sees it. Moves and turns have full speed. Messages and the display are zeros.
 
 **Masks** have {len(DISCRETE_CHOICES)} entries per mech. A choice with 0 has a part that certainly has no effect by the
 rules above (of a volley: none of its weapons can fire), so a simpler choice does the same. `info["action_mask"]` is one

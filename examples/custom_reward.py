@@ -44,7 +44,7 @@ class ZoneLead(gymnasium.Wrapper):
         return observation, reward, terminated, truncated, info
 
 
-env = ZoneLead(gymnasium.make("echelon/Duel-v0", control="team", opponent="novice", max_cycles=arguments.decisions))
+env = ZoneLead(gymnasium.make("echelon/Duel-v1", control="team", opponent="novice", max_cycles=arguments.decisions))
 env.action_space.seed(0)
 env.reset(seed=2)
 total, done = 0.0, False

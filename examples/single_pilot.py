@@ -8,7 +8,7 @@ import echelon_env  # noqa: F401  (registers the environments)
 from echelon_env.layout import Contact, Objective
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--env", default="echelon_env:echelon/Skirmish-v0")
+parser.add_argument("--env", default="echelon_env:echelon/Skirmish-v1")
 parser.add_argument("--opponent", default="trivial", help="level of the other team")
 arguments = parser.parse_args()
 

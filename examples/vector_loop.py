@@ -12,7 +12,7 @@ parser.add_argument("--decisions", type=int, default=600)
 arguments = parser.parse_args()
 
 envs = gymnasium.make_vec(
-    "echelon/Duel-v0", num_envs=16, vectorization_mode="vector_entry_point", control="team", opponent="trivial", maps=50
+    "echelon/Duel-v1", num_envs=16, vectorization_mode="vector_entry_point", control="team", opponent="trivial", maps=50
 )
 envs.action_space.seed(0)
 observations, infos = envs.reset(seed=0)

@@ -82,7 +82,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
 
     register_biome(Biome(name="none", brush=lambda plot, rng: None, shares={}, order=1))  # the terrain is not imported
     config = BattleConfig()
-    tables, state = build_tables(config), allocate(config, 1, 1)
+    tables, state = build_tables(config), allocate(config, 1)
     out = allocate_outputs(1, config.num_mechs)
     actions, observations = np.zeros((1, ACTION_DIM), np.float32), np.zeros((1, OBSERVATION_DIM), np.float32)
     skills = np.concatenate([skill.record() for skill in LEVELS.values()])
@@ -92,7 +92,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     network = load_network(layers, zeros)
     return {
         "step_range": (tables, state, actions[None], out, number, number[None], observations, 0, 1, 0, 0),
-        "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, state.battle_maps[0], 0, 0),
+        "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
         "write_global_states": (tables, state, number, number, np.zeros((1, 1), np.float32), 0, 0, 1),

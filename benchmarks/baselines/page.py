@@ -36,6 +36,7 @@ PAGE, README = ROOT / "docs" / "baselines.md", ROOT / "README.md"
 PICTURE = ROOT / "docs" / "pictures" / "baselines.png"
 OWN = ("scratch", "mappo", "imitation", "imitation-ppo")
 """Methods of the trainer."""
+OTHERS = tuple(name for name in METHODS if name not in OWN)
 
 _SCORES = {"W": 1.0, "D": 0.5, "L": 0.0}
 
@@ -170,17 +171,18 @@ def cross_table(found: Sequence[Entry]) -> str:
 
 
 def readme(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The best method of the trainer and the best of the others in two scenarios, for the first page."""
+    """The champion, the best method of the trainer and the best of the others, for the first page."""
     lines = ["| scenario | method | v novice | v veteran | v expert |", "|---|---|---|---|---|"]
-    for scenario in ("duel", "skirmish"):
-        found = [entry for entry in entries(rows, scenario) if entry.trained]
-        for own in (True, False):
-            entry = next((entry for entry in found if (entry.method in OWN) == own), None)
-            if entry is not None:
-                scores = " | ".join(f"{_share(entry.score(name))} %" for name in ("novice", "veteran", "expert"))
-                runs = f"{len(entry.rows)} run{'s' * (len(entry.rows) > 1)}"
-                first = f"`{scenario}`, {BUDGETS[scenario].minutes:g} min, {runs}"
-                lines.append(f"| {first} | {entry.title} | {scores} |")
+    for scenario in TABLE:
+        found = entries(rows, scenario)
+        best = (
+            next((entry for entry in found if entry.method in methods), None) for methods in ((CHAMPION,), OWN, OTHERS)
+        )
+        for entry in filter(None, best):
+            scores = " | ".join(f"{_share(entry.score(name))} %" for name in ("novice", "veteran", "expert"))
+            runs = f"{len(entry.rows)} run{'s' * (len(entry.rows) > 1)}"
+            _, minutes = entry.cost or (0.0, BUDGETS[scenario].minutes)
+            lines.append(f"| `{scenario}`, {minutes:.0f} min, {runs} | {entry.title} | {scores} |")
     return "\n".join(lines)
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate.players import BASELINES
 
-SUITE = "echelon-eval-v2"
+SUITE = "echelon-eval-v3"
 """The suite of the table."""
 
-GENERALIZATION = "echelon-generalization-v1"
+GENERALIZATION = "echelon-generalization-v2"
 """The suite of biomes and team sizes that runs of `skirmish-seen` do not train on."""
 
 
@@ -60,7 +60,7 @@ METHODS = {
 REFERENCES = tuple(reversed(BASELINES))
 """Players that are not trained here."""
 
-CHAMPION_COSTS = {"duel": (14_900_000, 57.0), "skirmish": (18_500_000, 108.0), "battle": (42_900_000, 187.0)}
+CHAMPION_COSTS = {"duel": (14_000_000, 25.5), "skirmish": (22_500_000, 52.0), "battle": (30_900_000, 76.0)}
 """Decisions and minutes of a core in the training of the champions, with what they started from (docs/champions.md)."""
 
 

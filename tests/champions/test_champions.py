@@ -56,17 +56,17 @@ def test_it_takes_handicaps_and_parts_in_mixtures():
     delayed, actions = think(slow, seen), think(opponents.make("champion", 3, config), seen)
     assert not delayed[:2].any()
     np.testing.assert_array_equal(delayed[2:], actions[:-2])
-    mixture = opponents.make({"champion": 1, "novice": 1}, 3, config)
+    mixture = opponents.make({"champion": 1, "novice": 1}, 4, config)
     assert isinstance(mixture, Mixture)
     mixed = think(mixture, seen)
     rows = mixture.levels == "champion"
     assert rows.any() and not rows.all()
-    np.testing.assert_array_equal(mixed[:, rows], think(opponents.make("champion", 3, config), seen)[:, rows])
+    np.testing.assert_array_equal(mixed[:, rows], think(opponents.make("champion", 4, config), seen)[:, rows])
 
 
 def test_every_environment_takes_it():
     zeros = np.zeros(ACTION_DIM, np.float32)
-    single = gymnasium.make("echelon/Trio-v0", opponent="champion", teammate="champion")
+    single = gymnasium.make("echelon/Trio-v1", opponent="champion", teammate="champion")
     single.reset(seed=1)
     single.step(zeros)
     vector = BattleVectorEnv("duel", 2, opponent={"champion": 2, "expert": 1})

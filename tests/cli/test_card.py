@@ -18,7 +18,7 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path
 
 
-OPTIONS = ["--scenario", "tiny.toml", "--battles", "2", "--without", "sound", "laser+autocannon"]
+OPTIONS = ["--scenario", "tiny.toml", "--battles", "2", "--without", "warnings", "laser+autocannon"]
 
 
 def test_a_card_is_printed_and_written(tiny, capsys):
@@ -28,7 +28,7 @@ def test_a_card_is_printed_and_written(tiny, capsys):
     assert card == read_card(tiny / "card.json")
     assert (card["player"]["name"], card["opponent"]["name"]) == ("novice", "trivial")
     assert (card["scenario"], card["config"]["max_steps"], card["battles"]) == ("tiny.toml (max_steps=6)", 6, 2)
-    assert [row["without"] for row in card["rows"]] == ["sound", "laser+autocannon"]
+    assert [row["without"] for row in card["rows"]] == ["warnings", "laser+autocannon"]
     assert "exists already" in fail(arguments, capsys)
 
 

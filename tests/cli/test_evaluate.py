@@ -55,7 +55,7 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
     assert "exists already" in fail(arguments, capsys)
 
 
-SUITE = ["--suite", "echelon-eval-v1"]
+SUITE = ["--suite", "echelon-eval-v3"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ SUITE = ["--suite", "echelon-eval-v1"]
         (["random", "--out", "full/precious"], "exists already"),
         (["random", "--out", "full/precious/report"], "is not a folder"),
         (["full"], "neither a checkpoint"),
-        (["champion", "--suite", "echelon-eval-v2", "--actions", "mixed"], "champion is another player than the suite"),
+        (["champion", "--suite", "echelon-eval-v3", "--actions", "mixed"], "champion is another player than the suite"),
     ],
 )
 def test_bad_command_lines_are_reported_in_one_line_before_play(options, message, capsys, tmp_path, monkeypatch):

@@ -24,8 +24,8 @@ COMMANDS = {
     "opponents": "evaluate idle --opponent trivial random idle --scenario tiny.toml --battles 2",
     "several": "evaluate idle random trivial --scenario tiny.toml --battles 2 --set max_steps=9",
     "changed": "evaluate idle --scenario duel --battles 2 --set abilities.intel=false --set max_steps=3",
-    "suite": "evaluate idle --suite echelon-eval-v1 --scenario duel --battles 2",
-    "card": "card trivial --scenario tiny.toml --battles 2 --without contacts laser memory",
+    "suite": "evaluate idle --suite echelon-eval-v3 --scenario duel --battles 2",
+    "card": "card novice --scenario duel-open --battles 2 --set max_steps=100 --without contacts laser memory",
     "statistics": "maps --scenario duel-open --maps 3 --statistics",
     "biomes": "maps --scenario duel-open --maps 2 --statistics --biomes barrens jungle",
 }

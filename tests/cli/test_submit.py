@@ -153,7 +153,7 @@ def decisions_of(submission, key):
     return round(battles[key.number].seconds / submission.suite.config(key.scenario).decision_seconds)
 
 
-SUBMIT = ["--suite", "echelon-eval-v1", "--submit", "x.json"]
+SUBMIT = ["--suite", "echelon-eval-v3", "--submit", "x.json"]
 
 BAD = [
     (["--submit", "x.json"], "--submit: takes --suite"),
@@ -192,7 +192,7 @@ def test_a_player_that_cannot_be_submitted_is_refused_before_play(capsys, tmp_pa
     monkeypatch.setattr(evaluate, "make_player", lambda *arguments, **options: player)
     monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
     monkeypatch.chdir(tmp_path)
-    message = fail(["evaluate", "x", "--suite", "echelon-eval-v1", "--submit", "x.json"], capsys)
+    message = fail(["evaluate", "x", "--suite", "echelon-eval-v3", "--submit", "x.json"], capsys)
     assert "--submit: mine: identity.steps: expected an integer from 0" in message
     assert not [*tmp_path.iterdir()]
 

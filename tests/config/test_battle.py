@@ -18,7 +18,7 @@ def test_a_configuration_is_accepted_unchanged():
 
 @given(
     size=st.integers(60, 200),
-    dt=st.floats(0.01, 0.1),
+    dt=st.floats(0.01, 0.06),
     biomes=st.lists(st.sampled_from(["urban", "forest", "barrens"]), min_size=1),
     zone=st.floats(-10, 10),
 )
@@ -64,7 +64,8 @@ def test_nested_overrides_change_only_the_named_fields():
             ({"catalog": {"mech_classes": {"medium": change}}}, message)
             for change, message in (
                 ({"primary": "lazer"}, "primary of 'medium': unknown weapon 'lazer'; did you mean 'laser'"),
-                ({"top_speed": 25.0}, "'medium' moves 1.25 m per tick"),
+                ({"top_speed": 25.0}, "'medium' moves 1.25 m per tick, expected"),
+                ({"top_speed": 10.0, "jet_acceleration": 9.0}, "'medium' moves 1.1 m per tick with its jets"),
                 ({"armour": 0.0}, "armour': expected a number from 0.001 to"),
                 ({"height": 21.0}, "terrain.height 20 is less than the height of 'medium'"),
                 ({"contact_slots": 13}, "contact_slots': expected a number from 1 to 12, got 13"),
@@ -86,6 +87,7 @@ def test_nested_overrides_change_only_the_named_fields():
                 ("gauss", {"flight": "beam"}, "flight': got 'beam'"),
                 ("lasser", {}, r"unknown config key 'catalog.weapons.lasser'; did you mean 'laser'"),
                 ("laser", {"damge": 1}, r"unknown config key 'catalog.weapons.laser.damge'; did you mean 'damage'"),
+                ("laser", {"fires_blind": True}, "'laser': a hitscan weapon cannot fire blind, it needs a target"),
                 ("laser", 3, r"config key 'catalog.weapons.laser': expected a mapping, got 3"),
                 ("laser", {"damage": "x"}, r"damage.*expected float, got 'x'"),
             )

@@ -75,7 +75,6 @@ def test_swapping_the_colours_swaps_only_the_labels():
     state.mechs["team"][1] = 1 - state.mechs["team"][1]
     state.teams[1] = state.teams[0][::-1]
     state.battles["first_team"][1] = 1 - state.battles["first_team"][0]
-    state.battle_maps[1] = state.battle_maps[0][::-1]
     state.order[1] = (state.order[0] + team) % (2 * team)
     state.mechs["pack"][1] = 1 - state.mechs["pack"][1]
     players = (opponents.make("novice", 0, "battle"), opponents.make("novice", 1, "battle"))

@@ -65,7 +65,7 @@ from echelon_env import BattleEngine
 from echelon_env.config.catalog import AUTOCANNON, DEFAULT_CATALOG
 from echelon_env.layout.actions import ACTION_DIM, Action
 
-rocket = replace(AUTOCANNON, flight="rocket", speed=4.0, range=30.0, cooldown=9.0)
+rocket = replace(AUTOCANNON, flight="rocket", speed=4.0, range=30.0, cooldown=9.0, fires_blind=True)
 weapons = tuple(rocket if weapon is AUTOCANNON else weapon for weapon in DEFAULT_CATALOG.weapons)
 engine = BattleEngine("duel-open", catalog=replace(DEFAULT_CATALOG, weapons=weapons))
 engine.reset([0])

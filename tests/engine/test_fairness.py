@@ -13,9 +13,9 @@ BATCH = 100
 
 
 def play(battles):
-    """Winner and holder of the first spawn area of each battle between novices, and counts of the reasons."""
+    """Winner and holder of the first spawn area of each battle between experts, and counts of the reasons."""
     engine = BattleEngine("skirmish", num_battles=BATCH, terrain={"mirrored": True})
-    players = tuple(opponents.make("novice", 0, engine.config) for _ in range(2))
+    players = tuple(opponents.make("expert", 0, engine.config) for _ in range(2))
     winners, first_teams, reasons = [], [], []
     for first in range(0, battles, BATCH):
         engine.reset(range(first, first + BATCH))

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from echelon_env.engine.core import BattleEngine
-from echelon_env.layout.observations import MAP_SIDE, Clock, MapCell, Unit, state_streams
+from echelon_env.layout.observations import Unit, state_streams
 from oracles.configs import odd_config, small_config
 from oracles.global_state import global_state
 from oracles.situations import arranged_engine, brawling_actions
+from oracles.stirring import stir
 from oracles.world import load
 
 CONFIGS = {"game": small_config(), "odd": odd_config()}
@@ -34,12 +35,14 @@ def home_on(engine, target):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_feature_matches_its_documented_meaning(name):
-    engine = played(CONFIGS[name])
+    engine, rng = played(CONFIGS[name]), np.random.default_rng(1)
     home_on(engine, 0)
+    for battle in range(BATTLES):
+        stir(engine.state, battle, engine.config, rng)
     for battle in range(BATTLES):
         world = load(engine.state, battle, engine.config)
         for team in (0, 1):
-            expected = global_state(world, team, engine.state.battle_maps[battle, team].tolist())
+            expected = global_state(world, team)
             np.testing.assert_allclose(engine.global_state(team)[battle], expected, rtol=1e-5, atol=1e-5)
     units = engine.global_state()[:, state_streams(engine.num_mechs)["units"].part].reshape(-1, len(Unit))
     constant = [unit.name for unit in Unit if np.ptp(units[:, unit]) == 0]
@@ -77,8 +80,7 @@ def test_room_for_more_mechs_follows_those_of_each_team(team):
     assert ((states >= low) & (states <= high)).all()
     size = len((engine.config.blue, engine.config.red)[team])
     padded, expected = state_streams(6), engine.global_state(team)
-    for name in ("clock", "battle_map"):
-        np.testing.assert_array_equal(states[:, padded[name].part], expected[:, own[name].part])
+    np.testing.assert_array_equal(states[:, padded["clock"].part], expected[:, own["clock"].part])
     units = states[:, padded["units"].part].reshape(3, 2, 3, len(Unit))
     rows = expected[:, own["units"].part].reshape(3, 3, len(Unit))
     np.testing.assert_array_equal(units[:, 0, :size], rows[:, :size])
@@ -94,16 +96,10 @@ def test_room_for_more_mechs_follows_those_of_each_team(team):
 def test_each_team_is_first_and_in_the_first_corner_of_its_own_state():
     engine = BattleEngine(small_config(blue=("heavy",), red=("scout", "light")), 6)
     engine.reset(np.arange(6))
-    streams = state_streams(3)
+    units = state_streams(3)["units"].part
     for team, classes in enumerate(([Unit.IS_HEAVY, Unit.IS_SCOUT, Unit.IS_LIGHT],
                                     [Unit.IS_SCOUT, Unit.IS_LIGHT, Unit.IS_HEAVY])):  # fmt: skip
-        vectors = engine.global_state(team)
-        rows = vectors[:, streams["units"].part].reshape(6, 3, len(Unit))
+        rows = engine.global_state(team)[:, units].reshape(6, 3, len(Unit))
         assert all((rows[:, row, feature] == 1).all() for row, feature in enumerate(classes))
         own = rows[:, : (1, 2)[team], [Unit.POSITION_X, Unit.POSITION_Y]]
         assert (own < 0).all()
-        cells = vectors[:, streams["battle_map"].part].reshape(6, MAP_SIDE, MAP_SIDE, len(MapCell))
-        centres = np.moveaxis(np.indices((MAP_SIDE, MAP_SIDE)), 0, -1) * 2 / MAP_SIDE + 1 / MAP_SIDE - 1
-        share = cells[..., MapCell.ZONE, None]
-        middle = (centres * share).sum(axis=(1, 2)) / share.sum(axis=(1, 2))  # row, that is y, first
-        np.testing.assert_allclose(middle[:, ::-1], vectors[:, [Clock.ZONE_X, Clock.ZONE_Y]], atol=1 / MAP_SIDE)

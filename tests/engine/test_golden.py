@@ -13,7 +13,7 @@ from echelon_env.engine import state as st
 from support.golden_player import HASHES, play
 from support.playing import SIZES
 
-DUEL_LACKS = {"splash", "interception", "fall", "rise", "legged", "hazard"}
+DUEL_LACKS = {"paint", "splash", "interception", "fall", "rise", "legged", "hazard"}
 
 
 @pytest.mark.parametrize("scenario", SIZES)
@@ -33,7 +33,7 @@ def test_golden_battles(scenario):
             ends = (st.HIT, st.IMPACT, st.SMOKE)
             assert (mine == st.SHOT).any(), weapon.name
             assert np.isin(mine, ends).any(), weapon.name
-    # Without a heavy there is no splash; autocannons kill a medium before it falls or loses its legs.
+    # Mediums have neither painters nor splash; autocannons kill a medium before it falls or loses its legs.
     scarce = set() if any(c.anti_missile for c in carried) else DUEL_LACKS
     missing = [name for name, count in happened.items() if count == 0 and name not in scarce]
     assert missing == [], happened

@@ -43,7 +43,11 @@ def random_config(seed: int) -> BattleConfig:
         time_limit=str(rng.choice(["truncate", "terminate"])),
         observability=str(rng.choice(["partial", "full"])),
         dead_agents=str(rng.choice(["terminate", "persist"])),
-        physics={"gravity": float(rng.uniform(0, 25)), "max_heat": float(rng.uniform(1.01, 2))},
+        physics={
+            "gravity": float(rng.uniform(0, 25)),
+            "max_heat": float(rng.uniform(1.01, 2)),
+            "jet_boost": float(rng.uniform(0, 0.4)),
+        },
         combat={"friendly_fire": bool(rng.random() < 0.5), "wreck_duration": float(rng.uniform(0, 1))},
         sensors={"intel_memory": float(rng.choice([0.0, rng.uniform(0, 3)]))},
         rewards={"team_spirit": float(rng.choice([0.0, 1.0, rng.uniform(0, 1)]))},

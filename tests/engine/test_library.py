@@ -136,7 +136,7 @@ def test_with_a_damaged_manifest_numba_compiles_and_the_backend_has_the_reason(p
 
 def rotate(observations=None, keys=None, aim_error=0.1):
     """Call an entry point with one argument changed."""
-    rows = np.zeros((2, 1034), np.float32) if observations is None else observations
+    rows = np.zeros((2, 902), np.float32) if observations is None else observations
     rotate_directions(rows, np.zeros(2, np.uint64) if keys is None else keys, np.zeros(2, np.int64), aim_error)
 
 
@@ -148,14 +148,14 @@ def read_only(array):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"observations": np.zeros((2, 1034))}, "observations: expected an array of float32 with 2 axes, got float64"),
-        ({"observations": np.zeros(1034, np.float32)}, r"with 2 axes, got float32 \(1034,\)"),
-        ({"observations": np.zeros((2, 1034), ">f4")}, "expected an array of float32"),
+        ({"observations": np.zeros((2, 902))}, "observations: expected an array of float32 with 2 axes, got float64"),
+        ({"observations": np.zeros(902, np.float32)}, r"with 2 axes, got float32 \(902,\)"),
+        ({"observations": np.zeros((2, 902), ">f4")}, "expected an array of float32"),
         ({"observations": [[0.0]]}, "got <class 'list'>"),
-        ({"observations": np.zeros((2, 1034), np.float32, "F")}, "expected an aligned, C-contiguous, writable array"),
-        ({"observations": read_only(np.zeros((2, 1034), np.float32))}, "expected an aligned, C-contiguous, writable"),
+        ({"observations": np.zeros((2, 902), np.float32, "F")}, "expected an aligned, C-contiguous, writable array"),
+        ({"observations": read_only(np.zeros((2, 902), np.float32))}, "expected an aligned, C-contiguous, writable"),
         (
-            {"observations": np.zeros(2 * 1034 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(2, 1034)},
+            {"observations": np.zeros(2 * 902 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(2, 902)},
             "expected an aligned",
         ),
         ({"keys": np.zeros(2, np.int64)}, "keys: expected an array of uint64"),

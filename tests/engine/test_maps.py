@@ -47,10 +47,10 @@ def test_a_seed_selects_a_map_of_the_pool_by_its_hash():
     assert chosen == set(range(7))
 
 
-def fight(engine, steps=40):
-    """Play so that voxels are damaged, destroyed and added: all mechs fire, and half of them die at once."""
+def fight(engine, steps=80):
+    """Play so that voxels are damaged, destroyed and added: all mechs walk and fire, and half of them die early."""
     actions = np.ones((engine.num_battles, engine.num_mechs, engine.action_dim), np.float32)
-    actions[..., Action.VENT] = -1
+    actions[..., [Action.STRAFE, Action.TURN, Action.VENT]] = 0
     engine.state.mechs["armour"][:, ::2] = 1e-9
     for _ in range(steps):
         engine.step(actions)

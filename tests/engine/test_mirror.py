@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.kernels import entry_point
-from echelon_env.engine.setup import survey_map, turn_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
 from echelon_env.engine.tick import PERCEIVE, step_range
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import STREAMS, Self, feature_names
+from echelon_env.layout.observations import STREAMS, feature_names
 from oracles.configs import odd_config, small_config
 from oracles.mirror import copy_state, exchange_colours, half_turn
 from oracles.situations import arranged_engine, brawling_actions
@@ -26,17 +24,9 @@ CONFIGS = {
 BATTLES = 6
 
 
-@entry_point
-def _draw_maps(tables, state, survey):
-    for b in range(state.battles.shape[0]):
-        survey_map(tables, state.battles[b], state.columns[b], survey)
-        turn_battle_maps(state, b, survey)
-
-
 def perceive(config, state):
     """Observations (B, M, D) of the mechs in a state, which advances as at the end of a decision."""
     tables, battles = build_tables(config), len(state.battles)
-    _draw_maps(tables, state, np.zeros_like(state.battle_maps[0, 0]))
     engine = BattleEngine(config, battles)
     arrays, actions = engine.observation_rows, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32)
     places = arrays.places, arrays.array
@@ -81,8 +71,6 @@ def assert_lively(engine, observations):
         assert observations[..., stream.part][living].any(), stream.name
     assert (engine.state.mechs["contacts"] != NO_MECH).any() and (engine.state.mechs["intel"] != NO_MECH).any()
     assert (engine.state.visible != UNSEEN).any() and engine.state.battles["num_projectiles"].any()
-    for feature in (Self.SOUND_AHEAD, Self.SOUND_LEFT, Self.SOUND_BEHIND, Self.SOUND_RIGHT):
-        assert observations[..., feature].any(), feature
     assert len(np.unique(engine.state.teams["quarter_turns"])) == 4
 
 

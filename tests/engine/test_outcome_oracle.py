@@ -19,6 +19,7 @@ OUTCOME = REWARD_COMPONENTS.index("outcome")
 WEIGHT = 10.0
 IDLE = np.zeros((1, 4, ACTION_DIM), np.float32)
 IDLE.flags.writeable = False
+BOTH = (0, 2)  # the mechs that face each other
 
 
 def make_engine(**overrides):
@@ -37,6 +38,7 @@ def make_engine(**overrides):
         mech.x, mech.y, mech.yaw = x, y, yaw
         put_mech(state, 0, mech)
     state.mechs["potential"] = 0.5
+    state.mechs["target"][0, BOTH] = BOTH[::-1]
     return engine
 
 
@@ -64,18 +66,19 @@ def paid(engine):
     return (engine.reward_components[0, :, OUTCOME] / WEIGHT).tolist()
 
 
-BOTH = (0, 2)  # the mechs that face each other
 ENDS = [  # scores, mechs inside the zone, dead ones, shooters at a weak mech, last decision: reason, winner
-    ((44.9, 0.0), (1,), (), (), False, ZONE_CONTROL, BLUE),
-    ((0.0, 44.9), (3,), (), (), False, ZONE_CONTROL, RED),
-    ((44.95, 44.96), (1, 3), (), (), False, ZONE_CONTROL, RED),
-    ((50.0, 45.0), (), (), (), False, ZONE_CONTROL, BLUE),
-    ((46.0, 46.0), (1, 3), (), (), False, ZONE_CONTROL, DRAW),
-    ((44.7, 0.0), (1,), (), (), False, RUNNING, DRAW),  # short of the goal
+    ((17.9, 0.0), (1,), (), (), False, ZONE_CONTROL, BLUE),
+    ((0.0, 17.9), (3,), (), (), False, ZONE_CONTROL, RED),
+    ((18.2, 18.1), (1, 3), (), (), False, ZONE_CONTROL, BLUE),
+    ((17.95, 18.1), (0, 1, 3), (), (), False, ZONE_CONTROL, RED),
+    ((20.0, 18.0), (), (), (), False, ZONE_CONTROL, BLUE),
+    ((19.0, 19.0), (1, 3), (), (), False, ZONE_CONTROL, DRAW),
+    ((17.7, 0.0), (1,), (), (), False, RUNNING, DRAW),  # short of the goal
+    ((17.9, 17.9), (1, 3), (), (), False, RUNNING, DRAW),  # a zone with as many mechs of both scores for neither
     ((0.0, 0.0), (), (1, 3), (0,), False, ELIMINATION, BLUE),
     ((0.0, 0.0), (), (1, 3), (2,), False, ELIMINATION, RED),
     ((0.0, 0.0), (), (1, 3), BOTH, False, ELIMINATION, DRAW),
-    ((10.0, 45.0), (), (1, 3), (0,), False, ZONE_CONTROL, RED),  # comes before elimination
+    ((10.0, 18.0), (), (1, 3), (0,), False, ZONE_CONTROL, RED),  # comes before elimination
     ((0.0, 0.0), (), (3,), (0,), True, ELIMINATION, BLUE),  # comes before time
 ]
 
@@ -152,5 +155,5 @@ def test_death_of_one(dead_agents, last_decision):
     components = dict(zip(REWARD_COMPONENTS, engine.reward_components[0].T.tolist(), strict=True))
     assert components["death"] == [0, 0, -1, 0]
     assert components["kill"] == [10, 0, 0, 0]
-    assert components["damage"] == pytest.approx([0.25, 0, 0.7, 0])
+    assert components["damage"] == pytest.approx([0.25, 0, 0.65, 0])
     assert components["approach"][2] == pytest.approx(-1.5 * 0.5)

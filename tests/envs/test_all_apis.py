@@ -231,7 +231,7 @@ def test_the_error_about_an_argument_says_what_is_right(makers, wrong, hint):
 def test_an_unknown_argument_of_make_is_a_type_error_in_the_words_of_python(make):
     """TorchRL passes `frameskip`, and makes the environment without it after such an error."""
     with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip'"):
-        make("echelon/DuelOpen-v0", frameskip=1)
+        make("echelon/DuelOpen-v1", frameskip=1)
 
 
 def map_seed_of(infos):
@@ -289,9 +289,9 @@ def test_make_vec_limits_episodes_or_names_the_argument_that_does(mode):
     limit = "max_episode_steps"
     if mode in (None, "vector_entry_point"):
         with pytest.raises(TypeError, match="argument 'max_episode_steps'; did you mean 'max_cycles'"):
-            gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, max_episode_steps=2)
+            gymnasium.make_vec("echelon/DuelOpen-v1", 2, vectorization_mode=mode, max_episode_steps=2)
         limit = "max_cycles"
-    envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode=mode, **{limit: 2})
+    envs = gymnasium.make_vec("echelon/DuelOpen-v1", 2, vectorization_mode=mode, **{limit: 2})
     envs.reset(seed=1)
     truncated = [envs.step(envs.action_space.sample())[3].tolist() for _ in range(2)]
     envs.close()

@@ -59,6 +59,7 @@ def test_max_cycles_do_not_truncate_agents_that_have_died(env):
     for cycle, victim in enumerate(["red_0", None, "red_1"]):
         if victim:
             env.engine.state.pending[0, env.possible_agents.index(victim), BODY] = 1e9
+        env.engine.state.mechs["cooldown"] = 0
         _, _, terminations, truncations, infos = env.step(dict.fromkeys(env.agents, shots))
         assert [agent for agent in terminations if terminations[agent]] == [victim] * (victim is not None)
         assert truncations == {agent: cycle == 2 and agent != victim for agent in infos}

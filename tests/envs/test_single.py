@@ -15,13 +15,13 @@ from support.environments import FORMATS
 @pytest.mark.parametrize("name", ["Skirmish", "Company"])
 @pytest.mark.parametrize("control", ["pilot", "team"])
 def test_official_checkers(name, control):
-    check_gymnasium(gymnasium.make(f"echelon/{name}-v0", control=control, max_steps=30).unwrapped)
+    check_gymnasium(gymnasium.make(f"echelon/{name}-v1", control=control, max_steps=30).unwrapped)
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
 @pytest.mark.parametrize("formats", FORMATS, ids=str)
 def test_official_checkers_in_every_format(formats, control):
-    env = gymnasium.make("echelon/PairCity-v0", control=control, max_steps=12, **formats).unwrapped
+    env = gymnasium.make("echelon/PairCity-v1", control=control, max_steps=12, **formats).unwrapped
     check_gymnasium(env, **formats)
 
 
@@ -82,4 +82,4 @@ def test_the_action_of_one_mech_of_a_team_is_explained():
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ConfigError, match=message):
-        gymnasium.make("echelon/Duel-v0", **arguments)
+        gymnasium.make("echelon/Duel-v1", **arguments)

@@ -29,7 +29,7 @@ LASTING = {"shutdown": ("deaths_shut_down", True), "restart": ("deaths_shut_down
 LASTING |= {"fall": ("deaths_fallen", True), "rise": ("deaths_fallen", False)}
 COUNTED = {"paint": "paints", "interception": "interceptions", "fall": "falls", "shutdown": "shutdowns"}
 COUNTED |= {"death": "deaths"}
-USED = ("jet_seconds", "vent_seconds", "ecm_seconds", "eccm_seconds", "target_seconds", "terrain_broken")
+USED = ("jet_seconds", "vent_seconds", "ecm_seconds", "eccm_seconds", "terrain_broken")
 
 
 class Talker:
@@ -91,7 +91,7 @@ class Recount:
         self.put(m, "presence", seconds)
         jets = engine.config.catalog.mech_classes[mech["mech_class"]].jet_acceleration > 0.0
         jets = jets and not mech["shutdown"] and not mech["fallen"]
-        used = {"jet": jets and mech["jet"] > 0.0, "vent": mech["vent"], "target": mech["target"] >= 0}
+        used = {"jet": jets and mech["jet"] > 0.0, "vent": mech["vent"]}
         for name, code in (("ecm", ECM), ("eccm", ECCM)):
             used[name] = mech["radiates"] == code and not mech["shutdown"]
         for name, uses in used.items():

@@ -210,7 +210,7 @@ def test_pipes_folders_and_unknown_suites_are_refused_at_once(text, tmp_path):
     with pytest.raises(IsADirectoryError):
         read_submission(tmp_path)
     (tmp_path / "file.json").write_text(text)
-    with pytest.raises(SubmissionError, match=r"suite.name: expected one of echelon-eval-v1.*, got 'small'; a suite"):
+    with pytest.raises(SubmissionError, match=r"suite.name: expected one of echelon-eval-v3.*, got 'small'; a suite"):
         read_submission(tmp_path / "file.json")
 
 

@@ -22,7 +22,7 @@ from echelon_env.evaluate import (
 )
 from echelon_env.storage.atomic import write_json
 
-V1, V2, GENERALIZATION = "echelon-eval-v1", "echelon-eval-v2", "echelon-generalization-v1"
+EVAL, GENERALIZATION = "echelon-eval-v3", "echelon-generalization-v2"
 MAPS = 100
 
 
@@ -32,9 +32,7 @@ def frozen(name: str, maps: int = MAPS) -> Suite:
         scenarios = ("skirmish-seen", "skirmish-unseen", "trio", "octet")
         return freeze_suite(name, scenarios, ("novice", "veteran", "expert", "champion"), maps)
     levels = ("trivial", "novice", "competent", "veteran", "expert")
-    first = freeze_suite(V1, ("duel", "skirmish", "battle"), levels, maps)
-    # the second version has the maps of the first, so that results against its levels are the same
-    return first if name == V1 else dataclasses.replace(first, name=V2, opponents=(*levels, "champion"))
+    return freeze_suite(name, ("duel", "skirmish", "battle"), (*levels, "champion"), maps)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +55,7 @@ def shortened(suite: Suite, maps: int) -> Suite:
     return dataclasses.replace(suite, scenarios=tuple(scenarios))
 
 
-@pytest.mark.parametrize("name", [V1, GENERALIZATION])
+@pytest.mark.parametrize("name", [EVAL, GENERALIZATION])
 @pytest.mark.parametrize("maps", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_a_shipped_suite_equals_a_newly_frozen_one(name, maps):
     """On a change of battles or maps freeze it again (see above), only while no results are published with it."""
@@ -68,9 +66,7 @@ def test_a_shipped_suite_equals_a_newly_frozen_one(name, maps):
 
 def test_the_shipped_suites():
     hashes = {name: load_suite(name).hash[:12] for name in SUITES}
-    assert hashes == {V1: "75e9a650fb3c", V2: "781dcfd79952", GENERALIZATION: "6ec08ca17dd2"}  # published ones
-    first, second = load_suite(V1), load_suite(V2)
-    assert second == dataclasses.replace(first, name=V2, opponents=(*first.opponents, "champion"))
+    assert hashes == {EVAL: "462fe954f12d", GENERALIZATION: "b34fbd01563f"}  # published ones
 
 
 def test_the_biomes_of_the_generalisation_split_are_those_of_the_skirmish():
@@ -97,7 +93,7 @@ def test_hashes_are_of_canonical_documents(small, match):
 
 
 def test_unknown_names_are_refused(small):
-    with pytest.raises(SuiteError, match=r"unknown suite 'echelon-eval'; did you mean 'echelon-eval-v[12]'"):
+    with pytest.raises(SuiteError, match=r"unknown suite 'echelon-eval'; did you mean 'echelon-eval-v3'"):
         load_suite("echelon-eval")
     with pytest.raises(SuiteError, match="unknown opponent 'novic'; did you mean 'novice'"):
         freeze_suite("none", ["duel"], ["trivial", "novic"], 1)
@@ -178,5 +174,5 @@ def test_an_invalid_suite_file_is_refused(small, tmp_path, change, message):
 
 if __name__ == "__main__":
     folder = Path(echelon_env.__file__).parent / "evaluate" / "suites"
-    for name in (V1, V2, GENERALIZATION):
+    for name in (EVAL, GENERALIZATION):
         write_json(folder / f"{name}.json", asdict(frozen(name)))

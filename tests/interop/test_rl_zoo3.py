@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-ID = "echelon/DuelOpen-v0"
+ID = "echelon/DuelOpen-v1"
 COMMON = ["--algo", "ppo", "--env", ID, "-f", "logs"]
 HYPERPARAMETERS = (
     f"{ID}: {{policy: MlpPolicy, n_envs: 2, n_timesteps: 256, n_steps: 64, batch_size: 64, normalize: true}}"

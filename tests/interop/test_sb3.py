@@ -50,7 +50,7 @@ def learn(algorithm, policy, env, steps=64, **options):
 @pytest.mark.parametrize("action", ["continuous", "multi_discrete"])
 @pytest.mark.parametrize(("observation", "policy"), [("flat", "MlpPolicy"), ("dict", "MultiInputPolicy")])
 def test_ppo(observation, policy, action):
-    env = gymnasium.make("echelon/DuelOpen-v0", observation=observation, action=action, max_steps=10)
+    env = gymnasium.make("echelon/DuelOpen-v1", observation=observation, action=action, max_steps=10)
     with warnings.catch_warnings():  # it advises flattening streams that have rows; the policy does that
         warnings.simplefilter("ignore")
         check_env(env)
@@ -60,7 +60,7 @@ def test_ppo(observation, policy, action):
 @pytest.mark.parametrize("control", ["pilot", "team"])
 def test_maskable_ppo_acts_within_the_masks(control):
     options = {"action": "multi_discrete", "control": control, "max_steps": 10}
-    envs = make_vec_env("echelon/Skirmish-v0", 2, env_kwargs=options, seed=0)
+    envs = make_vec_env("echelon/Skirmish-v1", 2, env_kwargs=options, seed=0)
     learn(MaskablePPO, "MlpPolicy", envs, seed=0)
     model = MaskablePPO("MlpPolicy", envs, **SHORT, seed=0)
     starts = np.cumsum([0, *envs.action_space.nvec[:-1]])
@@ -74,8 +74,8 @@ def test_maskable_ppo_acts_within_the_masks(control):
 
 def test_sb3_reports_what_it_does_not_support():
     with pytest.raises(AssertionError, match="only supports"):
-        PPO("MlpPolicy", gymnasium.make("echelon/Duel-v0", action="dict"))
-    nested = gymnasium.make("echelon/Duel-v0", action="multi_discrete", mask_in_observation=True)
+        PPO("MlpPolicy", gymnasium.make("echelon/Duel-v1", action="dict"))
+    nested = gymnasium.make("echelon/Duel-v1", action="multi_discrete", mask_in_observation=True)
     with pytest.raises(NotImplementedError, match="Nested"):
         PPO("MultiInputPolicy", nested)
 

@@ -5,7 +5,7 @@ from tianshou.highlevel.config import OffPolicyTrainingConfig, OnPolicyTrainingC
 from tianshou.highlevel.env import EnvFactoryRegistered, VectorEnvType
 from tianshou.highlevel.experiment import DQNExperimentBuilder, ExperimentConfig, PPOExperimentBuilder
 
-TASK = "echelon_env:echelon/DuelOpen-v0"
+TASK = "echelon_env:echelon/DuelOpen-v1"
 SIZES = {
     "max_epochs": 2, "epoch_num_steps": 200, "num_training_envs": 2, "num_test_envs": 2, "test_step_num_episodes": 2,
     "collection_step_num_env_steps": 100, "batch_size": 32,

@@ -49,7 +49,7 @@ def test_infos_as_they_are_do_not_fit():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: GymEnv("echelon_env:echelon/DuelOpen-v0", max_steps=10),
+        lambda: GymEnv("echelon_env:echelon/DuelOpen-v1", max_steps=10),
         lambda: GymWrapper(echelon_env.BattleEnv("duel-open", max_steps=10)),
     ],
     ids=["GymEnv", "GymWrapper"],

@@ -33,7 +33,7 @@ SHORT = {"max_steps": 12}
 @pytest.mark.parametrize("formats", FORMATS, ids=lambda formats: "-".join(map(str, formats.values())))
 @pytest.mark.parametrize("control", ["pilot", "team"])
 def test_gymnasiums_checker(control, formats):
-    check_env(gymnasium.make("echelon/Skirmish-v0", control=control, **formats, **SHORT).unwrapped)
+    check_env(gymnasium.make("echelon/Skirmish-v1", control=control, **formats, **SHORT).unwrapped)
 
 
 @pytest.mark.parametrize("formats", CHECKED, ids=lambda formats: "-".join(map(str, formats.values())))
@@ -51,7 +51,7 @@ def test_pettingzoos_checkers(dead_agents, formats):
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
 def test_a_battle_in_gymnasium(control):
-    env = gymnasium.make("echelon/Skirmish-v0", control=control, render_mode="rgb_array", **SHORT)
+    env = gymnasium.make("echelon/Skirmish-v1", control=control, render_mode="rgb_array", **SHORT)
     env = single.NormalizeObservations(gymnasium.wrappers.RecordEpisodeStatistics(env))
     env.reset(seed=0)
     done = False
@@ -67,7 +67,7 @@ def test_a_battle_in_gymnasium(control):
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_battles_in_gymnasiums_vector_environment(mode):
     envs = gymnasium.make_vec(
-        "echelon/DuelOpen-v0", 3, vectorization_mode="vector_entry_point", autoreset_mode=mode, **SHORT
+        "echelon/DuelOpen-v1", 3, vectorization_mode="vector_entry_point", autoreset_mode=mode, **SHORT
     )
     envs = vector.NormalizeRewards(vector.NormalizeObservations(envs))
     envs.reset(seed=0)
@@ -83,7 +83,7 @@ def test_battles_in_gymnasiums_vector_environment(mode):
 
 
 def test_battles_in_gymnasiums_own_vector_environments():
-    envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode="sync", **SHORT)
+    envs = gymnasium.make_vec("echelon/DuelOpen-v1", 2, vectorization_mode="sync", **SHORT)
     observations, _ = envs.reset(seed=0)
     native = echelon_env.BattleVectorEnv("duel-open", 2, **SHORT)
     assert np.array_equal(observations, native.reset(seed=0)[0])
@@ -109,7 +109,7 @@ def test_a_battle_in_pettingzoo():
 
 def test_pettingzoos_registry_where_there_is_one():
     if hasattr(pettingzoo, "register"):
-        env = pettingzoo.make("parallel", "echelon/Skirmish-v0", **SHORT)
+        env = pettingzoo.make("parallel", "echelon/Skirmish-v1", **SHORT)
         assert len(env.possible_agents) == 10
     else:
         assert tuple(map(int, pettingzoo.__version__.split(".")[:2])) < (1, 27)

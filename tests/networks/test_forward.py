@@ -157,7 +157,7 @@ def test_what_is_impossible_is_never_chosen(mode):
     rows = still(50)
     rows[:, STREAMS["contacts_mask"].start + 1 : STREAMS["contacts_mask"].stop] = 0.0
     rows[:25, Self.HAS_PRIMARY] = 0.0
-    rows[40:, Self.ALIVE] = 0.0
+    rows[40:] = 0.0
     subject = made(config, policy, 50, action_mode=mode)
     actions = np.stack([subject.act(rows) for _ in range(20)])
     assert not actions[..., Action.TARGET_1 : Action.TARGET_4 + 1].any()

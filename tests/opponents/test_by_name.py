@@ -26,4 +26,4 @@ def test_a_name_with_a_handicap_is_the_level_with_that_handicap():
 def test_environments_refuse_what_is_for_training(name):
     for opponent in (name, {name: 1, "novice": 1}):
         with pytest.raises(ConfigError, match=r"opponent: .*for training only"):
-            gymnasium.make("echelon/Duel-v0", opponent=opponent)
+            gymnasium.make("echelon/Duel-v1", opponent=opponent)

@@ -12,7 +12,8 @@ SMOKING = {"smoke_radius": 4.0, "smoke_duration": 10.0}
 
 
 def style(changes, **mounts):
-    """The STYLE of a medium with other weapons, after changes to weapons by name."""
+    """The STYLE of a medium with a painter and other weapons, after changes to weapons by name."""
+    mounts = {"secondary": "painter", **mounts}
     weapons = tuple(replace(weapon, **changes.get(weapon.name, {})) for weapon in DEFAULT_CATALOG.weapons)
     classes = tuple(replace(kind, **mounts) if kind.name == "medium" else kind for kind in DEFAULT_CATALOG.mech_classes)
     catalog = replace(DEFAULT_CATALOG, weapons=weapons, mech_classes=classes)
@@ -23,11 +24,13 @@ def mounted(style):
     return [MOUNTS[mount] for mount in style["order"] if mount >= 0]
 
 
-def test_weapons_are_ordered_by_damage_per_heat_without_smoke():
+def test_weapons_are_ordered_by_effect_per_heat_without_smoke():
     medium = style({})
     assert mounted(medium) == ["tertiary", "primary", "secondary"]
     assert MOUNTS[medium["painter"]] == "secondary"
     assert MOUNTS[medium["smoke"]] == "special"
+    flames = style({"flamer": {"damage": 3.0}}, tertiary="flamer")  # less damage per heat than the laser, but it heats
+    assert mounted(flames) == ["tertiary", "primary", "secondary"]
 
 
 def test_a_gun_whose_shells_smoke_is_a_gun():

@@ -10,7 +10,7 @@ from echelon_env import (
     make_config,
     opponents,
 )
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Objective, Self
 from echelon_env.opponents import LEVELS, Mixture
 from opponents.contests import recorded, think
 
@@ -19,10 +19,10 @@ WEIGHTS = {"trivial": 1, "novice": 4, "expert": 3}
 
 
 def first_observations(battles, seed=0):
-    """The first observation of one mech in each battle, each on its own map."""
+    """The first observation of one mech in each battle, each with its own zone."""
     seen = np.zeros((battles, OBSERVATION_DIM), np.float32)
     seen[:, Self.ALIVE] = 1.0
-    seen[:, STREAMS["battle_map"].part] = np.random.default_rng(seed).random((battles, 128))
+    seen[:, STREAMS["objective"].start + Objective.RADIUS] = np.random.default_rng(seed).random(battles)
     return seen
 
 
@@ -57,7 +57,7 @@ def test_each_battle_is_played_just_as_its_level_plays():
 def test_a_team_keeps_one_level_when_its_mechs_die():
     engine = BattleEngine("battle", 12)
     engine.reset(range(12))
-    mixture = Mixture(WEIGHTS, 1, engine.config)
+    mixture = Mixture(WEIGHTS, 4, engine.config)
     seen = engine.observations.reshape(-1, engine.observation_dim).copy()
     mixture.act(seen)
     teams = mixture.levels.reshape(12, 2, 10)

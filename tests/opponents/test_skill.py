@@ -91,7 +91,7 @@ def fired(action):
 def aims():
     seen = look("medium", [("medium", 5.0, 2.0, {})])
     shots = [(plays(seen, 64, aims=able)[:, Action.PRIMARY] > 0).mean() for able in (True, False)]
-    assert shots == [1.0, 1 / 8]
+    assert shots == [1.0, 1 / 16]
     with_it, without = play(seen, aims=True), play(seen)
     assert target(with_it) == 0
     assert target(without) == -1
@@ -124,7 +124,7 @@ def paints():
 
 
 def dodges():
-    seen = look("medium", [("medium", 12.0, 0.0, {})])
+    seen = look("medium", [("medium", 18.0, 0.0, {})])
     sides = plays(seen, 40, aims=True, range_share=1.0, dodges=True)[:, Action.STRAFE]
     assert sides.min() < -0.5
     assert sides.max() > 0.5
@@ -192,6 +192,22 @@ def jams():
         (True, 0.0): (True, False), (True, 1.0): (False, True),
         (False, 0.0): (False, False), (False, 1.0): (False, False),
     }  # fmt: skip
+
+
+def focuses():
+    able = {"aims": True, "range_share": 1.0}
+    seen = look("medium", [("heavy", 5.0, 1.0, {}), ("heavy", 6.0, -1.0, {"ARMOUR": 0.1})])
+    assert target(play(seen, **able, focuses=True)) == 1
+    assert target(play(seen, **able)) == 0
+
+
+def jets():
+    def flies(seen, able=True):
+        return play(seen, aims=True, jets=able)[Action.JET] > 0
+
+    assert flies(look("light")) and not flies(look("light"), able=False)
+    assert not flies(look("light", HEAT=0.6)) and not flies(look("light", zone=(12.0, 0.0)))
+    assert not flies(look("medium"))
 
 
 def talks():

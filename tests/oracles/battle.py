@@ -92,8 +92,10 @@ def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     mech.message = entries[Action.COMM_0 : Action.COMM_0 + COMM_DIM] if abilities.messages else [0.0] * COMM_DIM
     mech.transmits = mech.alive and not mech.shutdown and abilities.messages
     wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
-    chooses = abilities.target_choice and max(wishes) > 0
-    mech.target = mech.contacts[wishes.index(max(wishes))] if chooses else NO_MECH
+    world.cases["kept its target"] += abilities.target_choice and max(wishes) <= 0 and mech.target != NO_MECH
+    named = mech.contacts[wishes.index(max(wishes))] if abilities.target_choice and max(wishes) > 0 else NO_MECH
+    if named != NO_MECH or not mech.alive:
+        mech.target = named
     world.cases["ineffective choice of a target"] += not abilities.target_choice and max(wishes) > 0
 
 

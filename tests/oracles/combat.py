@@ -8,7 +8,7 @@ from echelon_env.config.catalog import Weapon
 from echelon_env.engine.state import CLIMB, DIRECT, HIT, SHOT
 from oracles.body import add_heat
 from oracles.movement import wrap
-from oracles.paint import has_painted, knows_by_paint
+from oracles.paint import knows_by_paint
 from oracles.rng import AIM, random_unit
 from oracles.sensing import is_line_clear
 from oracles.world import Hit, Mech, Point, Projectile, World
@@ -39,9 +39,9 @@ def is_ready(world: World, mech: Mech, mount: int, weapon: Weapon) -> bool:
 
 
 def shoot(world: World, mech: Mech, mount: int, weapon: Weapon) -> list[Hit]:
-    """Fire a shot if the weapon has the target that it needs."""
-    target = choose_target(world, mech, weapon)
-    if target is None and weapon.flight in ("hitscan", "homing"):
+    """Fire a shot at the mech's target, or ahead if the weapon fires blind."""
+    target = valid_target(world, mech, weapon)
+    if target is None and not weapon.fires_blind:
         world.cases["did not fire: no valid target"] += 1
         return []
     add_heat(world, mech, weapon.heat)
@@ -69,11 +69,8 @@ def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share:
         ahead = (math.cos(mech.yaw), math.sin(mech.yaw), 0.0)
         return Projectile(muzzle, times(ahead, weapon.speed), weapon.range, mech.index, weapon)
     aimed = aimed_point(target, share)
-    if weapon.flight == "ballistic":
-        velocity = ballistic_velocity(world, muzzle, aimed, (target.vx, target.vy), weapon)
-        return Projectile(muzzle, velocity, weapon.range, mech.index, weapon)
-    if weapon.flight == "straight":
-        velocity = times(unit(minus(aimed, muzzle)), weapon.speed)
+    if weapon.flight in ("ballistic", "straight"):
+        velocity = leading_velocity(world, muzzle, aimed, (target.vx, target.vy), weapon)
         return Projectile(muzzle, velocity, weapon.range, mech.index, weapon)
     direct = sees_unaided(world, mech, target, weapon)
     world.cases["homing fired directly" if direct else "homing fired by paint"] += 1
@@ -82,15 +79,16 @@ def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share:
     return Projectile(muzzle, (0.0, 0.0, 0.0), reach, mech.index, weapon, share, target.index, phase)
 
 
-def ballistic_velocity(world: World, muzzle: Point, aimed: Point, target: tuple[float, float], weapon: Weapon) -> Point:
+def leading_velocity(world: World, muzzle: Point, aimed: Point, target: tuple[float, float], weapon: Weapon) -> Point:
     """The muzzle velocity that leads a target with a planar velocity and compensates the drop."""
-    gravity, speed = world.config.physics.gravity, weapon.speed
+    gravity, slowest = (world.config.physics.gravity, 0.4) if weapon.flight == "ballistic" else (0.0, 1.0)
+    speed = weapon.speed
     vx, vy = target
     dx, dy, dz = minus(aimed, muzzle)
     t = math.hypot(dx, dy, dz) / speed
     for _ in range(8):
         t = math.hypot(dx + vx * t, dy + vy * t, dz + gravity * t * t / 2) / speed
-        t = min(t, weapon.range / (0.4 * speed))
+        t = min(t, weapon.range / (slowest * speed))
     w = (dx / t + vx, dy / t + vy, dz / t + gravity * t / 2)
     return times(unit(w), speed)
 
@@ -117,15 +115,13 @@ def planar_unit(vector: Point) -> tuple[float, float]:
     return (vector[0] / length, vector[1] / length) if length > 0 else (0.0, 0.0)
 
 
-def choose_target(world: World, mech: Mech, weapon: Weapon) -> Mech | None:
-    """The chosen target if it is valid, else the nearest valid one (ties: the lower spawn place)."""
+def valid_target(world: World, mech: Mech, weapon: Weapon) -> Mech | None:
+    """The mech's target if the weapon can fire at it."""
     valid = [enemy for enemy in world.enemies(mech) if is_valid_target(world, mech, enemy, weapon)]
-    for enemy in valid:
-        if enemy.index == mech.target:
-            world.cases["fired at the chosen target"] += len(valid) > 1
-            return enemy
-    world.cases["fired at the nearest of several"] += len(valid) > 1
-    return min(valid, key=lambda enemy: math.dist(mech.centre, enemy.centre), default=None)
+    chosen = [enemy for enemy in valid if enemy.index == mech.target]
+    world.cases["fired at one of several"] += bool(chosen) and len(valid) > 1
+    world.cases["only others are valid"] += bool(valid) and not chosen
+    return chosen[0] if chosen else None
 
 
 def is_valid_target(world: World, mech: Mech, enemy: Mech, weapon: Weapon) -> bool:
@@ -146,18 +142,26 @@ def sees_unaided(world: World, mech: Mech, enemy: Mech, weapon: Weapon) -> bool:
     return near and is_line_clear(world, mech, enemy)
 
 
-def paint_factor(world: World, shooter: Mech, target: Mech) -> float:
-    """Factor on the damage of an enemy's hit or splash."""
-    painted = shooter.team != target.team and has_painted(world, shooter.pack, target)
-    return world.config.combat.paint_damage if painted else 1.0
+def damage_against(world: World, shooter: Mech, target: Mech, damage: float) -> float:
+    """What a hit or splash does to a mech: less its plating, more if it is helpless or painted."""
+    combat, through = world.config.combat, damage - target.kind.plating
+    world.cases["stopped by plating"] += damage > 0 >= through
+    factors = {
+        "helpless": combat.helpless_damage if target.shutdown or target.fallen > 0 else 1.0,
+        "painted": combat.paint_damage
+        if shooter.team != target.team and knows_by_paint(world, shooter, target)
+        else 1.0,
+    }
+    for name, factor in factors.items():
+        world.cases[f"damage to a {name} mech"] += factor > 1 and through > 0
+    return max(0.0, through) * math.prod(factors.values())
 
 
 def direct_hit(world: World, shooter: Mech, target: Mech, weapon: Weapon, travel: Point, at: Point) -> Hit:
     """A hit that travels along a vector and strikes a point of the target's box."""
     combat = world.config.combat
     dx, dy = planar_unit(travel)
-    damage = weapon.damage * paint_factor(world, shooter, target)
-    world.cases["hit a painted mech"] += damage > weapon.damage
+    damage = damage_against(world, shooter, target, weapon.damage)
     if (dx, dy) != (0.0, 0.0):
         angle = abs(wrap(math.atan2(dy, dx) - target.yaw))
         world.doubt(angle, math.radians(combat.rear_arc) / 2)

@@ -30,7 +30,7 @@ _ALWAYS = (
 _WHILE_WRECKED = ("wreck_low", "wreck_high")
 _WHILE_ALIVE = (
     *("x", "y", "z", "yaw", "vx", "vy", "vz", "heat", "legs", "stability", "speed_factor", "potential", "quality"),
-    *("jam", "sounds", "hurt_x", "hurt_y", "shutdown", "on_ground", "shutdown_ticks", "radiates", "vent", "contacts"),
+    *("jam", "hurt_x", "hurt_y", "shutdown", "on_ground", "shutdown_ticks", "radiates", "vent", "contacts"),
     *("cooldown", "charges", "anti_missile_cooldown", "suppressed", "fallen"),
     *("target", "display", "message", "transmits", "intel"),
 )
@@ -77,7 +77,7 @@ def all_differences(engine: BattleEngine, decision: Decision) -> Iterator[str]:
         sight = [result.seen.get((mech.index, other.index), 0) for other in world.mechs]
         if sight != engine.state.visible[battle, mech.index].tolist():
             yield f"visible to {mech.index}: expected {sight}, got {engine.state.visible[battle, mech.index].tolist()}"
-        expected = observe(world, mech, result.seen, engine.state.battle_maps[battle, mech.team].tolist())
+        expected = observe(world, mech, result.seen)
         yield from _array_differences(
             f"observation {mech.index}", FEATURES, expected, engine.observations[battle, mech.index]
         )
@@ -111,7 +111,7 @@ def differences(world: World, state: State, battle: int) -> Iterator[str]:
     engine = load(state, battle, world.config)
     for expected, got in zip(world.mechs, engine.mechs, strict=True):
         yield from _mech_differences(expected, got, state.mechs[battle, got.index])
-    for name in ("score", "share", "tonnage"):
+    for name in ("score", "share", "inside"):
         wanted, found = [getattr(team, name) for team in world.teams], state.teams[name][battle].tolist()
         if not close(wanted, found):
             yield f"teams {name}: expected {wanted}, got {found}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, INTERCEPTION, SMOKE, SPLASH
-from oracles.combat import aimed_point, direct_hit, minus, paint_factor, planar_unit, times, unit
+from oracles.combat import aimed_point, damage_against, direct_hit, minus, planar_unit, times, unit
 from oracles.raycast import (
     crosses_edges,
     distance_to_box,
@@ -201,15 +201,16 @@ def splash(world: World, burst: Burst, struck: Mech | None) -> Iterator[Hit]:
             continue
         if crosses_edges(burst.at, mech.centre):
             world.cases[GRAZING] += touches(world.blocks_movement, burst.at, mech.centre)
-        factor = weapon.splash_share * paint_factor(world, shooter, mech)
-        world.cases["splash on a painted mech"] += factor > weapon.splash_share
+        damage = weapon.damage * weapon.splash_share
+        body = damage_against(world, shooter, mech, damage)
+        world.cases["more splash on a mech"] += body > damage
         world.cases["splash on the shooter"] += mech is shooter
         world.cases["splash on a team-mate"] += friend and mech is not shooter
         dx, dy = planar_unit(minus(mech.centre, burst.at))
         yield Hit(
             target=mech,
             kind=SPLASH,
-            body=weapon.damage * factor,
+            body=body,
             shooter=shooter,
             weapon=weapon,
             stability=weapon.stability * weapon.splash_share,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,12 @@ from oracles.world import Mech, World
 from oracles.zone import is_inside_zone
 
 
-def global_state(world: World, team: int, team_map: Sequence[float]) -> NDArray[np.float64]:
-    """The global state for a team's critic. `team_map` is the team's `battle_map`."""
+def global_state(world: World, team: int) -> NDArray[np.float64]:
+    """The global state for a team's critic."""
     mechs = [mech for mech in world.mechs if mech.team == team] + [mech for mech in world.mechs if mech.team != team]
     rows = [clock_features(world, team), *(unit_features(world, team, mech) for mech in mechs)]
     tables = [Clock, *[Unit] * len(mechs)]
-    values = [row.get(feature, 0.0) for table, row in zip(tables, rows, strict=True) for feature in table]
-    return np.array([*values, *team_map])
+    return np.array([row.get(feature, 0.0) for table, row in zip(tables, rows, strict=True) for feature in table])
 
 
 def on_map(world: World, team: int, x: float, y: float) -> tuple[float, float]:

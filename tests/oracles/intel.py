@@ -27,7 +27,9 @@ def share_intel(world: World, seen: Mapping[tuple[int, int], int]) -> None:
         hidden = [enemy for enemy in known if enemy.index not in mech.contacts]
         world.cases["seen beyond the slots"] += any(seen[mech.index, enemy.index] != UNSEEN for enemy in hidden)
         hidden.sort(key=lambda enemy: math.dist(mech.centre, world.sightings[mech.pack, enemy.index].centre))
-        shown = [enemy.index for enemy in hidden[:INTEL_ROWS]]
+        linked = mech.quality >= world.config.sensors.link_quality
+        world.cases["no intel without the link"] += bool(hidden) and not linked and not mech.shutdown
+        shown = [enemy.index for enemy in hidden[:INTEL_ROWS] if linked]
         mech.intel = shown + [NO_MECH] * (INTEL_ROWS - len(shown))
         if mech.alive:
             _count_cases(world, mech, hidden, seen)
@@ -59,5 +61,4 @@ def _count_cases(world: World, mech: Mech, hidden: list[Mech], seen: Mapping[tup
         world.cases["intel by a mate's sight"] += by_sight and not painted
         world.cases["intel by paint"] += painted and not by_sight
         world.cases["aged intel"] += world.sightings[mech.pack, enemy.index].age > 0
-    world.cases["intel while shut down"] += bool(hidden) and mech.shutdown
     world.cases["more intel than rows"] += len(hidden) > INTEL_ROWS

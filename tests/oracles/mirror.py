@@ -62,8 +62,7 @@ def exchange_colours(state: State, config: BattleConfig) -> State:
     exchanged.mechs["pack"] = np.argsort(packs)[exchanged.mechs["pack"]]
     for marks in (exchanged.paint, exchanged.sightings):
         marks[:] = marks[:, packs][:, :, mechs]
-    for array in (exchanged.teams, exchanged.battle_maps):
-        array[:] = array[:, ::-1].copy()
+    exchanged.teams[:] = state.teams[:, ::-1]
     exchanged.battles["first_team"] = 1 - state.battles["first_team"]
     for records, name in (
         (exchanged.mechs, "contacts"),

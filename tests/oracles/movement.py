@@ -25,6 +25,9 @@ def move(world: World, mech: Mech) -> None:
     if not mech.in_control:
         turn = throttle = strafe = jet = 0.0
     speed_factor = mech.speed_factor * (world.config.physics.legged_speed if mech.legs <= 0 else 1.0)
+    if mech.kind.jet_acceleration > 0:
+        speed_factor *= 1 + world.config.physics.jet_boost * jet
+        world.cases["carried by jets"] += jet > 0 and throttle != 0
     world.cases["walked legged"] += mech.legs <= 0 and throttle != 0
     world.cases["walked through a slowing voxel"] += mech.speed_factor < 1 and throttle != 0
     mech.yaw = wrap(mech.yaw + turn * mech.kind.turn_rate * dt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from echelon_env.layout.observations import (
     COMM_ROWS,
     CONTACT_ROWS,
     EGO_SIDE,
-    MAP_SIDE,
     OBSERVATION_DIM,
     SQUAD_ROWS,
     STREAMS,
@@ -37,10 +36,8 @@ Features = Mapping[Feature, float]
 ONE_HOT = {"scout": 0, "light": 1, "medium": 2, "heavy": 3}
 
 
-def observe(
-    world: World, mech: Mech, seen: Mapping[tuple[int, int], int], team_map: Sequence[float]
-) -> NDArray[np.float64]:
-    """The observation row of a mech. `seen`: how each mech sees each enemy; `team_map`: its team's `battle_map`."""
+def observe(world: World, mech: Mech, seen: Mapping[tuple[int, int], int]) -> NDArray[np.float64]:
+    """The observation row of a mech. `seen`: how each mech sees each enemy."""
     row = np.zeros(OBSERVATION_DIM)
     _write(row, "objective", 0, objective_features(world, mech))
     if not mech.alive:
@@ -66,7 +63,6 @@ def observe(
         world.cases["silent because it was shut down"] += sender.alive and not sender.transmits
         world.cases["silent because it is dead"] += not sender.alive and sender.transmits
     row[STREAMS["ego_map"].part] = ego_map(world, mech)
-    row[STREAMS["battle_map"].part] = team_map
     return row
 
 
@@ -174,16 +170,12 @@ def self_features(world: World, mech: Mech) -> Features:
 
 
 def warfare_features(world: World, mech: Mech) -> Features:
-    """What a mech hears, its sensors, and what others do to it."""
+    """A mech's sensors, and what others do to it."""
     painted = any(has_painted(world, enemy.pack, mech) for enemy in world.mechs if enemy.team != mech.team)
     homing = [shot for shot in world.projectiles if shot.weapon.flight == "homing" and shot.target == mech.index]
     world.cases["observes a missile"] += bool(homing)
     world.cases["observes its own paint"] += painted
     return {
-        Self.SOUND_AHEAD: mech.sounds[0],
-        Self.SOUND_LEFT: mech.sounds[1],
-        Self.SOUND_BEHIND: mech.sounds[2],
-        Self.SOUND_RIGHT: mech.sounds[3],
         Self.SENSOR_QUALITY: mech.quality / world.config.sensors.max_quality,
         Self.JAMMED: mech.jam,
         Self.CONTACT_SLOTS: min(mech.kind.contact_slots, CONTACT_ROWS) / CONTACT_ROWS,
@@ -387,21 +379,3 @@ def ego_map(world: World, mech: Mech) -> list[float]:
                 values[i, j, EgoCell.OBSTACLE] = clip((obstacle_top(world, mech, x, y) - mech.z) / tallest)
                 values[i, j, EgoCell.HAZARD] = hazard_of_column(world, mech, x, y, harms)
     return values.reshape(-1).tolist()
-
-
-def battle_map(world: World, team: int) -> NDArray[np.float64]:
-    """Mean height and share of the zone per cell; rows are y and columns x of the rotated map."""
-    size = world.config.terrain.size
-    samples = 8 * size // math.gcd(size, 8)  # along an edge: whole samples per voxel and per cell
-    step = size / samples
-    per_cell = samples // MAP_SIDE
-    cells = np.zeros((MAP_SIDE, MAP_SIDE, 2))
-    tops = [[column_top(world, x, y) for x in range(size)] for y in range(size)]
-    for i in range(samples):
-        for j in range(samples):
-            x, y = (j + 0.5) * step, (i + 0.5) * step
-            turned = turn_map(world, team, x - size / 2, y - size / 2)
-            column, row = (int((part + size / 2) / size * MAP_SIDE) for part in turned)
-            cells[row, column, 0] += tops[int(y)][int(x)] / world.config.terrain.height
-            cells[row, column, 1] += math.hypot(x - world.zone_x, y - world.zone_y) <= world.zone_radius
-    return (cells / per_cell**2).reshape(-1)

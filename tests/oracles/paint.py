@@ -11,7 +11,7 @@ def has_painted(world: World, pack: int, mech: Mech) -> bool:
 
 def knows_by_paint(world: World, mech: Mech, enemy: Mech) -> bool:
     """Whether a mech can use its pack's paint on an enemy, to see it or to lock on it."""
-    sharp = mech.quality >= world.config.combat.paint_quality
+    sharp = mech.quality >= world.config.sensors.link_quality
     world.cases["paint without the quality for it"] += has_painted(world, mech.pack, enemy) and not sharp
     return sharp and has_painted(world, mech.pack, enemy)
 

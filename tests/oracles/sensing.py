@@ -1,4 +1,4 @@
-"""Sight, hearing and the contact table."""
+"""Sight and the contact table."""
 
 from __future__ import annotations
 
@@ -73,9 +73,18 @@ def look_around(world: World) -> dict[tuple[int, int], int]:
         contacts = [enemy for enemy in world.enemies(mech) if seen[mech.index, enemy.index] != UNSEEN]
         shown = sort_contacts(world, mech, contacts)[: min(mech.kind.contact_slots, CONTACT_ROWS)]
         mech.contacts = [enemy.index for enemy in shown] + [NO_MECH] * (CONTACT_ROWS - len(shown))
-        mech.sounds = hear(world, mech, seen) if mech.alive and not mech.shutdown else [0.0] * 4
+        keep_target(world, mech, contacts)
     share_intel(world, seen)
     return seen
+
+
+def keep_target(world: World, mech: Mech, visible: list[Mech]) -> None:
+    """Keep a mech's target that the mech sees and could choose, else take the nearest visible enemy."""
+    if mech.target in [enemy.index for enemy in visible] and world.config.abilities.target_choice:
+        return
+    world.cases["lost its target"] += mech.target != NO_MECH
+    nearest = min(visible, key=lambda enemy: math.dist(mech.centre, enemy.centre), default=None)
+    mech.target = NO_MECH if nearest is None else nearest.index
 
 
 def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:
@@ -104,37 +113,3 @@ def danger(world: World, mech: Mech, enemy: Mech) -> float:
             seconds = world.config.ticks(weapon.cooldown) * world.config.dt
             total += weapon.damage / seconds if distance <= weapon.range else 0.0
     return total
-
-
-AHEAD, LEFT, BEHIND, RIGHT = range(4)
-
-
-def quadrant(forward: float, left: float) -> int:
-    """The quadrant of a direction; ties go to ahead, then to behind."""
-    if abs(forward) >= abs(left):
-        return AHEAD if forward >= 0 else BEHIND
-    return LEFT if left > 0 else RIGHT
-
-
-def hear(world: World, mech: Mech, seen: dict[tuple[int, int], int]) -> list[float]:
-    """The noise of enemies ahead, left, behind and right, as shares of the noisiest roster's."""
-    sensors, catalog = world.config.sensors, world.config.catalog
-    sums = [0.0] * 4
-    cos, sin = math.cos(mech.yaw), math.sin(mech.yaw)
-    for enemy in world.enemies(mech):
-        distance = math.dist(mech.centre, enemy.centre)
-        if distance > sensors.hearing_range:
-            world.cases["too far to be heard"] += 1
-            continue
-        dx, dy = enemy.x - mech.x, enemy.y - mech.y
-        forward, left = dx * cos + dy * sin, dy * cos - dx * sin
-        noise = math.hypot(enemy.vx, enemy.vy) * enemy.kind.noise / (1 + distance**2)
-        if seen[mech.index, enemy.index] != IN_SIGHT:
-            noise *= sensors.muffled
-            world.cases["heard without line of sight"] += noise > 0
-        world.doubt(abs(forward), abs(left))
-        sums[quadrant(forward, left)] += noise
-        world.cases[f"heard in quadrant {quadrant(forward, left)}"] += noise > 0
-    kinds = {kind.name: kind for kind in catalog.mech_classes}
-    loudest = max(sum(kinds[name].top_speed * kinds[name].noise for name in roster) for roster in world.config.rosters)
-    return [math.log(1 + total) / math.log(1 + loudest) if loudest > 0 else 0.0 for total in sums]

@@ -39,10 +39,10 @@ def strike(world: World, mech: Mech, received: list[Hit]) -> bool:
     killed = arrived > 0 and arrived >= mech.armour
     for hit in received:
         credit(world, mech, hit, hit.body * dealt)
-    heat_limit = world.config.physics.max_heat_from_enemies * mech.kind.heat_capacity
+    heat_limit = world.config.physics.max_heat * mech.kind.heat_capacity
     heat = sum(hit.weapon.target_heat for hit in received if hit.kind == HIT and hit.weapon)
     world.cases["heat from enemies at its limit"] += heat > 0 and mech.heat + heat > heat_limit
-    mech.heat = max(mech.heat, min(heat_limit, mech.heat + heat))
+    mech.heat = min(heat_limit, mech.heat + heat)
     if mech.fallen == 0:
         mech.stability = max(0.0, mech.stability - sum(hit.stability for hit in received))
     else:

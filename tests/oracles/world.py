@@ -69,7 +69,6 @@ class Mech:
     shots: list[int]  # by weapon
     hits: list[int]
     intel: list[int] = field(default_factory=lambda: [NO_MECH] * INTEL_ROWS)
-    sounds: list[float] = field(default_factory=lambda: [0.0] * 4)
     speed_factor: float = 1.0
     throttle: float = 0.0
     strafe: float = 0.0
@@ -156,7 +155,7 @@ class Sighting:
 class Team:
     score: float
     share: float
-    tonnage: float
+    inside: int
     quarter_turns: int
 
 
@@ -279,7 +278,7 @@ def load(state: State, battle: int, config: BattleConfig) -> World:
         config=config,
         mechs=[_load_mech(config, state, battle, index) for index in range(config.num_mechs)],
         teams=[
-            Team(float(team["score"]), float(team["share"]), float(team["tonnage"]), int(team["quarter_turns"]))
+            Team(float(team["score"]), float(team["share"]), int(team["inside"]), int(team["quarter_turns"]))
             for team in state.teams[battle]
         ],
         projectiles=[
@@ -334,7 +333,7 @@ _INTEGERS = (
     *("wreck_ticks", "wreck_low", "wreck_high"),
 )
 _FLAGS = ("alive", "shutdown", "on_ground", "vent", "transmits")
-_LISTS = ("cooldown", "charges", "contacts", "intel", "sounds", "message")
+_LISTS = ("cooldown", "charges", "contacts", "intel", "message")
 
 
 def _load_mech(config: BattleConfig, state: State, battle: int, index: int) -> Mech:

@@ -21,17 +21,10 @@ def contestants(world: World) -> list[Mech]:
 
 def score_zone(world: World) -> None:
     """Update each team's share of the zone and its score."""
-    zone = world.config.zone
     inside = [[mech for mech in world.living() if mech.team == team and is_inside_zone(world, mech)] for team in (0, 1)]
-    tonnage = [sum(mech.kind.tonnage for mech in mechs) for mechs in inside]
-    for team, own, enemy in ((BLUE, 0, 1), (RED, 1, 0)):
-        if not inside[own]:
-            share = 0.0
-        elif not inside[enemy]:
-            share = 1.0
-        else:
-            margin = max(0.0, (tonnage[own] - tonnage[enemy]) / (tonnage[own] + tonnage[enemy]))
-            share = zone.contested_share + (1 - zone.contested_share) * margin
-        world.teams[team].tonnage = tonnage[own]
+    count = [len(mechs) for mechs in inside]
+    for team, own, enemy in ((BLUE, *count), (RED, *reversed(count))):
+        share = max(0.0, own - enemy) / max(1, own + enemy)
+        world.teams[team].inside = own
         world.teams[team].share = share
         world.teams[team].score += share * world.config.decision_seconds

@@ -52,7 +52,7 @@ def test_replay_is_of_the_present_engine(entry):
     assert replay.players == (entry.blue, entry.red)
     assert replay.config == echelon_env.make_config(entry.scenario), "record it again: python docs/gallery.py record"
     assert replay.first_difference() is None, "record it again: python docs/gallery.py record"
-    assert 0 < entry.time <= replay.decisions
+    assert 0 < GALLERY.story(replay).time <= replay.decisions
 
 
 def test_page_is_current():

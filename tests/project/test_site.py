@@ -77,7 +77,7 @@ def test_the_site_is_complete(site):
 
     for name in echelon_env.scenario_names():
         text = (site / "environments" / f"{name}.html").read_text()
-        ident = f"echelon/{name.title().replace('-', '')}-v0"
+        ident = f"echelon/{name.title().replace('-', '')}-v1"
         assert f'<span class="pre">{ident}</span>' in text and f"maps-{name}.webp" in text
         assert f"battles/{name}.html" in text and (site / "battles" / f"{name}.html").exists()
     for name in ("1_first_steps", "2_train_a_policy", "3_evaluate_and_watch", "4_self_play_league"):

@@ -15,7 +15,7 @@ CONFIG = make_config("skirmish", terrain={"size": SIZE, "height": 8})
 
 def handmade() -> State:
     """Blue in a row in the south-west, red in the north-east, the zone in the middle, a wall in the north-west."""
-    state = allocate(CONFIG, 2, battle_map_width=1)
+    state = allocate(CONFIG, 2)
     state.voxels[:, 0] = DIRT
     state.voxels[:, :5, 42:46, 4:10] = CONCRETE
     state.columns["solid"][:, 42:46, 4:10] = state.columns["opaque"][:, 42:46, 4:10] = 0b11111

@@ -82,7 +82,7 @@ def conditions() -> State:
     state.voxels[0, :2, 47:50, 47:50] = WRECK
     for x, radius, ticks in ((16, 4, 200), (16, 4, 200), (36, 5, 200), (40, 3, 1)):
         add(state, "clouds", x=x, y=14, radius=radius, ticks=ticks)
-    state.teams["tonnage"], state.teams["score"], state.teams["mechs_alive"] = (20, 85), (22.5, 9), (5, 3)
+    state.teams["inside"], state.teams["score"], state.teams["mechs_alive"] = (1, 2), (12.5, 9), (5, 3)
     return state
 
 
@@ -98,13 +98,13 @@ def materials() -> State:
     return state
 
 
-def over(winner: int, reason: int, tonnage: tuple[float, float]) -> Callable[[], State]:
+def over(winner: int, reason: int, inside: tuple[int, int]) -> Callable[[], State]:
     """The end of a battle."""
 
     def end() -> State:
         state = handmade()
         state.battles["over"], state.battles["winner"], state.battles["reason"] = 1, winner, reason
-        state.battles["step_count"], state.teams["score"], state.teams["tonnage"] = 100, (45.25, 12.3), tonnage
+        state.battles["step_count"], state.teams["score"], state.teams["inside"] = 100, (18.25, 12.3), inside
         return state
 
     return end
@@ -114,7 +114,7 @@ BATTLES = {
     "weapons": weapons,
     "conditions": conditions,
     "materials": materials,
-    "won": over(BLUE, ZONE_CONTROL, (55, 0)),
+    "won": over(BLUE, ZONE_CONTROL, (1, 0)),
     "drawn": over(DRAW, ELIMINATION, (0, 0)),
 }
 

@@ -182,7 +182,7 @@ def edited_header(**changes):
     ("part", "edit", "message"),
     [
         ("replay", lambda text: text[: len(text) // 2], "The replay is damaged or truncated."),
-        ("replay", edited_header(version=7), "The replay has version 7 of the format, this page reads 1."),
+        ("replay", edited_header(version=7), "The replay has version 7 of the format, this page reads 2."),
         ("replay", edited_header(format="<b>x</b>"), "This is not a replay of Echelon."),
         *(
             ("replay", edited_header(**{name: value}), "The header of the replay was altered")

@@ -69,7 +69,7 @@ def play_smac(env):
 
 
 ENVIRONMENTS = {
-    "single": (lambda: gymnasium.make("echelon_env:echelon/DuelOpen-v0", **SHORT), play_single),
+    "single": (lambda: gymnasium.make("echelon_env:echelon/DuelOpen-v1", **SHORT), play_single),
     "parallel": (lambda: echelon_env.parallel_env("duel-open", **SHORT), play_parallel),
     "aec": (lambda: echelon_env.env("duel-open", **SHORT), play_aec),
     "vector": (lambda: BattleVectorEnv("duel-open", num_envs=2, **SHORT), play_vector),

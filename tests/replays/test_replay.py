@@ -80,7 +80,7 @@ def damaged(**changes):
         (lambda: gzip.compress(b"[" * 100_000 + b"\n"), "header"),
         (lambda: gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
         (lambda: bytes(MAX_BYTES + 1), "larger than 5,000,000 bytes"),
-        (lambda: damaged(version=2), "version 2 of the format, this release reads 1"),
+        (lambda: damaged(version=1), "version 1 of the format, this release reads 2: a release before 0.3 made it"),
         (lambda: damaged(version=10**999), r"version [0-9.]{20,50} of the format"),
         (lambda: damaged(seed=-1), "seed: expected an integer from 0"),
         (lambda: damaged(seed=True), "seed: unexpected value True"),
@@ -159,7 +159,7 @@ def test_transitions_are_what_the_environment_gave(tmp_path, monkeypatch):
     replay = recorded()
     arrays = transitions(replay)
     steps, mechs = replay.decisions, replay.config.num_mechs
-    assert arrays["observations"].shape == (steps + 1, mechs, 1034)
+    assert arrays["observations"].shape == (steps + 1, mechs, 902)
     assert arrays["components"].shape == (steps, mechs, len(REWARD_COMPONENTS))
     np.testing.assert_allclose(arrays["components"].sum(axis=-1), arrays["rewards"], atol=1e-4)
     assert arrays["truncated"][-1].all() and not arrays["truncated"][:-1].any()

@@ -1,7 +1,7 @@
 """An empty map on which tests place mechs, walls and smoke, and command mechs by name.
 
 A mech's name ends with its class ("scout", "second medium"). By default decisions last one tick, shots aim at the
-middle of their targets, and the zone is out of reach.
+middle of their targets, no mech has plating, and the zone is out of reach.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, Catalog
+from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, MOUNTS, Catalog
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH
@@ -29,6 +29,8 @@ PARTS: dict[str, dict[str, Any]] = {
     "combat": {"aim_low": 0.5, "aim_high": 0.5},
     "zone": {"score_to_win": 1e6},
 }
+BARE = replace(DEFAULT_CATALOG, mech_classes=tuple(replace(c, plating=0.0) for c in DEFAULT_CATALOG.mech_classes))
+NEAREST = "nearest"
 EXACT = {0: (1.0, 0.0), 90: (0.0, 1.0), 180: (-1.0, 0.0), -90: (0.0, -1.0)}  # facings without rounding
 
 
@@ -72,7 +74,7 @@ class Arena:
         red: Mapping[str, tuple[float, ...]],
         *,
         seed: int = 1,
-        catalog: Catalog = DEFAULT_CATALOG,
+        catalog: Catalog = BARE,
         **overrides: Any,
     ) -> None:
         parts = {part: {**values, **overrides.pop(part, {})} for part, values in PARTS.items()}
@@ -135,14 +137,17 @@ class Arena:
         """Number of voxels of a material on the map."""
         return int((self.state.voxels[0] == code_of(material)).sum())
 
-    def order(self, name: str, *, target: str | None = None, **entries: float) -> None:
-        """Set a mech's action for all following decisions; other entries are 0."""
+    def order(self, name: str, *, target: str | None = NEAREST, **entries: float) -> None:
+        """Set a mech's action for all following decisions; other entries are 0.
+
+        A mech that pulls a trigger chooses a target, seen or not: by default the living enemy that is nearest then.
+        """
         row = self.actions[0, self.names.index(name)]
         row[:] = 0.0
         for entry, value in entries.items():
             row[Action[entry.upper()]] = value
         self._targets.pop(name, None)
-        if target is not None:
+        if target is not None and (target != NEAREST or entries.keys() & {*MOUNTS}):
             row[Action.TARGET_0] = 1.0
             self._targets[name] = target
 
@@ -151,11 +156,17 @@ class Arena:
         happened: list[Event] = []
         for _ in range(decisions if seconds is None else round(seconds / self.config.decision_seconds)):
             for name, target in self._targets.items():
-                self[name].contacts[0] = self.names.index(target)
+                self[name].contacts[0] = self._nearest(name) if target == NEAREST else self.names.index(target)
             self.engine.step(self.actions)
             happened += map(self._named, self.engine.events(0))
         self.log += happened
         return happened
+
+    def _nearest(self, name: str) -> int:
+        own = self[name]
+        living = [(math.dist((own.x, own.y), (o.x, o.y)), m) for m, o in enumerate(map(self.__getitem__, self.names))
+                  if o.alive and o.team != own.team]  # fmt: skip
+        return min(living, default=(0.0, NO_MECH))[1]
 
     def _named(self, event: Any) -> Event:
         return Event(
@@ -206,6 +217,10 @@ class Arena:
         """The smoke clouds."""
         return self.state.clouds[0, : self.state.battles[0]["num_clouds"]]
 
+    def target(self, name: str) -> str | None:
+        """The mech's target."""
+        return None if self[name].target == NO_MECH else self.names[self[name].target]
+
     def sees(self, name: str, other: str) -> bool:
         """Whether a mech saw another at the end of the last decision."""
         return bool(self.state.visible[0, self.names.index(name), self.names.index(other)])
@@ -249,7 +264,7 @@ def weapon_of(catalog: Catalog, name: str) -> Any:
     return catalog.weapons[catalog.weapon_index(name)]
 
 
-def changed(catalog: Catalog = DEFAULT_CATALOG, **changes: dict[str, Any]) -> Catalog:
+def changed(catalog: Catalog = BARE, **changes: dict[str, Any]) -> Catalog:
     """A catalogue with changed fields of weapons, classes and materials, by their names."""
     return replace(
         catalog,

@@ -66,7 +66,7 @@ def test_entries_that_are_switched_off_change_nothing_at_all(ability, make):
 def test_what_is_switched_off_is_never_observed(ability, make):
     """And the entries that are always 0 are those that are described so."""
     empty = np.array([not entry.filled for entry in describe_observation(None, AbilityConfig(**{ability: False}))])
-    assert empty.any()
+    assert empty.any() == (ability != "target_choice")  # without it a mech still has a target
     seen = {}
     for on in (True, False):
         config = make(abilities={ability: on})
@@ -76,7 +76,7 @@ def test_what_is_switched_off_is_never_observed(ability, make):
             engine.step(np.stack([brawling_actions(load(engine.state, b, config), rng) for b in range(BATTLES)]))
             seen[on] |= (engine.observations != 0).any(axis=(0, 1))
     assert not (seen[False] & empty).any()
-    assert (seen[True] & empty).any()
+    assert (seen[True] & empty).any() == empty.any()
 
 
 @pytest.mark.parametrize("ability", ABILITIES)
@@ -111,13 +111,14 @@ def duel(**overrides):
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_without_a_choice_the_nearest_valid_target_is_shot_at(on):
+def test_without_a_choice_the_target_is_the_nearest_visible_enemy(on):
     arena = duel(abilities={"target_choice": on})
+    arena.run()
     arena.order("medium", target="other medium", primary=1)
     (hit,) = of_kind(arena.run(), "hit")
     assert hit.target == ("other medium" if on else "light")
-    assert arena.observed("medium", "self")[Self.HAS_TARGET] == on
-    assert arena.observed("medium", "contacts")[:, Contact.IS_TARGET].sum() == on
+    assert arena.observed("medium", "self")[Self.HAS_TARGET] == 1
+    assert arena.observed("medium", "contacts")[:2, Contact.IS_TARGET].tolist() == [not on, on]
 
 
 @pytest.mark.parametrize("on", [True, False])

@@ -9,6 +9,7 @@ from rules.arena import HEIGHT, Arena, changed, of_kind
 
 DT = 0.05
 EAST, NORTH, WEST = 0, 90, 180
+BLIND = {"fires_blind": True}
 
 
 def gunner(target=(29.5, 30, WEST), **overrides):
@@ -36,9 +37,9 @@ def test_a_straight_shot_flies_at_its_speed_from_the_tick_it_is_fired_in():
 
 
 def test_a_straight_shot_flies_no_farther_than_its_range():
-    """Without a target it flies straight ahead: 12 m reach the face of a medium at 13.2 m, not at 13.3 m."""
-    for distance, reached in ((13.2, True), (13.3, False)):
-        arena = gunner(target=(20 + distance, 30, WEST))
+    """Without a target it flies straight ahead: 18 m reach the face of a medium at 19.2 m, not at 19.3 m."""
+    for distance, reached in ((19.2, True), (19.3, False)):
+        arena = gunner(target=(20 + distance, 30, WEST), catalog=changed(autocannon=BLIND))
         log = fire_once(arena)
         assert of_kind(log, "shot")[0].target is None
         assert bool(of_kind(log, "hit")) == reached
@@ -46,7 +47,7 @@ def test_a_straight_shot_flies_no_farther_than_its_range():
 
 
 def test_a_shot_that_ends_at_its_range_does_not_burst():
-    arena = gunner(target=(50, 50))
+    arena = gunner(target=(50, 50), catalog=changed(autocannon=BLIND))
     assert [e.kind for e in fire_once(arena)] == ["shot"]
 
 
@@ -74,7 +75,7 @@ def test_shots_pass_through_friends():
 
 @pytest.mark.parametrize("material", ["concrete", "reinforced", "glass", "foliage", "wreck"])
 def test_what_blocks_movement_or_sight_stops_a_shell(material):
-    arena = gunner(target=(50, 50))
+    arena = gunner(target=(50, 50), catalog=changed(autocannon=BLIND))
     arena.fill(material, x=(25, 26), y=(25, 35), z=(0, 5))
     (impact,) = of_kind(fire_once(arena), "impact")
     assert impact.actor == "blue medium"
@@ -124,15 +125,14 @@ def test_gauss_is_aimed_with_drop(distance):
 
 
 @pytest.mark.parametrize("strafe", [-1, 1])
-def test_gauss_leads_a_target_that_keeps_its_velocity(strafe):
-    """A scout that runs across at 7 m/s is 2.8 m farther when the shell arrives: without lead it would miss."""
-    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (36, 30, WEST)})
+@pytest.mark.parametrize(("shooter", "distance"), [("heavy", 16), ("medium", 10)])
+def test_shells_lead_a_target_that_keeps_its_velocity(shooter, distance, strafe):
+    """A scout that runs across at 7 m/s is 2.8 m farther after 0.4 s of flight: without lead they would miss."""
+    arena = Arena({shooter: (20, 30, EAST)}, {"scout": (20 + distance, 30, WEST)})
     arena.order("scout", strafe=strafe)
     arena.run(2)
     y = arena["scout"].y
-    log = fire_once(arena, "heavy")
-    (hit,) = of_kind(log, "hit")
-    assert hit.target == "scout"
+    (hit,) = of_kind(fire_once(arena, shooter), "hit")
     assert abs(hit.place[1] - y) > 2.0 > SCOUT.width
 
 
@@ -168,10 +168,11 @@ def test_a_shell_that_strikes_the_ground_bursts_just_above_it():
 
 
 def test_a_level_shell_flies_at_most_its_range_along_its_path():
-    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)})
+    catalog = changed(gauss={"range": 20.0})
+    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)}, catalog=catalog)
     arena.fill("concrete", x=(39, 40), y=(20, 40), z=(0, 8))
     assert of_kind(fire_once(arena, "heavy"), "impact")
-    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)})
+    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)}, catalog=catalog)
     arena.fill("concrete", x=(40, 41), y=(20, 40), z=(0, 8))
     assert of_kind(fire_once(arena, "heavy"), "impact") == []
 
@@ -179,7 +180,8 @@ def test_a_level_shell_flies_at_most_its_range_along_its_path():
 def test_a_shot_along_a_face_hits_the_box():
     """A path exactly along the face of a box hits it; a path a millimetre beside it does not."""
     for y, hit in ((30 + SCOUT.width / 2, True), (30 + SCOUT.width / 2 + 1e-3, False)):
-        arena = Arena({"medium": (20, y, EAST)}, {"scout": (31, 30)}, catalog=changed(autocannon={"arc": 0.0}))
+        catalog = changed(autocannon={"arc": 0.0, **BLIND})
+        arena = Arena({"medium": (20, y, EAST)}, {"scout": (31, 30)}, catalog=catalog)
         log = fire_once(arena, "medium")
         assert of_kind(log, "shot")[0].target is None
         assert bool(of_kind(log, "hit")) == hit

@@ -36,7 +36,7 @@ def row(arena, name, number=0):
 
 def test_a_pack_mate_receives_what_one_of_the_pack_sees():
     arena = divided()
-    arena["heavy"].armour = 150.0
+    arena["heavy"].armour = 0.75 * HEAVY.armour
     arena.run()
     assert arena.contacts("scout") == ["heavy"]
     assert arena.contacts("medium") == []
@@ -131,16 +131,19 @@ def test_other_packs_receive_nothing():
 
 
 def test_paint_gives_a_pack_the_place_of_its_target_even_if_no_mech_sees_it():
-    """The only mech of the pack is shut down; its paint on a walking enemy still updates the sighting."""
+    """The only mech of the pack is shut down. It learns when it restarts where its paint on a walking enemy ended."""
     arena = Arena({"medium": (10, 50, EAST)}, {"heavy": (40, 10, WEST)})
+    arena.fill("concrete", y=(30, 31))
     arena["medium"].shutdown, arena["medium"].heat = 1, 99.0
-    arena.paint("heavy", by="medium")
+    arena.paint("heavy", by="medium", seconds=0.15)
     arena.order("heavy", throttle=1)
     arena.run(2)
-    assert arena.contacts("medium") == []
+    assert arena.contacts("medium") == arena.intel("medium") == []
+    arena["medium"].heat = 0.0
+    arena.run()
     assert arena.intel("medium") == ["heavy"]
     seen = row(arena, "medium")
-    assert (seen[Intel.PAINTED], seen[Intel.AGE]) == (1, 0)
+    assert (seen[Intel.PAINTED], seen[Intel.AGE]) == (0, pytest.approx(1 / MEMORY))
     x = 40 - 2 * HEAVY.top_speed * 0.05
     assert seen[Intel.DISTANCE] == pytest.approx(math.hypot(x - 10, 40, 0.5) / DIAGONAL)
 
@@ -181,15 +184,25 @@ def test_dead_mechs_report_nothing():
     assert arena.intel("medium") == []
 
 
-def test_a_shut_down_mech_has_the_packs_intel_of_all_it_does_not_see():
+def test_a_shut_down_mech_has_no_intel():
     arena = divided()
-    arena.put("medium", 12, 14, EAST)
     arena.run()
-    assert arena.contacts("medium") == ["heavy"]
+    assert arena.intel("medium") == ["heavy"]
     arena["medium"].shutdown, arena["medium"].heat = 1, 99.0
     arena.run()
-    assert arena.contacts("medium") == []
-    assert arena.intel("medium") == ["heavy"]
+    assert arena.intel("medium") == []
+
+
+def test_jamming_cuts_the_link_to_the_pack_and_eccm_restores_it():
+    arena = Arena({"scout": (10, 10), "medium": (10, 50)}, {"heavy": (40, 10, WEST), "red scout": (38, 50)})
+    arena.fill("concrete", y=(30, 31))
+    for entries, linked in (({}, True), ({"ecm": 1}, False), ({"ecm": 1, "eccm": 1}, True)):
+        arena.order("red scout", ecm=entries.get("ecm", 0))
+        arena.order("scout", eccm=entries.get("eccm", 0))
+        arena.run()
+        assert (arena["medium"].quality >= arena.config.sensors.link_quality) == linked
+        assert arena.intel("medium") == ["heavy"] * linked
+        assert arena.observed("medium", "intel_mask").any() == linked
 
 
 def test_the_nearest_last_known_places_come_first_and_eight_are_listed():

@@ -119,6 +119,15 @@ def test_jets_lift_against_gravity_with_damping():
     assert not arena["scout"].on_ground
 
 
+@pytest.mark.parametrize(("name", "boosted"), [("scout", 1), ("medium", 0)])
+def test_jets_add_their_boost_to_the_top_speed_of_mechs_that_have_them(name, boosted):
+    arena = walker()
+    arena.order(name, throttle=1, jet=0.5)
+    arena.run()
+    top_speed = {"scout": SCOUT, "medium": MEDIUM}[name].top_speed
+    assert arena[name].speed == pytest.approx(top_speed * (1 + boosted * 0.5 * arena.config.physics.jet_boost))
+
+
 def test_a_jumping_mech_falls_and_stands():
     arena = walker()
     arena.put("scout", 50, 50, z=3.0)

@@ -10,11 +10,12 @@ EAST, WEST = 0, 180
 TICKS = 100  # 5 s of 0.05 s
 
 
-def hunters():
+def hunters(**overrides):
     """A scout with its painter and a medium with its laser, at a medium that faces them."""
     return Arena(
         {"scout": (20, 30, EAST), "blue medium": (22, 34, EAST)},
         {"red medium": (27, 32, WEST), "light": (60, 60)},
+        **overrides,
     )
 
 
@@ -46,14 +47,14 @@ def test_painting_does_no_damage():
 
 
 def test_a_mark_counts_from_the_next_tick():
-    """A target painted and hit in the same tick takes the normal damage; in the next tick a tenth more."""
+    """A target painted and hit in the same tick takes the normal damage; from the next tick on more."""
     arena = hunters()
     arena.order("scout", primary=1)
     arena.order("blue medium", primary=1)
     arena.run(13)
     first, second = of_kind(arena.log, "hit", weapon="laser")
     assert first.amount == LASER.damage
-    assert second.amount == pytest.approx(1.1 * LASER.damage)
+    assert second.amount == pytest.approx(arena.config.combat.paint_damage * LASER.damage)
 
 
 def test_a_mark_belongs_to_one_pack():
@@ -66,7 +67,7 @@ def test_a_mark_belongs_to_one_pack():
     assert of_kind(arena.run(), "hit")[0].amount == LASER.damage
     arena.paint("red medium", by="other medium")
     arena.run(11)
-    assert of_kind(arena.run(), "hit")[0].amount == pytest.approx(1.1 * LASER.damage)
+    assert of_kind(arena.run(), "hit")[0].amount == pytest.approx(arena.config.combat.paint_damage * LASER.damage)
 
 
 @pytest.mark.parametrize(("by", "seconds"), [("blue medium", 1.0), ("scout", 10.0)])
@@ -80,9 +81,9 @@ def test_a_new_mark_replaces_the_old_and_restarts_the_time(by, seconds):
 
 
 def test_of_two_painters_of_a_pack_in_a_tick_the_higher_spawn_place_counts():
-    arena = hunters()
+    arena = hunters(catalog=changed(medium={"primary": "painter"}))
     arena.order("scout", primary=1)
-    arena.order("blue medium", secondary=1)
+    arena.order("blue medium", primary=1)
     arena.run()
     assert len(of_kind(arena.log, "paint")) == 2
     higher = max("scout", "blue medium", key=lambda name: arena[name].place)

@@ -136,7 +136,7 @@ def test_a_suite_holds_as_many_contacts_as_it_has_slots():
 
 def test_a_contacts_row_says_what_can_be_seen_of_it():
     arena = Arena({"medium": (30, 30, EAST)}, {"scout": (38, 36, WEST)}, observability="full")
-    arena["scout"].armour = 30.0
+    arena["scout"].armour = 0.5 * SCOUT.armour
     arena.order("scout", ecm=1)
     arena.paint("scout", by="medium")
     arena.run()

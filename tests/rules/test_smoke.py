@@ -2,7 +2,7 @@
 
 import pytest
 
-from echelon_env.config.catalog import MEDIUM, SMOKE
+from echelon_env.config.catalog import MEDIUM, SCOUT, SMOKE
 from rules.arena import Arena, of_kind
 
 DT = 0.05
@@ -57,7 +57,7 @@ def test_a_shell_that_hits_an_enemy_leaves_its_cloud_there_and_does_no_harm():
     assert smoke.place[0] == pytest.approx(30 - 0.6)
     (hit,) = of_kind(arena.log, "hit")
     assert hit.amount == 0.0
-    assert arena["scout"].armour == 60.0
+    assert arena["scout"].armour == SCOUT.armour
     assert not arena.sees("medium", "scout")
 
 
@@ -128,9 +128,9 @@ def test_each_cloud_ends_after_its_own_time():
 
 
 def test_smoke_does_not_stop_shells():
-    arena = Arena({"medium": (20, 30, EAST)}, {"scout": (29, 30, WEST)})
+    arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (32, 30, WEST)})
     arena.smoke(25, 30, 1.5, radius=1.0)
-    arena.order("medium", tertiary=1)
+    arena.order("heavy", tertiary=1)
     arena.run(10)
     assert of_kind(arena.log, "shot")[0].target is None
     assert of_kind(arena.log, "hit")[0].target == "scout"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from echelon_env.config.catalog import GAUSS, HEAVY, MEDIUM, MISSILES, SCOUT
+from echelon_env.config.catalog import GAUSS, HEAVY, LIGHT, MEDIUM, MISSILES, SCOUT
 from rules.arena import Arena, changed, of_kind
 
 EAST, WEST = 0, 180
@@ -44,7 +44,7 @@ def test_splash_takes_half_the_damage_and_half_the_stability():
         arena.run()
         arena.order("heavy")
     assert splashes(arena.log) == {"light": 0.5 * GAUSS.damage}
-    assert arena["light"].armour == 80.0 - 25.0
+    assert arena["light"].armour == LIGHT.armour - 0.5 * GAUSS.damage
     assert arena["light"].stability == 100.0 - 30.0
 
 
@@ -59,13 +59,15 @@ def test_splash_ignores_rear_armour_and_legs():
     arena = around((31, 32.1, 90), combat={"aim_low": 0.1, "aim_high": 0.1})
     log = shoot(arena, target="medium")
     assert splashes(log) == {"light": 25.0}
-    assert arena["light"].legs == 40.0
+    assert arena["light"].legs == LIGHT.legs
 
 
-def test_splash_on_a_painted_enemy_does_a_tenth_more():
-    arena = around((31, 32.1, WEST))
+def test_plating_comes_off_splash_which_is_more_on_painted_and_helpless_enemies():
+    arena = around((31, 32.1, WEST), catalog=changed(light={"plating": 5.0}))
     arena.paint("light", by="heavy")
-    assert splashes(shoot(arena, target="medium")) == {"light": pytest.approx(1.1 * 25.0)}
+    arena["light"].fallen = 60
+    factor = arena.config.combat.paint_damage * arena.config.combat.helpless_damage
+    assert splashes(shoot(arena, target="medium")) == {"light": pytest.approx(factor * (25.0 - 5.0))}
 
 
 @pytest.mark.parametrize("friendly_fire", [True, False])
@@ -132,7 +134,7 @@ def walled(material, **overrides):
 
 
 def test_the_voxel_that_is_struck_takes_the_damage_and_those_around_it_their_share():
-    arena = walled("concrete")
+    arena = walled("reinforced")
     (impact,) = of_kind(shoot(arena), "impact")
     assert impact.amount == 0
     x, y, z = impact.place
@@ -146,8 +148,8 @@ def test_the_voxel_that_is_struck_takes_the_damage_and_those_around_it_their_sha
 
 
 def test_a_voxel_that_has_lost_all_its_hit_points_is_a_hole_at_once():
-    """Concrete has 100: the second gauss shell breaks it, and a mech that looks through sees it in that decision."""
-    arena = walled("concrete", catalog=changed(gauss={"cooldown": 0.05, "splash_radius": 0.0}))
+    """Concrete has 50: the second shell of 25 breaks it, and a mech that looks through sees it in that decision."""
+    arena = walled("concrete", catalog=changed(gauss={"damage": 25.0, "cooldown": 0.05, "splash_radius": 0.0}))
     arena.put("scout", 30, 30.5, z=1.1)  # its centre as high as the heavy's: the line runs along y = 30.5, z = 2
     before = arena.count("concrete")
     log = shoot(arena)
@@ -161,7 +163,8 @@ def test_a_voxel_that_has_lost_all_its_hit_points_is_a_hole_at_once():
 
 def test_a_hole_opens_the_line_of_sight_in_the_same_tick():
     """The line between the two centres leads through the one voxel of foliage that the shell burns."""
-    arena = Arena({"medium": (20, 30.5, EAST)}, {"scout": (31.5, 30.5, WEST)}, sensors={"radar_range": 0.0})
+    arena = Arena({"medium": (20, 30.5, EAST)}, {"scout": (31.5, 30.5, WEST)}, sensors={"radar_range": 0.0},
+                  catalog=changed(autocannon={"fires_blind": True}))  # fmt: skip
     arena.fill("foliage", x=(26, 27), y=(25, 36), z=(0, 6))
     arena.order("medium", tertiary=1)
     arena.run()

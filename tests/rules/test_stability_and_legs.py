@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from echelon_env.config.catalog import GAUSS, LASER, LIGHT, MEDIUM
-from rules.arena import Arena, of_kind
+from echelon_env.config.catalog import GAUSS, HEAVY, LASER, LIGHT, MEDIUM
+from rules.arena import Arena, changed, of_kind
 
 DT = 0.05
 EAST, NORTH, WEST = 0, 90, 180
@@ -95,7 +95,25 @@ def test_a_fallen_mech_loses_no_stability_and_does_not_fall_again():
     assert len(of_kind(arena.log, "hit")) == 2
     assert len(of_kind(arena.log, "fall")) == 1
     assert arena["medium"].stability == 0.0
-    assert arena["medium"].armour == MEDIUM.armour - 2 * GAUSS.damage
+    assert arena["medium"].armour == MEDIUM.armour - (1 + arena.config.combat.helpless_damage) * GAUSS.damage
+
+
+@pytest.mark.parametrize("field", ["fallen", "shutdown"])
+def test_plating_comes_off_a_hit_before_it_does_more_to_a_helpless_mech(field):
+    arena = pair(catalog=changed(medium={"plating": 3.0}))
+    arena["medium"].heat = 99.0
+    setattr(arena["medium"], field, 30)
+    arena.order("heavy", primary=1)
+    (hit,) = of_kind(arena.run(), "hit")
+    assert hit.amount == arena.config.combat.helpless_damage * (LASER.damage - 3.0)
+
+
+def test_plating_stops_small_hits_but_not_their_heat():
+    arena = pair(0.1, catalog=changed(medium={"plating": LASER.damage + 1.0}))
+    arena.order("heavy", primary=1)
+    (hit,) = of_kind(arena.run(), "hit")
+    medium = arena["medium"]
+    assert (hit.amount, medium.armour, medium.legs, medium.heat) == (0, MEDIUM.armour, MEDIUM.legs, LASER.target_heat)
 
 
 def test_a_fallen_mech_neither_turns_nor_walks_nor_jumps_nor_fires():
@@ -128,13 +146,13 @@ def test_a_mech_that_falls_in_the_air_comes_down():
     assert arena["light"].z == 0.0
 
 
-@pytest.mark.parametrize(("aim", "legs_lost", "body_lost"), [(0.29, 14.0, 7.0), (0.31, 0.0, 14.0)])
+@pytest.mark.parametrize(("aim", "legs_lost", "body_lost"), [(0.29, 1.0, 0.5), (0.31, 0.0, 1.0)])
 def test_a_hit_below_30_percent_takes_it_all_from_the_legs_and_half_from_the_body(aim, legs_lost, body_lost):
     arena = pair(aim)
     arena.order("heavy", primary=1)
     (hit,) = of_kind(arena.run(), "hit")
-    assert MEDIUM.legs - arena["medium"].legs == legs_lost
-    assert MEDIUM.armour - arena["medium"].armour == hit.amount == body_lost
+    assert MEDIUM.legs - arena["medium"].legs == legs_lost * LASER.damage
+    assert MEDIUM.armour - arena["medium"].armour == hit.amount == body_lost * LASER.damage
 
 
 def test_a_shell_hits_the_legs_by_the_height_at_which_it_enters():
@@ -144,8 +162,8 @@ def test_a_shell_hits_the_legs_by_the_height_at_which_it_enters():
     arena.projectiles["aim"] = 0.25
     arena.run(5)
     assert of_kind(arena.log, "hit")[0].place[2] == pytest.approx(1.0)
-    assert arena["heavy"].legs == 100.0 - 40.0
-    assert arena["heavy"].armour == 200.0 - 20.0
+    assert arena["heavy"].legs == HEAVY.legs - 40.0
+    assert arena["heavy"].armour == HEAVY.armour - 20.0
 
 
 def test_a_mech_without_legs_stays_legged_for_the_rest_of_the_battle():
@@ -183,8 +201,9 @@ def test_rear_paint_and_legs_multiply():
     arena.paint("medium", by="heavy")
     arena.order("heavy", primary=1)
     (hit,) = of_kind(arena.run(), "hit")
-    assert hit.amount == pytest.approx(LASER.damage * 1.1 * 1.5 * 0.5)
-    assert arena["medium"].legs == pytest.approx(MEDIUM.legs - LASER.damage * 1.1 * 1.5)
+    damage = LASER.damage * arena.config.combat.paint_damage * 1.5
+    assert hit.amount == pytest.approx(damage * 0.5)
+    assert arena["medium"].legs == pytest.approx(MEDIUM.legs - damage)
 
 
 def test_a_hit_from_straight_above_is_not_from_behind():

@@ -97,7 +97,7 @@ def test_a_kill_by_a_hazard_earns_no_credit():
 
 
 def test_a_kill_is_shared_with_a_hazard_by_hit_points():
-    """A laser's 14 and lava's 0.25 hit points arrive together: the shooter gets 14 / 14.25 of the kill."""
+    """A laser's hit points and lava's 0.25 arrive together: each gets its part of the kill."""
     arena = Arena({"medium": (20, 30, EAST)}, {"scout": (26, 30, WEST), "light": (60, 60)})
     arena.fill("lava", x=(25, 27), y=(25, 35), z=(0, 1))
     arena["scout"].armour = 2.0

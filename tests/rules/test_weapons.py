@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env.config.catalog import AUTOCANNON, FLAMER, GAUSS, HEAVY, LASER, LIGHT, MEDIUM, PAINTER, SCOUT
+from echelon_env.config.catalog import AUTOCANNON, FLAMER, GAUSS, HEAVY, LASER, LIGHT, MEDIUM, PAINTER, SCOUT, SMOKE
 from rules.arena import Arena, changed, of_kind
 
 DT = 0.05
@@ -43,11 +43,11 @@ def test_a_shot_starts_its_cooldown():
 
 
 def test_every_mount_with_its_trigger_on_fires_in_the_same_tick():
-    arena = duel()
-    arena.order("blue medium", primary=1, secondary=1, tertiary=1, special=1)
+    arena = Arena({"light": (20, 30, EAST)}, {"medium": (24, 30, WEST)})
+    arena.order("light", primary=1, secondary=1, tertiary=1, special=1)
     arena.run()
-    assert [e.weapon for e in of_kind(arena.log, "shot")] == ["laser", "painter", "autocannon", "smoke"]
-    assert arena["blue medium"].heat == LASER.heat + PAINTER.heat + AUTOCANNON.heat + 10.0
+    assert [e.weapon for e in of_kind(arena.log, "shot")] == ["flamer", "laser", "painter", "smoke"]
+    assert arena["light"].heat == FLAMER.heat + LASER.heat + PAINTER.heat + SMOKE.heat
 
 
 def test_mounts_without_a_trigger_or_a_weapon_do_not_fire():
@@ -72,11 +72,11 @@ def test_range_is_measured_between_the_centres(distance, hit):
 
 
 def test_range_is_measured_in_space():
-    """A scout 7 m away in the plane and 4 m higher up, between the centres, is farther than 8 m."""
-    arena = Arena({"light": (20, 30, EAST)}, {"scout": (27, 30, WEST)}, physics={"gravity": 0.0})
+    """A scout 11 m away in the plane and 6 m higher up, between the centres, is farther than 12 m."""
+    arena = Arena({"light": (20, 30, EAST)}, {"scout": (31, 30, WEST)}, physics={"gravity": 0.0})
     arena.order("light", secondary=1)
-    arena.put("scout", 27, 30, WEST, z=4.0 + LIGHT.height / 2 - SCOUT.height / 2)
-    assert math.hypot(7, 4) > LASER.range
+    arena.put("scout", 31, 30, WEST, z=6.0 + LIGHT.height / 2 - SCOUT.height / 2)
+    assert math.hypot(11, 6) > LASER.range
     assert arena.run() == []
 
 
@@ -153,43 +153,55 @@ def two_targets(near=(24, 30), far=(26, 30), **overrides):
     return Arena({"medium": (20, 30, EAST)}, {"near scout": near, "far scout": far}, **overrides)
 
 
-def test_without_a_choice_the_nearest_valid_target_is_taken():
-    arena = two_targets(near=(26, 32), far=(24, 29))
-    arena.order("medium", primary=1)
-    assert of_kind(arena.run(), "shot")[0].target == "far scout"
-
-
 def test_the_chosen_target_is_taken_although_another_is_nearer():
     arena = two_targets()
     arena.order("medium", primary=1, target="far scout")
     assert of_kind(arena.run(), "shot")[0].target == "far scout"
 
 
-def test_an_invalid_choice_is_replaced_by_the_nearest_target():
+def test_weapons_fire_at_no_other_mech_while_the_target_is_invalid():
     arena = two_targets(far=(40, 30))
     arena.order("medium", primary=1, target="far scout")
-    assert of_kind(arena.run(), "shot")[0].target == "near scout"
+    assert arena.run() == []
+    assert arena.target("medium") == "far scout"
+    arena.put("far scout", 26, 30)
+    assert of_kind(arena.run(), "shot")[0].target == "far scout"
 
 
-def test_an_empty_contact_row_chooses_no_target():
+def test_a_target_is_kept_until_another_is_chosen():
     arena = two_targets()
-    arena["medium"].contacts[:] = -1
-    arena.order("medium", primary=1, target_3=1)
-    assert of_kind(arena.run(), "shot")[0].target == "near scout"
+    arena.run()
+    assert arena.target("medium") == "near scout"
+    arena.order("medium", target="far scout")
+    arena.run()
+    arena.order("medium", primary=1, target=None)
+    assert [e.target for e in of_kind(arena.run(13), "shot")] == ["far scout"] * 2
+    arena.order("medium", target="near scout")
+    arena.run()
+    assert arena.target("medium") == "near scout"
+
+
+@pytest.mark.parametrize(("lost", "instead"), [("hidden", "near scout"), ("dead", "near scout"), ("blind", None)])
+def test_a_target_that_the_mech_no_longer_sees_is_replaced_by_the_nearest_that_it_sees(lost, instead):
+    arena = two_targets()
+    arena.order("medium", target="far scout")
+    arena.run()
+    arena.order("medium")
+    if lost == "hidden":
+        arena.smoke(26, 30, 1, radius=0.5)
+    elif lost == "dead":
+        arena["far scout"].alive = 0
+    else:
+        arena["medium"].heat, arena["medium"].shutdown = 99.0, 1
+    arena.run()
+    assert arena.target("medium") == instead
 
 
 def test_dead_mechs_are_no_targets():
     arena = two_targets()
     arena["near scout"].alive = 0
     arena.order("medium", primary=1, target="near scout")
-    assert of_kind(arena.run(), "shot")[0].target == "far scout"
-
-
-def test_of_targets_at_equal_distances_the_lower_spawn_place_is_taken():
-    arena = two_targets(near=(25, 27), far=(25, 33))
-    assert arena["near scout"].place < arena["far scout"].place
-    arena.order("medium", primary=1)
-    assert of_kind(arena.run(), "shot")[0].target == "near scout"
+    assert arena.run() == []
 
 
 def test_team_mates_are_no_targets():
@@ -210,10 +222,10 @@ def test_guns_fire_level_and_straight_ahead_without_a_target(trigger, weapon):
     assert flying["vz"] == pytest.approx(-drop)
 
 
-def test_hitscan_and_homing_weapons_need_a_target():
-    arena = Arena({"heavy": (20, 30, EAST), "light": (20, 40, EAST)}, {"scout": (60, 10)})
-    arena.order("heavy", primary=1, secondary=1)
-    arena.order("light", primary=1, secondary=1, tertiary=1)
+def test_weapons_that_do_not_fire_blind_need_a_target():
+    arena = Arena({"heavy": (20, 30, EAST), "light": (20, 40, EAST), "medium": (20, 50, EAST)}, {"scout": (60, 10)})
+    for name in ("heavy", "light", "medium"):
+        arena.order(name, primary=1, secondary=1, tertiary=name != "heavy")
     assert arena.run(3) == []
     assert arena["heavy"].heat == 0.0
 
@@ -238,29 +250,20 @@ def test_aim_heights_are_drawn_evenly_between_a_tenth_and_nine_tenths():
 
 
 def test_each_mount_draws_its_own_aim():
-    arena = duel(combat={"aim_low": 0.1, "aim_high": 0.9})
-    arena.order("blue medium", primary=1, secondary=1)
-    laser, painter = of_kind(arena.run(), "hit")
-    assert laser.place[2] != painter.place[2]
+    arena = Arena({"light": (20, 30, EAST)}, {"medium": (23, 30, WEST)}, combat={"aim_low": 0.1, "aim_high": 0.9})
+    arena.order("light", primary=1, secondary=1)
+    flamer, laser = of_kind(arena.run(), "hit")
+    assert flamer.place[2] != laser.place[2]
 
 
-def test_the_flamer_heats_its_target_up_to_95_percent_of_its_capacity_and_never_shuts_it_down():
-    arena = Arena({"light": (20, 30, EAST)}, {"medium": (23, 30, WEST)}, catalog=changed(flamer={"heat": 0.0}))
-    arena["medium"].heat = 90.0
-    arena.order("light", primary=1)
-    arena.run(30)
-    assert len(hits(arena)) == 10
-    assert of_kind(arena.log, "shutdown") == []
-    # The last shot falls in tick 27; after it the medium cools for two ticks.
-    assert arena["medium"].heat == pytest.approx(0.95 * MEDIUM.heat_capacity - 2 * MEDIUM.heat_dissipation * DT)
-
-
-def test_the_flamer_does_not_heat_a_hotter_mech():
+def test_the_flamers_heat_shuts_its_target_down():
     arena = Arena({"light": (20, 30, EAST)}, {"medium": (23, 30, WEST)})
-    arena["medium"].heat = 99.0
+    arena["medium"].heat = 95.0
     arena.order("light", primary=1)
     arena.run()
-    assert arena["medium"].heat == pytest.approx(99.0 - MEDIUM.heat_dissipation * DT)
+    arena.order("light")
+    assert arena["medium"].heat == pytest.approx(95.0 + FLAMER.target_heat - MEDIUM.heat_dissipation * DT)
+    assert of_kind(arena.run(), "shutdown", actor="medium")
 
 
 def test_the_flamers_heat_adds_up():

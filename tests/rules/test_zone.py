@@ -2,7 +2,6 @@
 
 import pytest
 
-from echelon_env.config.catalog import MEDIUM, SCOUT
 from echelon_env.engine.state import BLUE
 from rules.arena import Arena
 
@@ -10,8 +9,8 @@ DT = 0.05
 
 
 def contest(blue=(30, 30), red=(60, 60), **overrides):
-    """A medium and a scout about a zone of 5 m around (30, 30)."""
-    arena = Arena({"medium": blue}, {"scout": red}, **overrides)
+    """A medium, and two scouts of the enemy, about a zone of 5 m around (30, 30)."""
+    arena = Arena({"medium": blue}, {"scout": red, "second scout": (60, 50)}, **overrides)
     battle = arena.state.battles[0]
     battle["zone_x"], battle["zone_y"], battle["zone_radius"] = 30.0, 30.0, 5.0
     return arena
@@ -36,12 +35,13 @@ def test_a_mech_high_above_the_ground_is_not_inside(z, inside):
     assert bool(scores(arena)[BLUE]) == inside
 
 
-def test_a_contested_zone_gives_each_team_a_quarter_and_the_heavier_more():
-    """55 t against 20 t: 1/4 + 3/4 x 35 / 75 for blue, 1/4 for red."""
+def test_in_a_contested_zone_the_larger_number_of_mechs_has_its_lead_and_equal_numbers_have_nothing():
     arena = contest(red=(33, 30))
     arena.run()
-    share = (MEDIUM.tonnage - SCOUT.tonnage) / (MEDIUM.tonnage + SCOUT.tonnage)
-    assert scores(arena) == pytest.approx([(0.25 + 0.75 * share) * DT, 0.25 * DT])
+    assert scores(arena) == [0.0, 0.0]
+    arena.put("second scout", 30, 33)
+    arena.run()
+    assert scores(arena) == pytest.approx([0.0, DT * (2 - 1) / (2 + 1)])
 
 
 def test_dead_mechs_hold_no_zone():

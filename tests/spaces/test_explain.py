@@ -54,7 +54,7 @@ def engine(bare):
     for row, x, y in ((HEAVY, 30, 26), (MEDIUM, 30, 30), (SCOUT, 30, 36), (ENEMY, 36, 30), (OTHER, 37, 33)):
         mechs["x"][row], mechs["y"][row] = x, y
         mechs["yaw"][row], mechs["facing_x"][row], mechs["facing_y"][row] = 0, 1, 0
-        mechs["contacts"][row] = NO_MECH
+        mechs["contacts"][row], mechs["target"][row] = NO_MECH, ENEMY
         mechs["contacts"][row][[0, 2]] = ENEMY, OTHER
     return engine
 
@@ -72,6 +72,7 @@ def test_motion_states_the_resulting_speed(engine):
         ({}, {"throttle": 0.5}, "walks forward at 3.50 m/s"),
         ({}, {"throttle": -1, "strafe": 1}, "walks backward and left at 7.00 m/s"),
         ({}, {"strafe": -9}, "walks right at 7.00 m/s"),
+        ({}, {"throttle": 1, "jet": 0.5}, "walks forward at 11.20 m/s (its jets add 60%)"),
         ({"legs": 0}, {"throttle": 1}, "walks forward at 2.80 m/s (its legs leave 40%)"),
         ({"fallen": 4}, {"throttle": 1}, "walks forward at 7.00 m/s, once it stands in 0.2 s"),
     ):
@@ -92,7 +93,7 @@ def test_motion_states_the_resulting_speed(engine):
         (SCOUT, {"vent": 1}, "vent", "sheds 26 heat/s instead of 13, holds fire"),
         (SCOUT, {"ecm": 1, "eccm": 0.1}, "electronics", "radiates ECCM, which overrides ECM (2 heat/s)"),
         (HEAVY, {"ecm": 1}, "electronics", "refused: it carries none"),
-        (MEDIUM, {"target_0": 0.5, "target_2": 1}, "target", "prefers red_2, 7.6 m away"),
+        (MEDIUM, {"target_0": 0.5, "target_2": 1}, "target", "targets red_2, 7.6 m away"),
         (MEDIUM, {"target_1": 1}, "target", "refused: the row is empty"),
         (SCOUT, {"display_dangerous": 1}, "display", "sorts the next contact table by danger"),
         (MEDIUM, {"comm_1": 0.25}, "comm", "heard by blue_0, blue_2, blue_3, blue_4"),
@@ -112,8 +113,8 @@ def test_a_mount_names_the_target_that_it_would_take(engine):
     assert part.effect == "fires laser at red_1, 6.0 m away, ready in 0.15 s"
     engine.state.mechs["facing_x"][0, MEDIUM] = -1
     assert explain(engine, MEDIUM, primary=1)["primary"].refused == "no valid target now"
-    part = explain(engine, MEDIUM, tertiary=1)["tertiary"]
-    assert part.effect == "fires autocannon level and straight ahead, ready in 0.15 s"
+    engine.state.mechs["facing_x"][0, HEAVY] = -1
+    assert explain(engine, HEAVY, tertiary=1)["tertiary"].effect == "fires gauss level and straight ahead"
 
 
 DOWN = {"shutdown": 1, "heat": 130}

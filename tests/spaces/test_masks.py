@@ -157,15 +157,13 @@ def test_a_fallen_mech_can_act_from_the_decision_in_which_it_stands_up(engine):
         assert (mech["yaw"] != before) == stands
 
 
-def test_targets_are_the_filled_rows_of_mechs_that_can_fire(engine):
+def test_targets_are_the_filled_rows_also_of_mechs_that_cannot_fire(engine):
     mech = engine.state.mechs[0, MEDIUM]
     mech["contacts"] = NO_MECH
     mech["contacts"][:2] = 7, 5
     at = MASK_SLICES["target"]
     assert action_masks(engine)[0, MEDIUM, at].tolist() == [1, 1, 1, 0, 0, 0]
-    mech["cooldown"] = 99
-    assert action_masks(engine)[0, MEDIUM, at].tolist() == [1, 0, 0, 0, 0, 0]
-    mech["cooldown"][0] = 1
+    mech["cooldown"], mech["fallen"] = 99, 99
     mech["contacts"][2:5] = 6, 8, 9
     assert action_masks(engine)[0, MEDIUM, at].tolist() == [1, 1, 1, 1, 1, 1]
 
@@ -174,6 +172,7 @@ def test_dead_mechs_and_finished_battles_have_only_neutral_choices(engine):
     neutral = np.zeros(MASK_SIZE, np.int8)
     neutral[[MASK_SLICES[part.name].start + part.neutral for part in PARTS]] = 1
     engine.state.mechs["alive"][0, MEDIUM] = 0
+    engine.state.mechs["contacts"][0, [MEDIUM, SCOUT], 0] = 7
     masks = action_masks(engine)
     np.testing.assert_array_equal(masks[0, MEDIUM], neutral)
     assert (masks[0, SCOUT] > neutral).any()

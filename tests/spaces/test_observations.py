@@ -25,7 +25,7 @@ def test_spaces_of_one_mech():
     assert isinstance(streams, Dict)
     assert list(streams) == list(STREAMS)
     assert {name: space.shape for name, space in streams.items()} == {
-        "self": (48,),
+        "self": (44,),
         "objective": (11,),
         "contacts": (12, 23),
         "contacts_mask": (12,),
@@ -36,7 +36,6 @@ def test_spaces_of_one_mech():
         "comm": (5, 13),
         "comm_mask": (5,),
         "ego_map": (11, 11, 2),
-        "battle_map": (8, 8, 2),
     }
     assert all(space.dtype == np.float32 for space in streams.values())
     assert flatten_space(streams) == flat

@@ -62,5 +62,5 @@ def test_dead_mechs_have_the_neutral_choices():
 def test_errors():
     with pytest.raises(ConfigError, match="action_format: expected a format of choices, got 'continuous'"):
         ObservedMasks(make_config("duel"), "continuous")
-    with pytest.raises(ValueError, match=r"observations: expected shape \(rows, 1034\), got \(2, 5\)"):
+    with pytest.raises(ValueError, match=r"observations: expected shape \(rows, 902\), got \(2, 5\)"):
         ObservedMasks(make_config("duel"))(np.zeros((2, 5), np.float32))

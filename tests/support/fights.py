@@ -9,7 +9,7 @@ from echelon_env import BattleEngine
 from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.engine.geometry import cosine_sine
 from echelon_env.engine.state import NO_MECH
-from echelon_env.layout.observations import STREAMS, Contact, Self
+from echelon_env.layout.observations import STREAMS, Self
 from oracles.configs import ALL_OFF, odd_config, small_config
 from oracles.situations import brawling_actions, gather, rough_voxels, set_voxels
 from oracles.stirring import kill_some, stir
@@ -28,11 +28,10 @@ CONFIGS = {
 }
 """The last decision of a fight is one of a battle that is over. In "lame" some mechs cannot walk or turn."""
 
-COMMANDS = ("throttle", "strafe", "jet", "turn", "trigger", "vent", "target", "radiates", "display")
+COMMANDS = ("throttle", "strafe", "jet", "turn", "trigger", "vent", "radiates", "display")
 """Fields of MECH that store the command itself, whether it has an effect or not."""
 
-ECHOES = [STREAMS["self"].start + feature for feature in Self if feature.name.startswith(("BY_", "HAS_TARGET"))]
-ECHOES += list(range(STREAMS["contacts"].start + Contact.IS_TARGET, STREAMS["contacts"].stop, len(Contact)))
+ECHOES = [STREAMS["self"].start + feature for feature in Self if feature.name.startswith("BY_")]
 """Entries of the observation that show the mech its own command."""
 
 

@@ -142,7 +142,7 @@ def test_a_central_critic_observes_the_global_state(scenario, mechs):
     plain = BattleVecEnv(config, 4, opponent="trivial", seed=2)
     layout, own = state_streams(mechs or config.num_mechs), state_streams(config.num_mechs)
     half, size = (mechs or config.num_mechs) // 2, env.team_size
-    assert env.observation_space["state"].shape == (layout["battle_map"].stop,)
+    assert env.observation_space["state"].shape == (layout["units"].stop,)
 
     def check(seen):
         assert seen["state"].dtype == np.float32
@@ -150,8 +150,7 @@ def test_a_central_critic_observes_the_global_state(scenario, mechs):
             rows = seen["state"][battle * size : (battle + 1) * size]
             assert (rows == rows[0]).all()
             expected = env.battles.engine.global_state(int(env.battles.side[battle]))[battle]
-            for name in ("clock", "battle_map"):
-                np.testing.assert_array_equal(rows[0, layout[name].part], expected[own[name].part])
+            np.testing.assert_array_equal(rows[0, layout["clock"].part], expected[own["clock"].part])
             units = rows[0, layout["units"].part].reshape(2, half, -1)
             np.testing.assert_array_equal(units[:, :size], expected[own["units"].part].reshape(2, size, -1))
             assert not units[:, size:].any()

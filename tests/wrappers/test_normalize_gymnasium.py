@@ -217,13 +217,13 @@ def test_a_partial_reset_counts_what_it_starts():
 @pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
 @pytest.mark.parametrize("name", list(WRAPPERS))
 def test_gymnasium_accepts_them(name):
-    env = getattr(single, name)(gymnasium.make("echelon/DuelOpen-v0", max_steps=5, observation="dict"), clip=3.0)
+    env = getattr(single, name)(gymnasium.make("echelon/DuelOpen-v1", max_steps=5, observation="dict"), clip=3.0)
     env.freeze()  # so that it is deterministic
     check_env(env, skip_render_check=True)
     again = gymnasium.make(env.spec)
     assert type(again) is type(env) and again.observation_space == env.observation_space
-    envs = getattr(vector, name)(gymnasium.make_vec("echelon/DuelOpen-v0", 2, max_steps=5))
-    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP and envs.spec.id == "echelon/DuelOpen-v0"
+    envs = getattr(vector, name)(gymnasium.make_vec("echelon/DuelOpen-v1", 2, max_steps=5))
+    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP and envs.spec.id == "echelon/DuelOpen-v1"
 
 
 @pytest.mark.parametrize("name", WRAPPERS)

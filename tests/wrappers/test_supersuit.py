@@ -40,7 +40,7 @@ CONVERSIONS = {
     "concat_vec_envs_v1": lambda: supersuit.concat_vec_envs_v1(
         supersuit.pettingzoo_env_to_vec_env_v1(battle(dead_agents="persist")), 2
     ),
-    "gym_vec_env_v0": lambda: supersuit.gym_vec_env_v0(gymnasium.make("echelon/DuelOpen-v0"), 2),
+    "gym_vec_env_v0": lambda: supersuit.gym_vec_env_v0(gymnasium.make("echelon/DuelOpen-v1"), 2),
     "pettingzoo_env_to_vec_env_v1": lambda: supersuit.pettingzoo_env_to_vec_env_v1(battle(dead_agents="persist")),
     "vectorize_aec_env_v0": lambda: supersuit.vectorize_aec_env_v0(battle(echelon_env.env), 2),
 }

@@ -7,10 +7,9 @@ import { mechName } from "./moments.js";
  * @param {import("./simulation.js").Simulation} simulation
  * @param {import("./moments.js").Moment} moment
  * @param {number} row of the mech
- * @param {import("./pilot.js").Pilot} pilot
  * @param {boolean} autopilot
  */
-export function showCockpit(simulation, moment, row, pilot, autopilot) {
+export function showCockpit(simulation, moment, row, autopilot) {
   const { battle } = simulation.world;
   const mech = moment.mechs[row];
   const kind = battle.classes[mech.kind];
@@ -18,9 +17,9 @@ export function showCockpit(simulation, moment, row, pilot, autopilot) {
     [!mech.alive, "destroyed"], [mech.fallen, "fallen"], [mech.shutdown, "shut down"], [mech.legs <= 0, "no legs"],
     [mech.jets, "jump jets"], [mech.radiates === 1, "ECM"], [mech.radiates === 2, "ECCM"], [autopilot, "autopilot"],
   ].filter(([is]) => is).map(([, text]) => String(text));
-  const target = moment.mechs[pilot.target];
+  const target = moment.mechs[mech.target];
   const visible = simulation.field("visible");
-  const away = target && visible(row * simulation.mechs + pilot.target) > 0 ? Math.hypot(target.x - mech.x, target.y - mech.y) : null;
+  const away = target && visible(row * simulation.mechs + mech.target) > 0 ? Math.hypot(target.x - mech.x, target.y - mech.y) : null;
   byId("cockpit").replaceChildren(
     element("h2", {}, `${mechName(mech, battle)}, ${kind.name}`, element("em", {}, states.join(", "))),
     table([
@@ -29,7 +28,7 @@ export function showCockpit(simulation, moment, row, pilot, autopilot) {
       ["heat", bar(mech.heat / kind.heat, "heat"), number(mech.heat)],
     ]),
     table(weapons(simulation, mech, away)),
-    element("p", {}, target ? `target ${mechName(target, battle)}, ${away === null ? "not seen" : `${number(away)} m`}` : "target: the nearest"),
+    element("p", {}, target ? `target ${mechName(target, battle)}, ${away === null ? "not seen" : `${number(away)} m`}` : "no target"),
   );
 }
 

@@ -88,7 +88,7 @@ export function split(data, what) {
 export function readReplay(data, rowBytes, expected) {
   const [header, body] = split(data, "replay");
   if (header?.format !== "echelon-replay") throw new PageError("This is not a replay of Echelon.");
-  if (header.version !== 1) throw new PageError(`The replay has version ${Number(header.version)} of the format, this page reads 1.`);
+  if (header.version !== 2) throw new PageError(`The replay has version ${Number(header.version)} of the format, this page reads 2.`);
   const { decisions, players } = header;
   if (!Number.isInteger(decisions) || decisions < 0 || !Array.isArray(players) || players.length !== 2) {
     throw new PageError("The header of the replay is damaged.");

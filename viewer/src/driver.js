@@ -169,7 +169,7 @@ export class Driver {
 
   /** @param {KeyboardEvent} event @returns {boolean} whether the key is one of the game's */
   pressInBattle({ code, repeat }) {
-    if (code === "Tab" || code === "KeyT") this.pilot.nextTarget(this.contacts());
+    if (code === "Tab" || code === "KeyT") this.pilot.nextTarget(this.contacts(), this.viewer.after.mechs[this.game.mech].target);
     else if (code === "KeyO" && !repeat) this.game.autopilot = !this.game.autopilot;
     else if (code === "KeyI" && !repeat) this.inspects = !this.inspects;
     else return repeat ? code === "Space" || code.startsWith("Arrow") : this.pilot.press(code);
@@ -220,7 +220,7 @@ export class Driver {
   }
 
   showPanels() {
-    if (this.drives) showCockpit(this.viewer.simulation, this.viewer.after, this.game.mech, this.pilot, this.game.autopilot);
+    if (this.drives) showCockpit(this.viewer.simulation, this.viewer.after, this.game.mech, this.game.autopilot);
   }
 
   pause() {

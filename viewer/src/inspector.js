@@ -83,7 +83,6 @@ export class Inspector {
       return Array.from({ length: count }, (_, row) => read(mech.index, row)).filter((other) => other >= 0);
     };
     const visible = this.simulation.field("visible");
-    const sounds = this.simulation.field("mechs", "sounds");
     const quality = this.simulation.field("mechs", "quality")(mech.index);
     const jam = this.simulation.field("mechs", "jam")(mech.index);
     const name = (/** @type {number} */ other) => mechName(moment.mechs[other], battle);
@@ -101,8 +100,6 @@ export class Inspector {
       table(list("intel").map((other) => [name(other), away({ x: x(remembered(other)), y: y(remembered(other)) })])),
       element("h3", {}, "Painted by the pack"),
       element("p", {}, painted.map((other) => mechName(other, battle)).join(", ") || "none"),
-      element("h3", {}, "Noise of enemies"),
-      table(["ahead", "left", "behind", "right"].map((side, row) => [side, bar(sounds(mech.index, row), "legs")])),
       element("h3", {}, "Messages of pack-mates in this decision"),
       ...this.messages(moment, mech),
     ];

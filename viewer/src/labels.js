@@ -78,7 +78,7 @@ function drawWay(viewer, paper, width, height) {
   paper.closePath();
   paper.fill();
   paper.restore();
-  const target = scene.places[driver?.pilot.target ?? -1];
+  const target = scene.places[driver?.drives ? after.mechs[viewer.selected].target : -1];
   const at = target?.shown ? project(camera.matrix, target.x, target.y, target.z + 1) : null;
   if (!at) return;
   paper.strokeStyle = "#ffd479";

@@ -24,6 +24,8 @@ export class Pilot {
     this.down = new Set();
     /** Keys and buttons that have gone down since the last action, however short. @type {Set<string>} */
     this.tapped = new Set();
+    /** The mech that the person chose, -1 for none. */
+    this.target = -1;
     this.clear();
   }
 
@@ -68,10 +70,10 @@ export class Pilot {
     }
   }
 
-  /** Choose the next of the mechs in the contact rows as target. @param {number[]} contacts */
-  nextTarget(contacts) {
+  /** Choose the next of the mechs in the contact rows as target. @param {number[]} contacts @param {number} target the present one */
+  nextTarget(contacts, target) {
     const known = contacts.filter((mech) => mech >= 0);
-    this.target = known.length ? known[(known.indexOf(this.target) + 1) % known.length] : -1;
+    this.target = known[(known.indexOf(target) + 1) % known.length] ?? -1;
   }
 
   /**

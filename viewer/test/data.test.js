@@ -5,7 +5,7 @@ import { fromBase64, gunzip, PageError, readReplay, split } from "../src/data.js
 import { sha256 } from "../src/sha256.js";
 
 const encode = (header, body) => new Uint8Array(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), Buffer.from(body)]));
-const HEADER = { format: "echelon-replay", version: 1, decisions: 1, players: ["a", "b"] };
+const HEADER = { format: "echelon-replay", version: 2, decisions: 1, players: ["a", "b"] };
 
 const digestOf = (header) => sha256([new TextEncoder().encode(JSON.stringify(header))]);
 

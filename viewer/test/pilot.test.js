@@ -74,13 +74,13 @@ test("the mech turns to the mouse by as much as it can, and keys overrule it", (
 
 test("a target is a mech, whatever its contact row", () => {
   const made = pilot();
-  made.nextTarget([7, 5, -1, -1, -1]);
+  made.nextTarget([7, 5, -1, -1, -1], 5);
   assert.deepEqual(acts(made, [7, 5]), { ...REST, target_0: 1 });
   assert.deepEqual(acts(made, [5, 7]), { ...REST, target_1: 1 });
-  made.nextTarget([5, 7]);
+  made.nextTarget([5, 7], 7);
   assert.equal(made.target, 5);
   assert.deepEqual(acts(made, [9]), REST);
-  made.nextTarget([-1, -1]);
+  made.nextTarget([-1, -1], -1);
   assert.equal(made.target, -1);
 });
 

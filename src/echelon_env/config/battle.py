@@ -27,8 +27,7 @@ class ZoneConfig:
     min_radius: float = quantity(5.0, "m", 1)  # for five mechs per team; scales with the square root of the team size
     max_radius: float = quantity(8.0, "m", 1)  # each map draws a radius in between
     max_feet_height: float = quantity(2.0, "m", 0)  # mechs with higher feet are not in the zone
-    contested_share: float = quantity(0.25, "share", 0, 1)  # zone share of each team in a contest at equal tonnage
-    score_to_win: float = quantity(45.0, "s", 0.01)  # zone share summed over time with which a team wins
+    score_to_win: float = quantity(18.0, "s", 0.01)  # zone share summed over time with which a team wins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +37,10 @@ class PhysicsConfig:
     gravity: float = quantity(9.81, "m/s2", 0, 100)  # downward acceleration
     vertical_damping: float = quantity(0.02, "share per tick", 0, 1)  # share of the vertical speed that drag takes
     jet_heat: float = quantity(20.0, "heat/s")  # at full jet
+    jet_boost: float = quantity(1.2, "x", 0, 10)  # added to the top speed at full jet, as a multiple of it
     vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
     max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)  # upper bound on a mech's heat
-    max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)  # hits heat a mech up to this at most
     legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech whose legs are destroyed
     max_stability: float = quantity(100.0, "points", 1)  # stability at the start, and its upper bound
     stability_recovery: float = quantity(10.0, "points/s")  # without penalties
@@ -64,8 +63,8 @@ class CombatConfig:
     legs_share: float = quantity(0.5, "share", 0, 1)  # share of a leg hit's damage that the body takes
     rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width; attacks that travel within this arc hit the rear
     rear_damage: float = quantity(1.5, "x", 1)  # multiplies the damage of hits from the rear
-    paint_damage: float = quantity(1.1, "x", 1)  # multiplies the damage of hits on mechs painted by the shooter's pack
-    paint_quality: float = quantity(0.7, "sensor quality", 0)  # minimum for seeing and locking on to a painted mech
+    helpless_damage: float = quantity(1.5, "x", 1)  # multiplies the damage of hits on fallen and shut-down mechs
+    paint_damage: float = quantity(1.25, "x", 1)  # multiplies the damage of hits on mechs painted by the shooter's pack
     dive_distance: float = quantity(3.0, "m")  # horizontal distance at which cruising missiles start to dive
     anti_missile_range: float = quantity(5.5, "m")  # from the centre of the mech that has the system
     anti_missile_probability: float = quantity(0.6, "probability", 0, 1)  # of destroying the missile
@@ -76,7 +75,7 @@ class CombatConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SensorConfig:
-    """Sight, radar, hearing, intel and electronic warfare."""
+    """Sight, radar, intel and electronic warfare."""
 
     radar_range: float = quantity(14.0, "m")  # before the class factor and the sensor quality are applied
     bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are visible through terrain
@@ -87,9 +86,8 @@ class SensorConfig:
     electronics_range: float = quantity(50.0, "m", 0.1)  # distance from which ECM and ECCM have no effect
     ecm_heat: float = quantity(3.0, "heat/s")  # added by active ECM to its carrier
     eccm_heat: float = quantity(2.0, "heat/s")  # added by active ECCM to its carrier
-    hearing_range: float = quantity(30.0, "m")  # between the centres
-    muffled: float = quantity(0.2, "x", 0, 1)  # multiplies noise without line of sight
     intel_memory: float = quantity(10.0, "s")  # time for which a pack remembers an enemy that it no longer sees
+    link_quality: float = quantity(0.7, "sensor quality", 0)  # minimum for what the pack shares: intel and paint
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
 
 
@@ -98,7 +96,7 @@ class AbilityConfig:
     """Abilities of all mechs that can be switched off, for ablations; observations and actions keep their shapes."""
 
     messages: bool = True  # off: nothing is sent, and the comm table is empty
-    target_choice: bool = True  # off: weapons fire at the nearest valid target
+    target_choice: bool = True  # off: the target is the nearest visible enemy
     display: bool = True  # off: the contact table is sorted by distance
     electronics: bool = True  # off: no mech carries ECM and ECCM
     intel: bool = True  # off: packs remember nothing, and the intel table is empty
@@ -169,7 +167,7 @@ class BattleConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "")
-        check_catalog(self.catalog, self.dt)
+        check_catalog(self.catalog, self.dt, self.physics.jet_boost)
         _check_rosters(self)
         _check_consistency(self)
         _ = self.map_config  # raises if such a map is impossible

@@ -34,7 +34,7 @@ class Material:
 MATERIALS = (
     Material(name="air"),
     Material(name="dirt"),
-    Material(name="concrete", blocks_movement=True, blocks_sight=True, hit_points=100, rubble=0.5),
+    Material(name="concrete", blocks_movement=True, blocks_sight=True, hit_points=50, rubble=0.5),
     Material(name="reinforced", blocks_movement=True, blocks_sight=True, hit_points=1000, rubble=0.5),
     Material(name="glass", blocks_movement=True, hit_points=10),
     Material(name="foliage", blocks_sight=True, hit_points=1),
@@ -72,6 +72,7 @@ class Weapon:
     smoke_radius: float = quantity(0.0, "m")  # radius of the cloud at the end of the flight; 0: no cloud
     smoke_duration: float = quantity(0.0, "s")  # of the cloud
     charges: int = quantity(0, "")  # shots per battle; 0: unlimited
+    fires_blind: bool = False  # straight and ballistic: fires straight ahead without a valid target
 
     @property
     def flight_rules(self) -> FlightRules:
@@ -87,15 +88,14 @@ class MechClass:
     length: float = measure("m", 0.1, 16)  # along x
     width: float = measure("m", 0.1, 16)  # along y
     height: float = measure("m", 0.1, 32)  # along z
-    top_speed: float = measure("m/s")  # in the plane, in all directions, also in the air
+    top_speed: float = measure("m/s")  # in the plane, in all directions, without jets
     turn_rate: float = measure("rad/s")  # at full turn
     jet_acceleration: float = measure("m/s2")  # 0: no jump jets
     armour: float = measure("hit points", 0.001)  # of the body; at 0 the mech is destroyed
+    plating: float = quantity(0.0, "hit points")  # taken off the damage of every hit and splash
     legs: float = measure("hit points", 0.001)  # of the legs; at 0 the mech is legged
     heat_capacity: float = measure("heat points", 0.001)  # the mech shuts down above this heat
     heat_dissipation: float = measure("heat/s", 0.001)  # heat that the mech loses
-    tonnage: float = measure("t", 0.001)  # weight of the mech in a contested zone
-    noise: float = measure("per m/s")  # loudness that enemies hear, multiplied by the speed
     wreck_probability: float = measure("0 to 1", 0, 1)  # of leaving a hard wreck instead of debris
     primary: str | None = None  # name of the weapon on the mount
     secondary: str | None = None  # on its mount
@@ -150,8 +150,8 @@ def flight_ticks(weapon: Weapon, dt: float) -> int:
     return math.ceil(weapon.range / (weapon.flight_rules.slowest * weapon.speed * dt)) + 1
 
 
-def check_catalog(catalog: Catalog, dt: float) -> None:
-    """Raise `ConfigError` for an invalid catalogue, given ticks of `dt` seconds."""
+def check_catalog(catalog: Catalog, dt: float, jet_boost: float) -> None:
+    """Raise `ConfigError` for an invalid catalogue, given ticks of `dt` seconds and the speed that full jets add."""
     names = [weapon.name for weapon in catalog.weapons]
     _check_names("mech classes", [mech_class.name for mech_class in catalog.mech_classes])
     _check_names("weapons", names)
@@ -172,7 +172,7 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
             f"config key 'catalog.materials': expected air without properties, got {catalog.materials[AIR]}", "catalog"
         )
     for mech_class in catalog.mech_classes:
-        _check_class(mech_class, names, dt)
+        _check_class(mech_class, names, dt, jet_boost)
     for weapon in catalog.weapons:
         _check_weapon(weapon, dt)
 
@@ -188,20 +188,22 @@ def _check_names(what: str, names: list[str]) -> None:
             raise ConfigError(f"config key 'catalog': expected {expected}, got {got}", "catalog")
 
 
-def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
+def _check_class(mech_class: MechClass, weapons: list[str], dt: float, jet_boost: float) -> None:
     for mount in MOUNTS:
         weapon = getattr(mech_class, mount)
         if weapon is not None and weapon not in weapons:
             raise ConfigError(
                 f"{mount} of {mech_class.name!r}: unknown weapon {weapon!r}{nearest_name(weapon, weapons)}", "catalog"
             )
-    if mech_class.top_speed * dt >= 1.0:
-        raise ConfigError(
-            f"{mech_class.name!r} moves {mech_class.top_speed * dt} m per tick, expected less than 1 m", "catalog"
-        )
+    step = mech_class.top_speed * dt * (1.0 + jet_boost if mech_class.jet_acceleration > 0.0 else 1.0)
+    if step >= 1.0:
+        jets = " with its jets" if mech_class.jet_acceleration > 0.0 else ""
+        raise ConfigError(f"{mech_class.name!r} moves {step} m per tick{jets}, expected less than 1 m", "catalog")
 
 
 def _check_weapon(weapon: Weapon, dt: float) -> None:
+    if weapon.fires_blind and (weapon.flight_rules.guided or not weapon.flight_rules.projectile):
+        raise ConfigError(f"{weapon.name!r}: a {weapon.flight} weapon cannot fire blind, it needs a target", "catalog")
     if not weapon.flight_rules.projectile:
         if weapon.splash_radius > 0 or weapon.smoke_radius > 0:
             raise ConfigError(f"{weapon.name!r}: a {weapon.flight} weapon has neither splash nor smoke", "catalog")
@@ -223,10 +225,10 @@ def _check_weapon(weapon: Weapon, dt: float) -> None:
 
 
 LASER = Weapon(
-    name="laser", flight="hitscan", range=8.0, damage=14.0, heat=22.0, target_heat=6.0, cooldown=0.6, arc=120.0
+    name="laser", flight="hitscan", range=12.0, damage=15.0, heat=18.0, target_heat=6.0, cooldown=0.6, arc=120.0
 )
 FLAMER = Weapon(
-    name="flamer", flight="hitscan", range=4.5, damage=4.0, heat=10.0, target_heat=15.0, cooldown=0.15, arc=90.0
+    name="flamer", flight="hitscan", range=8.0, damage=6.0, heat=6.0, target_heat=15.0, cooldown=0.15, arc=90.0
 )
 MISSILES = Weapon(
     name="missiles",
@@ -246,7 +248,7 @@ MISSILES = Weapon(
 GAUSS = Weapon(
     name="gauss",
     flight="ballistic",
-    range=20.0,
+    range=26.0,
     damage=50.0,
     stability=60.0,
     heat=15.0,
@@ -255,20 +257,21 @@ GAUSS = Weapon(
     speed=40.0,
     splash_radius=1.5,
     splash_share=0.5,
+    fires_blind=True,
 )
 AUTOCANNON = Weapon(
     name="autocannon",
     flight="straight",
-    range=12.0,
-    damage=8.0,
-    stability=5.0,
+    range=18.0,
+    damage=6.0,
+    stability=7.0,
     heat=6.0,
     cooldown=0.2,
     arc=90.0,
     speed=25.0,
     suppression=1.2,
 )
-PAINTER = Weapon(name="painter", flight="hitscan", range=10.0, damage=0.0, heat=5.0, cooldown=1.0, arc=60.0, paint=5.0)
+PAINTER = Weapon(name="painter", flight="hitscan", range=14.0, damage=0.0, heat=5.0, cooldown=1.0, arc=60.0, paint=5.0)
 SMOKE = Weapon(
     name="smoke",
     flight="straight",
@@ -281,6 +284,7 @@ SMOKE = Weapon(
     smoke_radius=4.0,
     smoke_duration=10.0,
     charges=3,
+    fires_blind=True,
 )
 
 SCOUT = MechClass(
@@ -291,12 +295,10 @@ SCOUT = MechClass(
     top_speed=7.0,
     turn_rate=1.8,
     jet_acceleration=18.0,
-    armour=60.0,
-    legs=30.0,
+    armour=120.0,
+    legs=60.0,
     heat_capacity=75.0,
     heat_dissipation=13.0,
-    tonnage=20.0,
-    noise=1.0,
     wreck_probability=0.1,
     primary="painter",
     secondary=None,
@@ -316,12 +318,10 @@ LIGHT = MechClass(
     top_speed=6.8,
     turn_rate=1.5,
     jet_acceleration=16.0,
-    armour=80.0,
-    legs=40.0,
+    armour=160.0,
+    legs=80.0,
     heat_capacity=80.0,
     heat_dissipation=12.0,
-    tonnage=35.0,
-    noise=1.5,
     wreck_probability=0.3,
     primary="flamer",
     secondary="laser",
@@ -341,15 +341,14 @@ MEDIUM = MechClass(
     top_speed=5.5,
     turn_rate=1.0,
     jet_acceleration=0.0,
-    armour=150.0,
-    legs=75.0,
+    armour=300.0,
+    plating=2.0,
+    legs=150.0,
     heat_capacity=100.0,
     heat_dissipation=11.0,
-    tonnage=55.0,
-    noise=2.5,
     wreck_probability=0.6,
     primary="laser",
-    secondary="painter",
+    secondary=None,
     tertiary="autocannon",
     special="smoke",
     electronics=False,
@@ -366,12 +365,11 @@ HEAVY = MechClass(
     top_speed=2.5,
     turn_rate=0.6,
     jet_acceleration=0.0,
-    armour=200.0,
-    legs=100.0,
+    armour=400.0,
+    plating=4.0,
+    legs=200.0,
     heat_capacity=130.0,
     heat_dissipation=10.0,
-    tonnage=85.0,
-    noise=4.0,
     wreck_probability=0.9,
     primary="laser",
     secondary="missiles",

@@ -13,15 +13,14 @@ class FlightRules:
     """The rules of a flight. `engine.guidance` aims and moves its projectiles."""
 
     projectile: bool = True  # False: the shot hits in the tick in which it is fired
-    needs_target: bool = False  # True: the weapon does not fire without a target
     guided: bool = False  # True: it locks on by sight or paint and homes; anti-missile systems can shoot it down
     slowest: float = 1.0  # minimum mean speed of an unguided flight, as a share of the muzzle speed
 
 
 FLIGHTS: dict[Flight, FlightRules] = {
-    "hitscan": FlightRules(projectile=False, needs_target=True),
+    "hitscan": FlightRules(projectile=False),
     "straight": FlightRules(),
     "ballistic": FlightRules(slowest=0.4),  # 0.414 straight upwards
-    "homing": FlightRules(needs_target=True, guided=True),
+    "homing": FlightRules(guided=True),
 }
 """The rules of every flight. The position of a flight in this dict is its code in kernels."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 class Skill:
     """Abilities of a scripted level. Levels differ only in these; no level is weakened by hidden noise."""
 
-    aims: bool = False  # turns to the nearest enemy and fires weapons that reach one; without: fires 1 s in 8
+    aims: bool = False  # turns to its target and fires weapons that reach it; without: fires 0.5 s in 8
     range_share: float = 0.0  # distance to visible enemies, of its best weapon's range; 0: it keeps walking
     cools: bool = False  # no shots that would shut it down, most damage per heat first; vents
     paints: bool = False  # paints only enemies that are not painted
@@ -26,6 +26,8 @@ class Skill:
     guards: bool = False  # goes to the zone when the enemy is about to win by it
     scouts: bool = False  # if unarmed, paints enemies one after the other and keeps its distance in between
     jams: bool = False  # radiates ECCM when jammed, else ECM while it sees enemies
+    focuses: bool = False  # prefers targets that its weapons kill soon, by their class and armour
+    jets: bool = False  # uses its jets when it retreats or has far to go, and does not fire
     talks: bool = False  # sends its target to its pack, and prefers targets of pack-mates
 
     def record(self) -> NDArray[Any]:
@@ -34,10 +36,10 @@ class Skill:
 
 
 _NOVICE: dict[str, Any] = {"aims": True}
-_COMPETENT = {**_NOVICE, "range_share": 0.6, "cools": True, "paints": True}
-_VETERAN = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "screens": True}
-_EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True, "guards": True}
-_EXPERT |= {"scouts": True, "jams": True, "talks": True}
+_COMPETENT: dict[str, Any] = {**_NOVICE, "range_share": 0.6, "cools": True, "paints": True, "guards": True}
+_VETERAN = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "screens": True, "focuses": True}
+_EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True}
+_EXPERT |= {"scouts": True, "jams": True, "jets": True, "talks": True}
 
 LEVELS: Mapping[str, Skill] = MappingProxyType(
     {

@@ -90,7 +90,7 @@ def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
     ]
 
 
-def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
+def allocate(config: BattleConfig, num_battles: int) -> State:
     """Zeroed state arrays for `num_battles` battles.
 
     Raises `ConfigError` for a capacity above `MAX_RECORDS`, and for more bytes than the machine has memory.
@@ -105,12 +105,12 @@ def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> S
                 f"a battle of this configuration can hold {number} {what}, expected at most {MAX_RECORDS}: "
                 "give its weapons longer cooldowns, shorter flights or shorter smoke, or agents more frequent decisions"
             )
-    needed = num_battles * sum(array.nbytes for array in _zeros(config, 1, battle_map_width))
+    needed = num_battles * sum(array.nbytes for array in _zeros(config, 1))
     if needed > _memory():
         raise ConfigError(
             f"{num_battles} battles of this configuration need {needed / 2**30:.1f} GiB, more than this machine has"
         )
-    return _zeros(config, num_battles, battle_map_width)
+    return _zeros(config, num_battles)
 
 
 def _memory() -> float:
@@ -121,7 +121,7 @@ def _memory() -> float:
         return math.inf
 
 
-def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
+def _zeros(config: BattleConfig, num_battles: int) -> State:
     mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
     weapons, projectiles, blocks = len(config.catalog.weapons), max_projectiles(config), -(-size // int(BLOCK_SIDE))
     return State(
@@ -153,7 +153,6 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
         voxels=np.zeros((num_battles, height, size, size), np.uint8),
         voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
         columns=np.zeros((num_battles, size, size), COLUMN),
-        battle_maps=np.zeros((num_battles, 2, battle_map_width), np.float32),
     )
 
 

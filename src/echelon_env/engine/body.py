@@ -26,15 +26,8 @@ def radiation(mech: Row) -> int:
 
 @kernel
 def add_heat(rules: Row, mech_class: Row, mech: Row, amount: float) -> None:
-    """Add heat that a mech causes itself, up to the most that it can hold."""
+    """Add heat, up to the most that a mech can hold."""
     mech.heat = min(mech.heat + amount, rules.max_heat * mech_class.heat_capacity)
-
-
-@kernel
-def add_heat_from_enemies(rules: Row, mech_class: Row, mech: Row, amount: float) -> None:
-    """Add heat that enemies cause, up to a limit at which a mech does not shut down."""
-    limit = rules.max_heat_from_enemies * mech_class.heat_capacity
-    mech.heat = max(mech.heat, min(mech.heat + amount, limit))
 
 
 @kernel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from echelon_env.engine.geometry import clip
-from echelon_env.engine.kernels import Row, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BY_DAMAGE, BY_DISTANCE, ECCM, ECM, NO_MECH, SILENT, State
 from echelon_env.engine.tables import Tables
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, COMM_DIM, TARGET_CHOICES, Action
@@ -59,14 +59,14 @@ def command(rules: Row, mech_class: Row, mech: Row, action: Any) -> None:
             mech.radiates = ECCM
         elif action[Action.ECM] > 0.0:
             mech.radiates = ECM
-    mech.target = NO_MECH
     if rules.target_choice:
-        best = 0.0
+        best, chosen = 0.0, integer(NO_MECH)
         for choice in range(TARGET_CHOICES):
             preference = np.float64(action[Action.TARGET_0 + choice])
             if preference > best:
-                best = preference
-                mech.target = mech.contacts[choice]
+                best, chosen = preference, integer(mech.contacts[choice])
+        if chosen != NO_MECH:
+            mech.target = chosen
     mech.display = BY_DISTANCE
     if rules.display:
         for choice in range(1, DISPLAYS):

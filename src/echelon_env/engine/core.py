@@ -30,7 +30,7 @@ from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
 from echelon_env.engine.voxels import blocks_of
 from echelon_env.engine.workers import Workers
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
+from echelon_env.layout.observations import OBSERVATION_DIM, state_streams, stream_bounds
 from echelon_env.terrain import Terrain, generate
 
 
@@ -69,7 +69,7 @@ class BattleEngine(BattleResults):
     --------
     >>> engine = BattleEngine("skirmish", num_battles=4)
     >>> engine.reset([1, 2, 3, 4]).shape
-    (4, 10, 1034)
+    (4, 10, 902)
     >>> actions = np.zeros((4, engine.num_mechs, engine.action_dim), np.float32)
     >>> observations, rewards, terminated, truncated = engine.step(actions)
     >>> rewards.shape, bool(terminated.any())
@@ -92,9 +92,8 @@ class BattleEngine(BattleResults):
         self.num_mechs = self.config.num_mechs
         self.action_dim = ACTION_DIM
         self.observation_dim = OBSERVATION_DIM
-        battle_map = STREAMS["battle_map"]
         self.tables: Tables = build_tables(self.config)
-        self.state = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
+        self.state = allocate(self.config, self.num_battles)
         self.out = allocate_outputs(self.num_battles, self.num_mechs)
         self.observation_rows = ObservationRows(self.num_battles, self.num_mechs)
         """Where the observations are written."""
@@ -276,7 +275,7 @@ class BattleEngine(BattleResults):
         """
         chosen, teams = read_rows(team, battles, self.num_battles)
         room = room_for(mechs, self.config)
-        states = np.zeros((len(chosen), state_streams(room)["battle_map"].stop), np.float32)
+        states = np.zeros((len(chosen), state_streams(room)["units"].stop), np.float32)
         enemies_at = 0 if mechs is None else room // 2
         ends = np.linspace(0, len(chosen), self.num_threads + 1).astype(int).tolist()
         parts = [(chosen, teams, states, enemies_at, *part) for part in pairwise(ends)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from echelon_env.engine.body import add_heat_from_enemies
+from echelon_env.engine.body import add_heat
 from echelon_env.engine.events import record, record_change
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import (
@@ -130,7 +130,7 @@ def _apply_pending(tables: Tables, state: State, b: int, m: int) -> None:
     """Apply pending heat, damage and loss of stability to a living mech."""
     rules, mech, pending = tables.rules[0], state.mechs[b, m], state.pending[b, m]
     if pending[HEAT] > 0.0:
-        add_heat_from_enemies(rules, tables.classes[mech.mech_class], mech, pending[HEAT])
+        add_heat(rules, tables.classes[mech.mech_class], mech, pending[HEAT])
     mech.armour = max(0.0, mech.armour - pending[BODY])
     if mech.armour == 0.0:
         _die(tables, state, b, m)

@@ -58,7 +58,7 @@ def write_global_states(
     """
     for r in range(first, last):
         b, team, row = integer(battles[r]), integer(teams[r]), states[r]
-        mechs, cells = state.mechs[b], state.battle_maps[b, team]
+        mechs = state.mechs[b]
         _write_clock(tables, state, b, team, row)
         own, enemy = 0, 0
         for m in range(mechs.shape[0]):
@@ -73,9 +73,6 @@ def write_global_states(
                 enemy += 1
             if mechs[m].alive:
                 _write_unit(tables, state, b, m, team, UNITS_AT + unit * UNIT_WIDTH, row)
-        at = row.shape[0] - cells.shape[0]
-        for i in range(cells.shape[0]):
-            row[at + i] = cells[i]
 
 
 @kernel

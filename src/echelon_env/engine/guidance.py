@@ -35,9 +35,10 @@ def lead(
     gravity: float, weapon: Row, dx: float, dy: float, dz: float, vx: float, vy: float
 ) -> tuple[float, float, float]:
     """Direction, a vector of any length, in which to fire at a point at (dx, dy, dz) that moves with (vx, vy)."""
-    if weapon.flight == BALLISTIC:
-        return ballistic_aim(gravity, weapon.speed, weapon.longest_flight, dx, dy, dz, vx, vy)
-    return dx, dy, dz
+    if weapon.guided:
+        return dx, dy, dz
+    drop = gravity if weapon.flight == BALLISTIC else 0.0
+    return ballistic_aim(drop, weapon.speed, weapon.longest_flight, dx, dy, dz, vx, vy)
 
 
 @kernel

@@ -5,19 +5,21 @@ from __future__ import annotations
 from echelon_env.engine.events import record
 from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.kernels import Row, integer, kernel
-from echelon_env.engine.paint import is_painted
 from echelon_env.engine.raycast import line_is_clear
 from echelon_env.engine.state import BODY, HEAT, HIT, LEGS, SPLASH, STABILITY, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import centre_height
+from echelon_env.engine.targeting import centre_height, has_paint_lock
 
 
 @kernel
 def damage_against(tables: Tables, state: State, b: int, actor: int, target: int, damage: float) -> float:
-    """Hit points of damage to a mech, increased if the shooter's pack has painted it."""
-    shooter = state.mechs[b, actor]
-    if shooter.team != state.mechs[b, target].team and is_painted(state, b, integer(shooter.pack), target):
-        damage *= tables.rules[0].paint_damage
+    """Hit points of damage to a mech: less its plating, more if it is helpless, or painted for a linked shooter."""
+    rules, mech = tables.rules[0], state.mechs[b, target]
+    damage = max(0.0, damage - tables.classes[mech.mech_class].plating)
+    if mech.shutdown or mech.fallen > 0:
+        damage *= rules.helpless_damage
+    if state.mechs[b, actor].team != mech.team and has_paint_lock(tables, state, b, actor, target):
+        damage *= rules.paint_damage
     return damage
 
 

@@ -69,11 +69,14 @@ def _is_listed(mech: Row, o: int) -> bool:
 
 @kernel
 def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
-    """Fill mech m's intel rows with remembered enemies that are in no contact row, nearest sighting first."""
+    """Fill mech m's intel rows with remembered enemies that are in no contact row, nearest sighting first.
+
+    A living mech whose sensors are too jammed for its pack's link gets none.
+    """
     mech, sightings, distances = state.mechs[b, m], state.sightings[b, state.mechs[b, m].pack], state.ranks[b, 0]
     intel = mech.intel
     intel[:] = NO_MECH
-    if not mech.alive:
+    if not mech.alive or mech.quality < tables.rules[0].link_quality:
         return
     count = 0
     first, stop = places_of(tables.rules[0], state.battles[b], state.order.shape[1], 1 - mech.team)

@@ -34,8 +34,6 @@ class Packed(NamedTuple):
     """The bytes of the battle's columns."""
     blocks: NDArray[np.uint8]
     """The bytes of their blocks."""
-    survey: NDArray[np.float32]
-    """(F,): the battlefield map in the order of the columns."""
 
 
 class MapPool:

@@ -34,6 +34,13 @@ def _is_harmless(blocks: Any, size: int, mech: Row, reach_x: float, reach_y: flo
 
 
 @kernel
+def top_speed(rules: Row, mech_class: Row, mech: Row) -> float:
+    """A mech's top speed in m/s; jets add to it."""
+    boost = 1.0 + rules.jet_boost * mech.jet if mech_class.jet_acceleration > 0.0 else 1.0
+    return float(mech_class.top_speed * boost)
+
+
+@kernel
 def list_near(tables: Tables, state: State, b: int) -> None:
     """Mark the stored ground as out of date, and list the mechs that each living mech may touch in this decision.
 
@@ -44,8 +51,8 @@ def list_near(tables: Tables, state: State, b: int) -> None:
     for m in range(mechs.shape[0]):
         mech, walk = mechs[m], walks[m]
         effort = math.sqrt(mech.throttle * mech.throttle + mech.strafe * mech.strafe)
-        top_speed = tables.classes[mech.mech_class].top_speed
-        walk.reach = top_speed * effort * rules.decision_seconds + CONTACT_TOLERANCE
+        speed = effort * top_speed(rules, tables.classes[mech.mech_class], mech)
+        walk.reach = speed * rules.decision_seconds + CONTACT_TOLERANCE
         walk.surveyed = near[m, 0] = 0
     for m in range(mechs.shape[0]):
         mech = mechs[m]
@@ -287,7 +294,7 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     here = integer(walk.solid)
     dx, dy = 0.0, 0.0
     if in_control(mech):
-        reach = mech_class.top_speed * mech.speed_factor * rules.dt
+        reach = top_speed(rules, mech_class, mech) * mech.speed_factor * rules.dt
         if mech.legs <= 0.0:
             reach *= rules.legged_speed
         dx = reach * (mech.throttle * mech.facing_x - mech.strafe * mech.facing_y)

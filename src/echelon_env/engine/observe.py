@@ -45,7 +45,6 @@ INTEL_AT, INTEL_WIDTH = STREAMS["intel"].start, STREAMS["intel"].row_width
 INTEL_MASK_AT = STREAMS["intel_mask"].start
 COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
 COMM_MASK_AT = STREAMS["comm_mask"].start
-BATTLE_MAP_AT = STREAMS["battle_map"].start
 
 
 @kernel
@@ -98,12 +97,10 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Hearing, sensors, electronics and warnings of the mech, and what its last action chose."""
+    """Sensors, electronics and warnings of the mech, the display and the message that its last action chose."""
     rules, mech = tables.rules[0], state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     at = SELF_AT
-    for i in range(mech.sounds.shape[0]):
-        row[at + Self.SOUND_AHEAD + i] = mech.sounds[i]
     row[at + Self.SENSOR_QUALITY] = mech.quality / rules.max_quality
     row[at + Self.JAMMED] = mech.jam
     row[at + Self.CONTACT_SLOTS] = min(mech_class.contact_slots, CONTACT_ROWS) / CONTACT_ROWS
@@ -260,14 +257,6 @@ def write_comm(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 
 @kernel
-def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
-    """The battlefield map, rotated for the mech's team."""
-    cells = state.battle_maps[b, state.mechs[b, m].team]
-    for cell in range(cells.shape[0]):
-        row[BATTLE_MAP_AT + cell] = cells[cell]
-
-
-@kernel
 def observe_all(tables: Tables, state: State, b: int, places: Any, observations: Any) -> None:
     """Write the observations of a battle's mechs. Dead mechs observe only the objective.
 
@@ -286,4 +275,3 @@ def observe_all(tables: Tables, state: State, b: int, places: Any, observations:
             write_intel(tables, state, b, m, enemies, row)
             write_comm(tables, state, b, m, row)
             write_ego_map(tables, state, b, m, row)
-            write_battle_map(state, b, m, row)

@@ -1,12 +1,12 @@
-"""Sight, hearing and the contact tables."""
+"""Sight and the contact tables."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from echelon_env.engine.body import radiation
 from echelon_env.engine.electronics import measure_quality
-from echelon_env.engine.hearing import hear, scale_sounds
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, IN_SIGHT, NO_MECH, RED, SEEN, SILENT, UNSEEN, State
@@ -43,7 +43,7 @@ def perceives(
 
 @kernel
 def update_visibility(tables: Tables, state: State, b: int) -> None:
-    """Update sensor quality, the `visible` matrix and the sounds of a battle's mechs.
+    """Update sensor quality and the `visible` matrix of a battle's mechs.
 
     Entries of `visible` between team-mates and with the dead are UNSEEN.
     """
@@ -51,8 +51,6 @@ def update_visibility(tables: Tables, state: State, b: int) -> None:
     visible[:, :] = UNSEEN
     first, stop = places_of(tables.rules[0], state.battles[b], mechs.shape[0], RED)
     measure_quality(tables, state, b)
-    for m in range(mechs.shape[0]):
-        mechs[m].sounds[:] = 0.0
     for m in range(tables.rules[0].num_blue):
         if not mechs[m].alive:
             continue
@@ -65,10 +63,6 @@ def update_visibility(tables: Tables, state: State, b: int) -> None:
             away = squared_distance(tables, mechs[m], mechs[o])
             visible[m, o] = perceives(tables, state, b, m, o, away, smoke, clear)
             visible[o, m] = perceives(tables, state, b, o, m, away, smoke, clear)
-            hear(tables, mechs[m], mechs[o], away, clear and not smoke)
-            hear(tables, mechs[o], mechs[m], away, clear and not smoke)
-    for m in range(mechs.shape[0]):
-        scale_sounds(tables.rules[0], mechs[m])
 
 
 @kernel
@@ -126,6 +120,30 @@ def list_contacts(
         if row < slots:
             ranks[0, row], ranks[1, row], contacts[row] = first_rank, distance, o
         count = min(count + 1, slots)
+
+
+@kernel
+def nearest_visible(tables: Tables, state: State, b: int, m: int) -> int:
+    """The nearest enemy that a mech sees, of equally near ones that of the lowest place, or NO_MECH."""
+    mechs, order, nearest = state.mechs[b], state.order[b], math.inf
+    found: int = integer(NO_MECH)
+    first, stop = places_of(tables.rules[0], state.battles[b], order.shape[0], 1 - mechs[m].team)
+    for place in range(first, stop):
+        o = integer(order[place])
+        distance = squared_distance(tables, mechs[m], mechs[o])
+        if state.visible[b, m, o] != UNSEEN and distance < nearest:
+            found, nearest = o, distance
+    return found
+
+
+@kernel
+def keep_targets(tables: Tables, state: State, b: int) -> None:
+    """Replace the targets that mechs no longer see, or that they did not choose, by the nearest visible enemies."""
+    for m in range(state.mechs.shape[1]):
+        mech = state.mechs[b, m]
+        seen = mech.target != NO_MECH and state.visible[b, m, mech.target] != UNSEEN
+        if not seen or not tables.rules[0].target_choice:
+            mech.target = nearest_visible(tables, state, b, m)
 
 
 @kernel

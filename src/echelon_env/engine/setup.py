@@ -9,16 +9,12 @@ import numpy as np
 from echelon_env.config.catalog import AIR
 from echelon_env.engine import rng
 from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
-from echelon_env.engine.intrinsics import bit_length
 from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.reward import potential
 from echelon_env.engine.rosters import PACK_SIZE
 from echelon_env.engine.state import BLUE, NO_MECH, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.voxels import pack_blocks
-from echelon_env.layout.observations import MAP_SIDE, MapCell
-
-MAP_CELL_WIDTH = len(MapCell)
 
 
 @kernel
@@ -87,58 +83,16 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
 
 
 @kernel
-def _touched(cell: int, size: int) -> int:
-    """The column after the last one that map cells before `cell` touch. Neighbouring cells may share a column."""
-    return (cell * size + MAP_SIDE - 1) // MAP_SIDE
-
-
-@kernel
-def survey_map(tables: Tables, battle: Row, columns: Any, survey: Any) -> None:
-    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, `survey` (F,), in the order of the columns."""
-    size = tables.rules[0].map_size
-    for cy in range(MAP_SIDE):
-        for cx in range(MAP_SIDE):
-            total, inside, count = 0, 0, 0
-            for iy in range(cy * size // MAP_SIDE, _touched(cy + 1, size)):
-                for ix in range(cx * size // MAP_SIDE, _touched(cx + 1, size)):
-                    count += 1
-                    total += bit_length(columns[iy, ix].solid)
-                    dx, dy = ix + 0.5 - battle.zone_x, iy + 0.5 - battle.zone_y
-                    if dx * dx + dy * dy <= battle.zone_radius**2:
-                        inside += 1
-            at = (cy * MAP_SIDE + cx) * MAP_CELL_WIDTH
-            survey[at + MapCell.HEIGHT] = total / (count * tables.rules[0].map_height)
-            survey[at + MapCell.ZONE] = inside / count
-
-
-@kernel
-def turn_battle_maps(state: State, b: int, survey: Any) -> None:
-    """Write the teams' battlefield maps: the survey, rotated so that a team's spawn is in cell (0, 0)."""
-    for team in range(2):
-        cells = state.battle_maps[b, team]
-        for cy in range(MAP_SIDE):
-            for cx in range(MAP_SIDE):
-                column, row = cx, cy
-                for _ in range(state.teams[b, team].quarter_turns):
-                    column, row = MAP_SIDE - 1 - row, column
-                to, at = (row * MAP_SIDE + column) * MAP_CELL_WIDTH, (cy * MAP_SIDE + cx) * MAP_CELL_WIDTH
-                for i in range(MAP_CELL_WIDTH):
-                    cells[to + i] = survey[at + i]
-
-
-@kernel
-def place_all(tables: Tables, state: State, spawns: Any, classes: Any, survey: Any, top: int, b: int) -> None:
+def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
     """Start a battle whose lasting arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
-    With `top` 0 all that follows from the map is already set, too: columns, blocks, the number of hazards, the survey.
+    With `top` 0 all that follows from the map is already set, too: columns, blocks and the number of hazards.
     """
     battle = state.battles[b]
     if top > 0:
         fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
         pack_blocks(state.columns[b], state.blocks[b])
-        survey_map(tables, battle, state.columns[b], survey)
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team
         _place_team(tables, state, spawns, classes, b, area, team)
-    turn_battle_maps(state, b, survey)

@@ -15,7 +15,7 @@ from echelon_env.engine.tick import begin_battle
 from echelon_env.terrain import Terrain, generate
 
 _NEXT_WRITTEN = (
-    "voxels", "voxel_damage", "battles", "columns", "blocks", "events", "order", "visible", "battle_maps",
+    "voxels", "voxel_damage", "battles", "columns", "blocks", "events", "order", "visible",
 )  # fmt: skip
 """Arrays of which a start overwrites everything, or clears what was used."""
 
@@ -49,14 +49,13 @@ class BattleStarter:
         self._team_sizes = len(config.blue), len(config.red)
         battles = len(state.battles)
         self._spawns = np.zeros((battles, 2, max(self._team_sizes), 2))  # what `begin_battle` reads and writes
-        self._surveys = np.zeros_like(state.battle_maps[:, 0], order="C")
         self.terrains: list[Terrain | None] = [None] * battles
         """The maps of the battles that have started last."""
         self._bound: _Bound | None = None
 
     def bind(self, tables: Tables, state: State, out: Outputs) -> None:
         """Set the arrays in which battles start."""
-        self.constants = tables, state, self._spawns, self._classes, self._surveys
+        self.constants = tables, state, self._spawns, self._classes
         self.begin = begin_battle.bind(*self.constants)
         arrays = {**state._asdict(), **out._asdict()}
         rows = {name: array.view(np.uint8).reshape(len(state.battles), -1) for name, array in arrays.items()}
@@ -90,14 +89,14 @@ class BattleStarter:
         if packed is None:
             rows["battles"][b], rows["columns"][b], top = _battle_of(terrain), 0, max(1, terrain.top)
         else:  # all that follows from the map is known
-            (rows["battles"][b], rows["columns"][b], rows["blocks"][b], self._surveys[b]), top = packed, 0
+            (rows["battles"][b], rows["columns"][b], rows["blocks"][b]), top = packed, 0
         state.battles["seed"][b] = seed
         state.teams["mechs_alive"][b] = self._team_sizes
         state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
         self.begin(top, b)
         if self._maps is not None and packed is None:
             battle = _battle_of(terrain, int(state.battles["num_hazards"][b]))
-            computed = Packed(battle, *(each[b].copy() for each in (rows["columns"], rows["blocks"], self._surveys)))
+            computed = Packed(battle, rows["columns"][b].copy(), rows["blocks"][b].copy())
             self._maps.keep_packed(materials, terrain.seed, computed)
 
 

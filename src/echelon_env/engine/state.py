@@ -118,7 +118,6 @@ MECH = record_dtype(
         ("speed_factor", "f8"),  # share of the top speed that the ground allows in this tick
         ("quality", "f8"),  # sensor quality at the last decision
         ("jam", "f8"),  # strength of the enemy's ECM at the last decision, 0..1
-        ("sounds", "f8", (4,)),  # noise of enemies ahead, left, behind, right at the last decision, 0..1
         ("throttle", "f8"),  # command of this decision, -1..1 forward
         ("strafe", "f8"),  # -1..1 to the left
         ("jet", "f8"),  # 0..1
@@ -142,7 +141,7 @@ MECH = record_dtype(
         ("wreck_ticks", "i4"),  # ticks until its hard wreck softens
         ("wreck_low", "i2"),  # heights that its wreck occupies: lowest voxel
         ("wreck_high", "i2"),  # and the one above the highest
-        ("target", "i2"),  # mech chosen as target, or NO_MECH
+        ("target", "i2"),  # mech that its weapons aim at, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
         ("intel", "i2", (INTEL_ROWS,)),  # enemies in the intel rows of the last observation, then NO_MECH
         ("place", "i2"),  # spawn place: the mech's identity apart from its colour
@@ -245,7 +244,7 @@ TEAM = record_dtype(
     [
         ("score", "f8"),  # s of zone control
         ("share", "f8"),  # of the zone in the last decision, 0..1
-        ("tonnage", "f8"),  # t inside the zone
+        ("inside", "i8"),  # mechs inside the zone
         ("spawn_x", "f8"),  # m, centre of the spawn area
         ("spawn_y", "f8"),
         ("quarter_turns", "i4"),  # counter-clockwise turns of the map that bring the own spawn to the corner (0, 0)
@@ -339,7 +338,6 @@ class State(NamedTuple):
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
     columns: NDArray[Any]  # (B, Y, X) COLUMN
-    battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it
     # Scratch arrays, on which later steps do not depend: see SCRATCH.
     bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
     move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick

@@ -23,7 +23,7 @@ from echelon_env.config.battle import (
 )
 from echelon_env.config.catalog import MOUNTS, Material
 from echelon_env.config.flights import FLIGHTS
-from echelon_env.engine.geometry import PI, cosine_sine, log1p
+from echelon_env.engine.geometry import PI, cosine_sine
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
 
@@ -33,16 +33,6 @@ CEILING_CLEARANCE = 0.5
 
 def _of_classes(config: BattleConfig, name: str) -> list[float]:
     return [getattr(mech_class, name) for mech_class in config.catalog.mech_classes]
-
-
-def _sound_scale(config: BattleConfig) -> float:
-    """Logarithm of 1 plus the noise of the noisier roster at full speed."""
-    catalog = config.catalog
-    loudest = 0.0
-    for roster in config.rosters:
-        classes = [catalog.mech_classes[catalog.class_index(name)] for name in roster]
-        loudest = max(loudest, sum(mech_class.top_speed * mech_class.noise for mech_class in classes))
-    return log1p(loudest) or 1.0
 
 
 def _half_arc_cos(arc_degrees: float) -> float:
@@ -77,7 +67,6 @@ _DERIVED: dict[str, tuple[str, Callable[[BattleConfig], float]]] = {
     "radar_span": ("f8", lambda config: float(np.ptp(_of_classes(config, "sensor_range_factor")))),
     "range_scale": ("f8", lambda config: max((weapon.range for weapon in config.catalog.weapons), default=1.0)),  # m
     "zone_scale": ("f8", lambda config: config.map_config.max_zone_radius),  # m
-    "sound_scale": ("f8", _sound_scale),
 }
 """What else kernels read: a type, and the number. It replaces one of a section that has its name."""
 
@@ -103,11 +92,10 @@ MECH_CLASS = np.dtype(
         ("turn_rate", "f8"),  # rad/s
         ("jet_acceleration", "f8"),  # m/s2
         ("armour", "f8"),  # hit points
+        ("plating", "f8"),  # hit points off every hit
         ("legs", "f8"),  # hit points
         ("heat_capacity", "f8"),
         ("heat_dissipation", "f8"),  # heat/s
-        ("tonnage", "f8"),  # t
-        ("noise", "f8"),  # noise per m/s
         ("wreck_probability", "f8"),
         ("radar_factor", "f8"),
         ("electronics", "i8"),  # 1: carries ECM and ECCM
@@ -123,7 +111,7 @@ WEAPON = np.dtype(
     [
         ("flight", "i8"),  # place in FLIGHTS
         ("projectile", "i8"),  # 0: it hits in the tick in which it is fired
-        ("needs_target", "i8"),
+        ("fires_blind", "i8"),  # 1: it fires ahead without a valid target
         ("guided", "i8"),  # 1: it homes on its target
         ("range", "f8"),  # m
         ("unaided_range", "f8"),  # m, range by line of sight; equals the range except for guided weapons
@@ -215,7 +203,7 @@ def _weapons(config: BattleConfig) -> NDArray[Any]:
             row[name] = getattr(weapon, name)
         rules = weapon.flight_rules
         row["flight"] = list(FLIGHTS).index(weapon.flight)
-        row["projectile"], row["needs_target"], row["guided"] = rules.projectile, rules.needs_target, rules.guided
+        row["projectile"], row["guided"] = rules.projectile, rules.guided
         row["unaided_range"] = weapon.unaided_range if rules.guided else weapon.range
         row["reach"] = weapon.speed * weapon.lifetime if rules.guided else weapon.range
         row["cooldown"] = config.ticks(weapon.cooldown)

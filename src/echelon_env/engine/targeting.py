@@ -1,4 +1,4 @@
-"""Lines of sight, locks and the choice of a target."""
+"""Lines of sight, locks and valid targets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
 from echelon_env.engine.raycast import blocking_column, blocks
-from echelon_env.engine.rosters import places_of
 from echelon_env.engine.smoke import crosses_smoke
 from echelon_env.engine.state import NO_MECH, State
 from echelon_env.engine.tables import Tables
@@ -72,7 +71,7 @@ def in_line_of_sight(tables: Tables, state: State, b: int, m: int, o: int) -> bo
 def has_paint_lock(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
     """Whether a mech can see and aim at another through its pack's paint."""
     mech = state.mechs[b, m]
-    return is_painted(state, b, integer(mech.pack), o) and bool(mech.quality >= tables.rules[0].paint_quality)
+    return is_painted(state, b, integer(mech.pack), o) and bool(mech.quality >= tables.rules[0].link_quality)
 
 
 @kernel
@@ -99,23 +98,8 @@ def is_valid_target(tables: Tables, state: State, b: int, m: int, o: int, weapon
 
 
 @kernel
-def choose_target(tables: Tables, state: State, b: int, m: int, weapon: Row) -> int:
-    """The target that the action chose if it is valid, else the nearest valid enemy, else NO_MECH."""
-    mechs, order = state.mechs[b], state.order[b]
-    mech = mechs[m]
-    chosen: int = integer(mech.target)
-    if chosen != NO_MECH and is_valid_target(tables, state, b, m, chosen, weapon):
-        return chosen
-    nearest: int = NO_MECH
-    least = weapon.range**2
-    first, stop = places_of(tables.rules[0], state.battles[b], order.shape[0], 1 - mech.team)
-    for place in range(first, stop):
-        o = integer(order[place])
-        other = mechs[o]
-        if not other.alive:
-            continue
-        distance = squared_distance(tables, mech, other)
-        closer = distance < least or (nearest == NO_MECH and distance == least)
-        if closer and is_valid_target(tables, state, b, m, o, weapon):
-            nearest, least = o, distance
-    return nearest
+def valid_target(tables: Tables, state: State, b: int, m: int, weapon: Row) -> int:
+    """A mech's target if a weapon can fire at it, else NO_MECH."""
+    chosen: int = integer(state.mechs[b, m].target)
+    valid = chosen != NO_MECH and is_valid_target(tables, state, b, m, chosen, weapon)
+    return chosen if valid else NO_MECH

@@ -15,12 +15,12 @@ from echelon_env.engine.outcome import decide_outcome, flag_rows
 from echelon_env.engine.paint import age_paint
 from echelon_env.engine.projectiles import fly_all
 from echelon_env.engine.reward import reward_all
-from echelon_env.engine.sensors import list_all_contacts, update_visibility
+from echelon_env.engine.sensors import keep_targets, list_all_contacts, update_visibility
 from echelon_env.engine.setup import place_all
 from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.state import NO_MECH, Outputs, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import choose_target
+from echelon_env.engine.targeting import valid_target
 from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.engine.weapons import fire_all
 from echelon_env.engine.zone import score_all
@@ -45,6 +45,7 @@ def perceive(tables: Tables, state: State, b: int) -> None:
     """Update what a battle's mechs perceive: visibility, contacts and intel."""
     update_visibility(tables, state, b)
     list_all_contacts(tables, state, b)
+    keep_targets(tables, state, b)
     share_intel(tables, state, b)
 
 
@@ -114,15 +115,14 @@ def step_range(
 
 @entry_point
 def begin_battle(
-    tables: Tables, state: State, spawns: Any, classes: Any, surveys: Any, top: int, b: int
+    tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int
 ) -> None:  # fmt: skip
     """Start battle b, whose lasting arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
     `spawns` (B, 2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes. All voxels
-    above `top` metres are air. `surveys` (B, F) float32 get what the battlefield maps show, see `setup.survey_map`.
-    With `top` 0 the columns, the blocks, the number of hazards and the survey are already set, too.
+    above `top` metres are air. With `top` 0 the columns, the blocks and the number of hazards are already set, too.
     """
-    place_all(tables, state, spawns[b], classes, surveys[b], top, b)
+    place_all(tables, state, spawns[b], classes, top, b)
 
 
 @entry_point
@@ -134,4 +134,4 @@ def command_and_aim(tables: Tables, state: State, b: int, m: int, action: Any, t
     command(tables.rules[0], mech_class, mech, action)
     for mount in range(targets.shape[0]):
         w = integer(mech_class.weapon[mount])
-        targets[mount] = choose_target(tables, state, b, m, tables.weapons[w]) if w >= 0 else NO_MECH
+        targets[mount] = valid_target(tables, state, b, m, tables.weapons[w]) if w >= 0 else NO_MECH

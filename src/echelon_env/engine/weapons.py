@@ -12,7 +12,7 @@ from echelon_env.engine.hits import hit
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import CLIMB, DIRECT, NO_MECH, SHOT, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import centre_height, choose_target, has_direct_lock
+from echelon_env.engine.targeting import centre_height, has_direct_lock, valid_target
 
 
 @kernel
@@ -61,13 +61,13 @@ def has_shots(tables: Tables, mech: Row, mount: int) -> bool:
 
 @kernel
 def fire(tables: Tables, state: State, b: int, m: int, mount: int) -> None:
-    """Fire a mount that is ready, if its weapon needs no target or has one."""
+    """Fire a mount that is ready at the mech's target, without a valid one ahead if its weapon fires blind."""
     mech = state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     w = integer(mech_class.weapon[mount])
     weapon = tables.weapons[w]
-    target = choose_target(tables, state, b, m, weapon)
-    if target == NO_MECH and weapon.needs_target:
+    target = valid_target(tables, state, b, m, weapon)
+    if target == NO_MECH and not weapon.fires_blind:
         return
     mech.cooldown[mount] = weapon.cooldown
     if weapon.charges > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine.kernels import Row, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BLUE, RED, State
 from echelon_env.engine.tables import Tables
 
@@ -34,25 +34,20 @@ def is_contested(rules: Row, state: State, b: int) -> bool:
 
 
 @kernel
-def share_of(own: float, enemy: float, contested_share: float) -> float:
-    """A team's share of the zone, from the tonnage that each team has inside."""
-    if own == 0.0:
-        return 0.0
-    if enemy == 0.0:
-        return 1.0
-    margin = (own - enemy) / (own + enemy)
-    return contested_share + (1.0 - contested_share) * max(0.0, margin)
+def share_of(own: int, enemy: int) -> float:
+    """A team's share of the zone, from the numbers of mechs that each team has inside."""
+    return (own - enemy) / (own + enemy) if own > enemy else 0.0
 
 
 @kernel
 def score_all(tables: Tables, state: State, b: int) -> None:
-    """Update the teams' tonnage inside the zone, their shares and their scores for one decision."""
+    """Update the teams' mechs inside the zone, their shares and their scores for one decision."""
     rules, battle, teams, mechs = tables.rules[0], state.battles[b], state.teams[b], state.mechs[b]
-    teams[BLUE].tonnage = teams[RED].tonnage = 0.0
+    teams[BLUE].inside = teams[RED].inside = 0
     for m in range(mechs.shape[0]):
         mech = mechs[m]
         if is_inside(rules, battle, mech):
-            teams[mech.team].tonnage += tables.classes[mech.mech_class].tonnage
+            teams[mech.team].inside += 1
     for team in range(2):
-        teams[team].share = share_of(teams[team].tonnage, teams[1 - team].tonnage, rules.contested_share)
+        teams[team].share = share_of(integer(teams[team].inside), integer(teams[1 - team].inside))
         teams[team].score += teams[team].share * rules.decision_seconds

@@ -11,10 +11,10 @@ from echelon_env.config.scenario import scenario_names
 def register_all() -> None:
     """Register every shipped scenario with Gymnasium, and with PettingZoo from version 1.27 on.
 
-    The id of ``duel-open`` is ``echelon/DuelOpen-v0``.
+    The id of ``duel-open`` is ``echelon/DuelOpen-v1``.
     """
     for scenario in scenario_names():
-        name = f"echelon/{scenario.title().replace('-', '')}-v0"
+        name = f"echelon/{scenario.title().replace('-', '')}-v1"
         gymnasium.register(
             id=name,
             entry_point="echelon_env.envs.single:BattleEnv",

@@ -208,7 +208,6 @@ class BattleObserver:
         radiates = mechs["radiates"].ravel()
         sums["ecm"] += running & (radiates == ECM)
         sums["eccm"] += running & (radiates == ECCM)
-        sums["target"] += alive & (mechs["target"].ravel() >= 0)
         self._sums["shutdown_ticks"] += mechs["shutdown_ticks"]
         self._heat(alive, PRESENCE, 1.0)
 

@@ -14,7 +14,6 @@ These are the sums over the mechs of a class; a name that is missing counts 0:
 - ``distance_seconds``: m s: the distance in the plane to the nearest enemy that it sees, over ``seeing_seconds``
 - ``shutdown_seconds``: s shut down by heat
 - ``jet_seconds``: s of these using jump jets; also ``vent_seconds``, ``ecm_seconds``, ``eccm_seconds``
-- ``target_seconds``: s of these with a chosen target
 - ``damage_dealt`` ... ``bad_actions``: the engine's STATISTICS
 - ``terrain_broken``: voxels of 1 m3 that its shots destroyed
 - ``deaths_shut_down``, ``deaths_fallen``: deaths of mechs that were shut down; that were knocked down

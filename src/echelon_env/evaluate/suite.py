@@ -113,7 +113,7 @@ def load_suite(name: str | os.PathLike[str]) -> Suite:
 
     Raises SuiteError for an unknown name, with the nearest valid one, and for an invalid file, with the reason.
 
-    >>> suite = load_suite("echelon-eval-v1")
+    >>> suite = load_suite("echelon-eval-v3")
     >>> [(scenario.name, len(scenario.seeds)) for scenario in suite.scenarios]
     [('duel', 100), ('skirmish', 100), ('battle', 100)]
     """

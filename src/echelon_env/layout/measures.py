@@ -76,7 +76,6 @@ MEASURES = (
     Measure("vent_share", "vents", "%", _USE, "it vents heat", of="vent_seconds", per=_ALIVE),
     Measure("ecm_share", "ECM", "%", _USE, "it radiates ECM", of="ecm_seconds", per=_ALIVE),
     Measure("eccm_share", "ECCM", "%", _USE, "it radiates ECCM", of="eccm_seconds", per=_ALIVE),
-    Measure("target_share", "target", "%", _USE, "it has chosen a target", of="target_seconds", per=_ALIVE),
     Measure(
         "distance", "distance", "m", "distance", "in the plane to the nearest enemy that it sees",
         of="distance_seconds", per="seeing_seconds", main=True,

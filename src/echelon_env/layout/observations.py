@@ -75,10 +75,6 @@ class Self(Feature):
     HEADING_SIN = "sine of the facing on the turned map"
     HURT_FORWARD = "where the last decision's damage came from: forward part", "share of full armour"
     HURT_LEFT = "where the last decision's damage came from: left part", "share of full armour"
-    SOUND_AHEAD = "noise of enemies in the quadrant ahead, logarithmic", "noisiest roster", 0, 1
-    SOUND_LEFT = "noise of enemies in the quadrant to the left", "noisiest roster", 0, 1
-    SOUND_BEHIND = "noise of enemies in the quadrant behind", "noisiest roster", 0, 1
-    SOUND_RIGHT = "noise of enemies in the quadrant to the right", "noisiest roster", 0, 1
     SENSOR_QUALITY = "sensor quality", "best quality", 0, 1
     JAMMED = "strength of the enemy's ECM here", "", 0, 1
     CONTACT_SLOTS = "contact rows that its suite can fill", "contact rows", 0, 1
@@ -91,7 +87,7 @@ class Self(Feature):
     BY_DISTANCE = "1 if the contacts are sorted by distance", "", 0, 1
     BY_DANGER = "1 if the contacts are sorted by danger", "", 0, 1
     BY_DAMAGE = "1 if the contacts are sorted by damage", "", 0, 1
-    HAS_TARGET = "1 if the last action chose a target", "", 0, 1
+    HAS_TARGET = "1 if it has a target", "", 0, 1
     _add_classes(vars())
 
 
@@ -132,7 +128,7 @@ class Contact(Feature):
     PAINTED = "1 while the own pack has it painted", "", 0, 1
     RADIATING = "1 while it radiates ECM or ECCM", "", 0, 1
     IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
-    IS_TARGET = "1 if the last action chose it as target", "", 0, 1
+    IS_TARGET = "1 if it is the mech's target", "", 0, 1
     _add_classes(vars())
 
 
@@ -193,13 +189,6 @@ class EgoCell(Feature):
 
     OBSTACLE = "height of the terrain in the way above the feet, clipped; beyond the map 1", "tallest class's height"
     HAZARD = "what lies on the ground there: how much it heats or damages, below 0 how much it cools", "worst material"
-
-
-class MapCell(Feature):
-    """A cell of the battlefield map, turned so that the own spawn is in its first row and column."""
-
-    HEIGHT = "mean height of the solid terrain", "map height", 0, 1
-    ZONE = "share of the cell that lies in the zone", "", 0, 1
 
 
 class Clock(Feature):
@@ -269,7 +258,6 @@ SQUAD_ROWS = 9
 INTEL_ROWS = 8
 COMM_ROWS = 5
 EGO_SIDE = 11
-MAP_SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -329,7 +317,6 @@ STREAMS = _lay_out(
     ("comm", Comm, COMM_ROWS),
     ("comm_mask", Mask, COMM_ROWS),
     ("ego_map", EgoCell, EGO_SIDE * EGO_SIDE),
-    ("battle_map", MapCell, MAP_SIDE * MAP_SIDE),
 )
 """The streams by name, in the order of the flat vector."""
 
@@ -339,7 +326,7 @@ OBSERVATION_DIM = max(stream.stop for stream in STREAMS.values())
 
 def state_streams(num_mechs: int) -> dict[str, Stream]:
     """The layout of the global state of a battle of `num_mechs` mechs, the first team's mechs first."""
-    return _lay_out(("clock", Clock, 1), ("units", Unit, num_mechs), ("battle_map", MapCell, MAP_SIDE * MAP_SIDE))
+    return _lay_out(("clock", Clock, 1), ("units", Unit, num_mechs))
 
 
 def stream_bounds(streams: Mapping[str, Stream]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -21,7 +21,7 @@ class NetworkConfig:
         metadata={"help": "sets: contacts, squad-mates, ... as sets; flat: one linear layer"},
     )
     set_width: int = quantity(32, "units", 1, 4096, help="width of the embedding of a contact, a squad-mate, ...")
-    map_channels: int = quantity(8, "channels", 1, 1024, help="channels of the convolutions over the maps")
+    map_channels: int = quantity(8, "channels", 1, 1024, help="channels of the convolution over the map")
     width: int = quantity(128, "units", 1, 4096, help="width of the features and of the LSTM")
     head: int = quantity(64, "units", 1, 4096, help="width of the hidden layer of each head")
     critic: Literal["shared", "separate", "central"] = field(

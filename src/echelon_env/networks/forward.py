@@ -43,7 +43,7 @@ from echelon_env.networks.possible import (
     find_conditions,
     mask_needs,
 )
-from echelon_env.networks.weights import MAPS, TABLES, VECTORS, Network
+from echelon_env.networks.weights import TABLES, VECTORS, Network
 
 SAMPLED, DETERMINISTIC, MIXED = map(integer, range(3))
 """How a network acts: samples of its distribution, its mode, or means of numbers and samples of the rest."""
@@ -61,7 +61,7 @@ _SET_COLUMNS = tuple(
     (STREAMS[name].start, STREAMS[f"{name}_mask"].start, STREAMS[name].rows, STREAMS[name].row_width) for name in TABLES
 )
 _CONTACTS, _SQUAD, _INTEL, _COMM = ((integer(at), integer(mask), integer(n)) for at, mask, n, _ in _SET_COLUMNS)
-_EGO_MAP, _BATTLE_MAP = ((STREAMS[name].start, integer(STREAMS[name].shape[0])) for name in MAPS)
+_EGO_MAP, _EGO_SIDE = STREAMS["ego_map"].start, integer(STREAMS["ego_map"].shape[0])
 _VECTORS = sum(STREAMS[name].row_width for name in VECTORS)  # the first columns
 
 
@@ -78,9 +78,7 @@ def _encode(network: Network, work: Workspace) -> None:
     encode_set(network.squad, *_SQUAD, work.rows, sets[size : 2 * size], work)
     encode_set(network.intel, *_INTEL, work.rows, sets[2 * size : 3 * size], work)
     encode_set(network.comm, *_COMM, work.rows, sets[3 * size : 4 * size], work)
-    maps, size = sets[4 * size :], network.ego_map.dense.shape[1]
-    encode_map(network.ego_map, work.seen[_EGO_MAP[0] :], _EGO_MAP[1], maps[:size], work)
-    encode_map(network.battle_map, work.seen[_BATTLE_MAP[0] :], _BATTLE_MAP[1], maps[size:], work)
+    encode_map(network.ego_map, work.seen[_EGO_MAP:], _EGO_SIDE, sets[4 * size :], work)
     fuse(network, work.joined, work)
 
 

@@ -26,7 +26,7 @@ class Workspace(NamedTuple):
     hidden: NDArray[np.float64]  # (H,)
     rows: NDArray[np.float64]  # (most rows of a table * S,) the embedded rows of a set
     contacts: NDArray[np.float64]  # (contact rows * S,) those of contacts
-    places: NDArray[np.float64]  # (places * channels,) of the larger map
+    places: NDArray[np.float64]  # (places * channels,) of the map
     joined: NDArray[np.float64]  # the encoded streams
     features: NDArray[np.float64]  # (W,)
     gates: NDArray[np.float64]  # (4 W,)
@@ -40,7 +40,7 @@ class Workspace(NamedTuple):
 def allocate_workspace(network: Network) -> Workspace:
     """Arrays for one thread."""
     hidden, rows = network.contacts.first_bias.size, network.contacts.second_bias.size
-    places = max(network.ego_map.dense.shape[0], network.battle_map.dense.shape[0])
+    places = network.ego_map.dense.shape[0]
     widths = {
         "seen": OBSERVATION_DIM,
         "context": hidden,

@@ -170,11 +170,8 @@ def find_conditions(limits: Any, seen: Any, conditions: Any) -> None:
     conditions[Condition.JETS] = able and bounds[Limit.JETS] > 0.5
     conditions[Condition.TURNS] = able and bounds[Limit.TURNS] > 0.5
     conditions[Condition.ELECTRONICS] = awake and seen[Self.HAS_ELECTRONICS] > 0.5
-    fires: Any = False
     for mount in range(_MOUNTS):
         cool = np.float64(seen[_COOLDOWN + mount]) <= np.float64(bounds[mount]) + TOLERANCE
-        ready: Any = able and cool and seen[_WEAPON + mount] > 0.5
-        conditions[Condition.FIRST_WEAPON + mount] = ready
-        fires = fires or ready
+        conditions[Condition.FIRST_WEAPON + mount] = able and cool and seen[_WEAPON + mount] > 0.5
     for row in range(TARGET_CHOICES):
-        conditions[Condition.FIRST_TARGET + row] = fires and seen[_TARGET + row] > 0.5
+        conditions[Condition.FIRST_TARGET + row] = seen[_TARGET + row] > 0.5

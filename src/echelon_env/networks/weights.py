@@ -23,9 +23,11 @@ PARAMETERS = 2 * NUMBERS + SWITCHES + OPTIONS
 VECTORS = ("self", "objective")
 TABLES = ("contacts", "squad", "intel", "comm")
 """Streams whose rows are an unordered set; the stream ``<name>_mask`` has 1 for each filled row."""
-MAPS = ("ego_map", "battle_map")
 
 _SETS = {name: name if name == "contacts" else f"others.{name}" for name in TABLES}  # names of their encoders
+_SIDE, _, _CELL = STREAMS["ego_map"].shape
+_KERNEL = 3  # side of the kernel over the map
+_PLACES = ((_SIDE - _KERNEL) // 2 + 1) ** 2
 
 
 class CheckpointError(ConfigError):
@@ -59,7 +61,6 @@ class Network(NamedTuple):
     intel: SetWeights
     comm: SetWeights
     ego_map: MapWeights
-    battle_map: MapWeights
     fusion: Floats  # (joined features, W): the observation itself for a flat encoder
     fusion_bias: Floats  # (W,)
     gain: Floats  # (W,) of the LayerNorm
@@ -93,12 +94,10 @@ def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
             linear[f"{encoder}.{_SETS[name]}.layers.1"] = (embedding, hidden)
             joined += 2 * embedding + 1
         shapes[f"{encoder}.contacts.context.weight"] = (2 * embedding, STREAMS["self"].row_width)
-        for name in MAPS:
-            kernel, cell, places = _convolution(name)
-            shapes[f"{encoder}.maps.{name}.layers.0.weight"] = (config.map_channels, cell, kernel, kernel)
-            shapes[f"{encoder}.maps.{name}.layers.0.bias"] = (config.map_channels,)
-            linear[f"{encoder}.maps.{name}.layers.3"] = (8 * config.map_channels, places * config.map_channels)
-            joined += 8 * config.map_channels
+        shapes[f"{encoder}.map.layers.0.weight"] = (config.map_channels, _CELL, _KERNEL, _KERNEL)
+        shapes[f"{encoder}.map.layers.0.bias"] = (config.map_channels,)
+        linear[f"{encoder}.map.layers.3"] = (8 * config.map_channels, _PLACES * config.map_channels)
+        joined += 8 * config.map_channels
         linear["target_query"] = (embedding, config.head)
     linear[f"{encoder}.fusion.0"] = (width, joined)
     linear["mlp_extractor.policy_net.0"] = (config.head, width)
@@ -138,7 +137,7 @@ def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> 
     }
     streams: dict[str, Any] = {
         **{name: _set_weights(tensors, name) if sets else _NO_SET for name in TABLES},
-        **{name: _map_weights(tensors, name) if sets else _NO_MAP for name in MAPS},
+        "ego_map": _map_weights(tensors) if sets else _NO_MAP,
     }
     network = Network(
         **streams | {name: np.array(layer, order="C") for name, layer in layers.items()},
@@ -166,24 +165,17 @@ def _set_weights(tensors: Mapping[str, NDArray[Any]], name: str) -> SetWeights:
     return SetWeights(**{field: np.array(array, order="C") for field, array in arrays.items()})
 
 
-def _map_weights(tensors: Mapping[str, NDArray[Any]], name: str) -> MapWeights:
-    at, (kernel, cell, places) = f"features_extractor.maps.{name}.layers", _convolution(name)
+def _map_weights(tensors: Mapping[str, NDArray[Any]]) -> MapWeights:
+    at = "features_extractor.map.layers"
     patch, dense = tensors[f"{at}.0.weight"].transpose(2, 3, 1, 0), tensors[f"{at}.3.weight"]
     channels = patch.shape[-1]
-    dense = dense.reshape(len(dense), channels, places).transpose(2, 1, 0)  # as the kernel orders the places
+    dense = dense.reshape(len(dense), channels, _PLACES).transpose(2, 1, 0)  # as the kernel orders the places
     return MapWeights(
-        patch=np.array(patch, order="C").reshape(kernel, kernel * cell, channels),
+        patch=np.array(patch, order="C").reshape(_KERNEL, _KERNEL * _CELL, channels),
         patch_bias=tensors[f"{at}.0.bias"].copy(),
-        dense=np.array(dense, order="C").reshape(places * channels, -1),
+        dense=np.array(dense, order="C").reshape(_PLACES * channels, -1),
         dense_bias=tensors[f"{at}.3.bias"].copy(),
     )
-
-
-def _convolution(name: str) -> tuple[int, int, int]:
-    """Side of the kernel over a map, features of a cell, and number of places."""
-    side, _, cell = STREAMS[name].shape
-    kernel = 2 + side % 2
-    return kernel, cell, ((side - kernel) // 2 + 1) ** 2
 
 
 _NO_SET = SetWeights(*(np.zeros((0,) * axes, np.float32) for axes in (2, 1, 2, 2, 1)))

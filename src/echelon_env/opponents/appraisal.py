@@ -110,12 +110,13 @@ def zone_loss_imminent(knowledge: Knowledge, observation: Any, plan: Row) -> boo
     """Whether the enemy wins by the zone, by score or at the time limit, unless the mech goes there now."""
     rules = knowledge.rules[0]
     ahead = objective(observation, Objective.ENEMY_SCORE) - objective(observation, Objective.OWN_SCORE)
+    lead = objective(observation, Objective.ENEMY_SHARE) - objective(observation, Objective.OWN_SHARE)
     left = rules.max_steps * rules.decision_seconds * objective(observation, Objective.TIME_LEFT)
     if ahead > 0.0:
         left -= ahead * rules.score_to_win
-    elif objective(observation, Objective.ENEMY_SHARE) <= objective(observation, Objective.OWN_SHARE):
+    elif lead <= 0.0:
         return False
-    if objective(observation, Objective.ENEMY_SHARE) > objective(observation, Objective.OWN_SHARE):
+    if lead >= 0.0:  # while both stand in it nobody scores: the mech must not leave
         left = min(left, (1.0 - objective(observation, Objective.ENEMY_SCORE)) * rules.score_to_win)
     speed = max(SLOWEST, knowledge.classes[plan.mech_class].top_speed)
     return bool(objective(observation, Objective.DISTANCE) * rules.map_diagonal / speed + SPARE_SECONDS > left)

@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine import rng
 from echelon_env.engine.geometry import clip
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.actions import Action
-from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self
+from echelon_env.layout.observations import Contact, Self
 from echelon_env.opponents.appraisal import is_alone
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own
-from echelon_env.opponents.targets import NO_TARGET, reaches
+from echelon_env.opponents.targets import MOUNT_COUNT, NO_TARGET, reaches
 
-BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # s, duration and period of the trivial level's fire
+BURST_SECONDS, BURST_PERIOD = 0.5, 8.0  # s, duration and period of the trivial level's fire
 PHASE = 2  # stream of the random numbers
 HOTTEST = 0.98  # share of the heat capacity that own shots may reach
+COOL, FAR_METRES = 0.5, 15.0  # share of the heat capacity below which jets are used, and distance of a far goal
 WARM = 0.3  # share of the heat capacity above which a mech that does not fire vents
 SAVING_SECONDS = 1.0  # heat is reserved for a better weapon that is ready within this time
-MOUNT_COUNT = len(MOUNTS)
 
 
 @kernel
@@ -37,7 +36,7 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
     if plan.target != NO_TARGET:
         action[integer(Action.TARGET_0) + plan.target] = 1.0
         in_sight = contact(observation, plan.target, Contact.LINE_OF_SIGHT) > 0.0
-    fire(knowledge, skill, observation, plan, action)
+    fire(knowledge, skill, observation, memory, plan, action)
     smoke = integer(knowledge.styles[plan.mech_class].smoke)
     if skill.screens and memory.leaving and in_sight and smoke >= 0:
         action[integer(Action.PRIMARY) + smoke] = 1.0
@@ -72,17 +71,8 @@ def send_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) 
 
 
 @kernel
-def reaches_any_contact(knowledge: Knowledge, observation: Any, plan: Row, mount: int) -> bool:
-    """Whether a mount's weapon reaches any visible enemy."""
-    for row in range(CONTACT_ROWS):
-        if is_contact(observation, row) and reaches(knowledge, observation, plan, mount, row):
-            return True
-    return False
-
-
-@kernel
-def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
-    """Fire weapons that reach an enemy, most damage per heat first, within the heat limit; vent if none fires."""
+def fire(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row, action: Any) -> None:
+    """Fire weapons that reach the target, most effect per heat first, within the heat limit; vent if none fires."""
     rules, mech_class, style = knowledge.rules[0], knowledge.classes[plan.mech_class], knowledge.styles[plan.mech_class]
     seconds = rules.decision_seconds
     heat = own(observation, Self.HEAT) * mech_class.heat_capacity
@@ -90,14 +80,14 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: 
     fires = False
     for i in range(MOUNT_COUNT):
         mount = integer(style.order[i])
-        if mount < 0 or not reaches_any_contact(knowledge, observation, plan, mount):
+        if mount < 0 or plan.target == NO_TARGET or not reaches(knowledge, observation, plan, mount, plan.target):
             continue
         trigger = integer(Action.PRIMARY) + mount
         if not skill.cools:
             action[trigger] = 1.0
             continue
         weapon = knowledge.weapons[integer(mech_class.weapon[mount])]
-        painted = plan.target == NO_TARGET or contact(observation, plan.target, Contact.PAINTED) > 0.0
+        painted = contact(observation, plan.target, Contact.PAINTED) > 0.0
         if weapon.damage <= 0.0 and (painted or not skill.paints):
             continue
         cooldown = weapon.cooldown * rules.dt
@@ -111,5 +101,11 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: 
             budget -= cost
             action[trigger] = 1.0
             fires = True
-    if skill.cools and not fires and heat > WARM * mech_class.heat_capacity:
+    if fires:
+        return
+    hurries = memory.leaving or memory.yielding or plan.goal_forward**2 + plan.goal_left**2 > FAR_METRES**2
+    can_jet = mech_class.jet_acceleration > 0.0 and heat < COOL * mech_class.heat_capacity
+    if skill.jets and can_jet and hurries and plan.speed > 0.9:
+        action[Action.JET] = 1.0
+    elif skill.cools and heat > WARM * mech_class.heat_capacity:
         action[Action.VENT] = 1.0

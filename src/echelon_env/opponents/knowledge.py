@@ -16,12 +16,14 @@ from echelon_env.layout.observations import CLASS_NAMES
 UNKNOWN = len(CLASS_NAMES)
 """Row of the classes that the observations' one-hot does not cover."""
 
+HEATING = 0.3  # hit points that the heat of a hit is worth, per heat point
+
 STYLE = np.dtype(
     [
         ("reach", "f8"),  # m, longest range of a weapon with damage, aimed by sight; 0 if there is none
-        ("best_range", "f8"),  # m, range of the weapon with most damage per heat, else of the painter
+        ("best_range", "f8"),  # m, range of the weapon with most effect per heat, else of the painter
         ("threat", "f8"),  # hit points/s over the time that its heat capacity lasts
-        ("order", "i8", (len(MOUNTS),)),  # mounts to fire at enemies, most damage per heat first, then -1
+        ("order", "i8", (len(MOUNTS),)),  # mounts to fire at enemies, most effect per heat first, then -1
         ("painter", "i8"),  # mount of a weapon that paints, -1 if none
         ("smoke", "i8"),  # mount of a weapon that only makes smoke, -1 if none
     ],
@@ -58,13 +60,18 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
     smoke = next((mount for mount, weapon in mounted if _only_smoke(weapon)), -1)
     reach = max((float(weapon["unaided_range"]) for _, weapon in harmful), default=0.0)
     guns = [(mount, weapon) for mount, weapon in mounted if not _only_smoke(weapon)]
-    by_efficiency = sorted(guns, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), TINY))
+    by_efficiency = sorted(guns, key=lambda pair: -_effect(pair[1]) / max(float(pair[1]["heat"]), TINY))
     order = [mount for mount, _ in by_efficiency] + [-1] * (len(MOUNTS) - len(guns))
     if harmful:
         best_range = float(by_efficiency[0][1]["unaided_range"])
     else:
         best_range = float(weapons[mech_class["weapon"][painter]]["range"]) if painter >= 0 else 0.0
     return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_efficiency], dt), order, painter, smoke
+
+
+def _effect(weapon: Any) -> float:
+    """What a hit is worth in hit points."""
+    return float(weapon["damage"] + HEATING * weapon["target_heat"])
 
 
 def _only_smoke(weapon: Any) -> bool:

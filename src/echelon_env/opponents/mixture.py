@@ -23,15 +23,15 @@ Floats = NDArray[np.float32]
 
 UNDRAWN = -1
 _RADIUS = STREAMS["objective"].start + Objective.RADIUS
-_MAP = STREAMS["battle_map"].part
 
 
 class Mixture:
     """A policy that plays each battle as one opponent, drawn at the start of the battle: a level, or one of `others`.
 
     All mechs of a team play as the same opponent without communication: each draws it from the seed, the number of
-    battles that it has started, and the map and zone, which its whole team observes at the start. So rows with the same
-    map and the same number of battles have the same opponent. A row's actions depend only on its own observations.
+    battles that it has started, and the zone's radius, which its whole team observes and which differs between maps. So
+    rows with the same map and the same number of battles have the same opponent. A row's actions depend only on its own
+    observations.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ class Mixture:
         starts = (observations[:, Self.ALIVE] > 0.0) & (self._level == UNDRAWN)
         for r in np.flatnonzero(starts):
             self._battles[r] += 1
-            shared = observations[r, _RADIUS].tobytes() + observations[r, _MAP].tobytes()
             key = self.seed.to_bytes(8, "little") + int(self._battles[r]).to_bytes(8, "little")
-            bits = int.from_bytes(hashlib.blake2b(key + shared, digest_size=8).digest(), "little")
+            digest = hashlib.blake2b(key + observations[r, _RADIUS].tobytes(), digest_size=8).digest()
+            bits = int.from_bytes(digest, "little")
             self._level[r] = np.searchsorted(self._shares, (bits >> 11) / 2.0**53, side="right")
         self._rows.clear(starts)
         for number, policy in enumerate(self._others.values(), len(LEVELS)):

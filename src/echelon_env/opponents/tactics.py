@@ -52,15 +52,11 @@ def choose_goal(knowledge: Knowledge, skill: Row, observation: Any, memory: Row,
     outside = on_top or math.sqrt(forward * forward + left * left) > REST * radius
     go(plan, forward, left, 1.0 if outside else 0.0)
     plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
-    presses = skill.guards and zone_loss_imminent(knowledge, observation, plan)
-    if presses:
+    if skill.guards and zone_loss_imminent(knowledge, observation, plan):
         memory.leaving = memory.yielding = 0
-        if outside:
-            return
+        return
     if skill.range_share > 0.0 and plan.target != NO_TARGET:
         keep_range(knowledge, skill, observation, memory, plan, forward, left, radius)
-    if presses:
-        return
     enemy, enemy_forward, enemy_left = nearest_enemy(knowledge, observation)
     if skill.scouts and knowledge.styles[plan.mech_class].threat <= 0.0 and enemy <= SCOUT_METRES:
         scout(knowledge, observation, memory, plan, enemy, enemy_forward, enemy_left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import COMM_ROWS, CONTACT_ROWS, Comm, Contact, Self
@@ -12,6 +13,7 @@ from echelon_env.opponents.senses import (
     arc_covers,
     comm,
     contact,
+    contact_class,
     contact_distance,
     contact_place,
     is_contact,
@@ -21,12 +23,15 @@ from echelon_env.opponents.senses import (
 )
 
 NO_TARGET = -1
+MOUNT_COUNT = len(MOUNTS)
 
 # The value of an enemy: 1 at distance 0, half of that at the best range, and
 IN_SIGHT = 1.0  # more in line of sight,
 STAY = 0.05  # more for the last target, to avoid switching back and forth,
 VOTE = 0.05  # more for each pack-mate that shoots at it,
 PAINTED = 0.5  # less, for an unarmed mech, if it is painted already
+KILL = 1.0  # more if the weapons that reach it kill it in `KILL_SECONDS`, and in proportion to their damage if not
+KILL_SECONDS = 5.0
 SAME_METRES = 2.5  # positions within this distance count as the same mech
 
 
@@ -41,7 +46,7 @@ def reaches(knowledge: Knowledge, observation: Any, plan: Row, mount: int, row: 
         return False
     if weapon.guided and contact(observation, row, Contact.PAINTED) > 0.0:
         rules = knowledge.rules[0]
-        if own(observation, Self.SENSOR_QUALITY) * rules.max_quality >= rules.paint_quality:
+        if own(observation, Self.SENSOR_QUALITY) * rules.max_quality >= rules.link_quality:
             return True
     return bool(distance <= weapon.unaided_range and contact(observation, row, Contact.LINE_OF_SIGHT) > 0.0)
 
@@ -64,6 +69,20 @@ def votes(knowledge: Knowledge, observation: Any, row: int) -> int:
 
 
 @kernel
+def share_killed(knowledge: Knowledge, observation: Any, plan: Row, row: int) -> float:
+    """Share of the hit points of a contact row's enemy that the weapons that reach it take in `KILL_SECONDS`."""
+    enemy = knowledge.classes[contact_class(observation, row)]
+    rate = 0.0
+    for mount in range(MOUNT_COUNT):
+        w = integer(knowledge.classes[plan.mech_class].weapon[mount])
+        if w >= 0 and reaches(knowledge, observation, plan, mount, row):
+            weapon = knowledge.weapons[w]
+            rate += max(0.0, weapon.damage - enemy.plating) / (weapon.cooldown * knowledge.rules[0].dt)
+    left = contact(observation, row, Contact.ARMOUR) * enemy.armour
+    return min(1.0, rate * KILL_SECONDS / left) if left > 0.0 else 1.0
+
+
+@kernel
 def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: int) -> float:
     """Value of the enemy of a contact row as a target."""
     style = knowledge.styles[plan.mech_class]
@@ -72,6 +91,8 @@ def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: in
         score += IN_SIGHT
     if contact(observation, row, Contact.IS_TARGET) > 0.0:
         score += STAY
+    if skill.focuses:
+        score += KILL * share_killed(knowledge, observation, plan, row)
     if skill.talks:
         score += VOTE * votes(knowledge, observation, row)
     if skill.scouts and style.threat <= 0.0 and contact(observation, row, Contact.PAINTED) > 0.0:

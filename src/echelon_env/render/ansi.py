@@ -110,7 +110,7 @@ def _surface(voxels: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _zone_colour(teams: Any) -> int:
-    inside = [style.dark_ansi for style, team in zip(TEAMS, teams, strict=True) if team["tonnage"] > 0]
+    inside = [style.dark_ansi for style, team in zip(TEAMS, teams, strict=True) if team["inside"] > 0]
     return inside[0] if len(inside) == 1 else EMPTY_ZONE
 
 

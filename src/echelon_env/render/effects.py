@@ -24,7 +24,7 @@ OLDEST = 0.4  # opacity of the effects of a decision's first tick
 def draw_zone(canvas: Canvas, battle: Any, teams: Any) -> None:
     """Draw the zone: white if empty, in the colour of the only team inside, or in dashes of both colours."""
     box = around(canvas.at(battle["zone_x"], battle["zone_y"]), battle["zone_radius"] * canvas.scale)
-    inside = [team for team in (BLUE, RED) if teams[team]["tonnage"] > 0]
+    inside = [team for team in (BLUE, RED) if teams[team]["inside"] > 0]
     colours = [TEAMS[team].colour for team in inside] or [LIGHT]
     alpha = 48 if len(inside) == 1 else 28
     canvas.draw.ellipse(box, fill=(*(colours[0] if len(inside) == 1 else LIGHT), alpha))

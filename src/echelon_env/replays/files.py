@@ -24,10 +24,10 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays.recorder import check_players
 from echelon_env.replays.replay import DIGEST_BYTES, Replay, ReplayError
 from echelon_env.storage.atomic import write_bytes
-from echelon_env.storage.reading import parse_json, read_regular_file
+from echelon_env.storage.reading import check_version, parse_json, read_regular_file
 
 FORMAT = "echelon-replay"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 5_000_000
 """Of a file."""
 MAX_UNPACKED_BYTES = 1 << 26
@@ -135,8 +135,10 @@ def _read_header(line: bytes) -> dict[str, Any]:
         raise ReplayError(f"not a replay (header: {error})") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ReplayError("not a replay of echelon-env")
-    if header.get("version") != VERSION:
-        raise ReplayError(f"version {shortened(header.get('version'))} of the format, this release reads {VERSION}")
+    try:
+        check_version(header.get("version"), VERSION)
+    except ValueError as error:
+        raise ReplayError(str(error)) from None
     for key, kind in _HEADER.items():
         if key not in header or not isinstance(header[key], kind) or isinstance(header[key], bool):
             raise ReplayError(f"{key}: unexpected value {shortened(header.get(key))}")

@@ -99,7 +99,7 @@ DISCRETE_CHOICES: Mapping[str, Mapping[Action, float]] = MappingProxyType(
 """The choices of the discrete format by name, in order, with the entries of the vector that are not 0.
 
 Every combination of ten moves, three turns, and fire with the primary, secondary and tertiary weapon or none; then
-venting, the special weapon and electronics. The engine chooses the targets. The first choice does nothing."""
+venting, the special weapon and electronics. No choice names a target. The first choice does nothing."""
 
 _VECTOR_ENTRIES = tuple(entry for part in PARTS for entry in part.entries)
 

@@ -84,8 +84,6 @@ def _entries_off(abilities: AbilityConfig) -> set[int]:
     streams = ["comm", "comm_mask"] * (not abilities.messages) + ["intel", "intel_mask"] * (not abilities.intel)
     off = {index for name in streams for index in range(STREAMS[name].start, STREAMS[name].stop)}
     features: list[tuple[str, Feature]] = []
-    if not abilities.target_choice:
-        features += [("self", Self.HAS_TARGET), ("contacts", Contact.IS_TARGET)]
     if not abilities.display:
         features += [("self", Self.BY_DANGER), ("self", Self.BY_DAMAGE)]
     if not abilities.electronics:

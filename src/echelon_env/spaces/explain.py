@@ -169,6 +169,10 @@ def _motion(case: _Case) -> ActionPart:
     ways = ["forward" if forward > 0 else "backward"] * (forward != 0) + ["left" if left > 0 else "right"] * (left != 0)
     speed = case.mech_class["top_speed"] * case.mech["speed_factor"] * math.hypot(forward, left)
     notes = [] if case.mech["speed_factor"] == 1.0 else [f"the ground leaves {case.mech['speed_factor']:.0%}"]
+    boost = case.rules["jet_boost"] * case.mech["jet"] if case.can.jets else 0.0
+    if boost > 0.0:
+        speed *= 1.0 + boost
+        notes.append(f"its jets add {boost:.0%}")
     if case.mech["legs"] <= 0:
         speed *= case.rules["legged_speed"]
         notes.append(f"its legs leave {case.rules['legged_speed']:.0%}")
@@ -210,7 +214,7 @@ def _mount(case: _Case, mount: int) -> ActionPart:
         refused = f"cooling down for {case.seconds(cooldown)} yet"
     elif refused is None and case.mech["vent"]:
         refused = "it holds fire while venting"
-    elif refused is None and target == NO_MECH and case.tables.weapons[w]["needs_target"]:
+    elif refused is None and target == NO_MECH and not case.tables.weapons[w]["fires_blind"]:
         refused = "no valid target now"
     aim = "level and straight ahead" if target == NO_MECH else f"at {case.mech_at_distance(target)}"
     wait = f", ready in {case.seconds(cooldown)}" if cooldown > 1 else ""
@@ -230,7 +234,7 @@ def _target(case: _Case) -> ActionPart:
     row = int(preferences.argmax())
     if preferences[row] <= 0.0:
         return _part("target", NOTHING, NOTHING, None)
-    requested, target = f"contact row {row}", int(case.mech["target"])
+    requested, target = f"contact row {row}", int(case.mech["contacts"][row])
     if case.absent or case.switched_off("target"):
         return _part("target", requested, NOTHING, case.absent or case.switched_off("target"))
     if target == NO_MECH:
@@ -238,8 +242,7 @@ def _target(case: _Case) -> ActionPart:
         return _part(
             "target", requested, NOTHING, f"its suite has {slots} rows" if row >= slots else "the row is empty"
         )
-    refused = case.helpless or (None if case.can.fires.any() else "no weapon can fire in this decision")
-    return _part("target", requested, f"prefers {case.mech_at_distance(target)}", refused)
+    return _part("target", requested, f"targets {case.mech_at_distance(target)}", None)
 
 
 def _electronics(case: _Case) -> ActionPart:

@@ -28,21 +28,20 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     """The masks of all mechs' choices, (B, M, K) int8, a new array.
 
     ``"multi_discrete"``, and formats without masks: K = MASK_SIZE. 0: the choice certainly has no effect in the coming
-    decision, the same as the part's neutral choice, except that the next observation may echo it (`has_target`,
-    `is_target`, `by_...`). 1: it may have an effect, or it is the neutral choice, which is always allowed. Dead mechs,
-    and all mechs in a battle that is over, have only the neutral choices.
+    decision, the same as the part's neutral choice, except that the next observation may echo it (`by_...`). 1: it may
+    have an effect, or it is the neutral choice, which is always allowed. Dead mechs, and all mechs in a battle that is
+    over, have only the neutral choices.
 
     ``"discrete"``: one entry for each of the K `DISCRETE_CHOICES`. 0: a part of the choice has no effect, so that a
     simpler choice does the same.
     """
     can = engine.possibilities()
-    fires = can.fires
     allowed = {
         "throttle": can.able & can.walks,
         "strafe": can.able & can.walks,
         "jet": can.able & can.jets,
         "turn": can.able & can.turns,
-        **{mount: fires[..., i] for i, mount in enumerate(MOUNTS)},
+        **{mount: can.fires[..., i] for i, mount in enumerate(MOUNTS)},
         "vent": can.present,
         "electronics": can.awake & can.electronics,
         "display": can.awake,
@@ -51,7 +50,7 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     for part in PARTS:
         mask = masks[..., MASK_SLICES[part.name]]
         if part.name == "target":
-            mask[..., 1:] = can.contacts & fires.any(axis=-1, keepdims=True)
+            mask[..., 1:] = can.contacts & can.present[..., None]
         else:
             mask[:] = allowed[part.name][..., None]
         if part.name in engine.config.abilities.blocks_off:

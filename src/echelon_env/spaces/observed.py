@@ -119,5 +119,4 @@ class ObservedMasks:
             able & (bound[:, Limit.TURNS] > 0.5),
             awake & (own[:, Self.HAS_ELECTRONICS] > 0.5),
         ]
-        targets = (observations[:, _TARGETS] > 0.5) & fires.any(axis=1, keepdims=True)
-        return np.concatenate([np.stack(single, axis=1), fires, targets], axis=1)
+        return np.concatenate([np.stack(single, axis=1), fires, observations[:, _TARGETS] > 0.5], axis=1)

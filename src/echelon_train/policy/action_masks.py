@@ -29,9 +29,9 @@ def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] =
 
     What is False has no effect in the coming decision; `echelon_env.spaces.action_masks`, which sees the engine, rules
     out at least as much. Motion needs a mech that is neither shut down nor fallen for the whole decision; a trigger
-    needs a weapon with shots left that has cooled down; a target needs a filled contact row and a weapon that can fire;
-    ECM and ECCM need a class that carries them. The first option of a choice, which is none or the default, is always
-    possible. Dead mechs have only that.
+    needs a weapon with shots left that has cooled down; a target needs a filled contact row; ECM and ECCM need a class
+    that carries them. The first option of a choice, which is none or the default, is always possible. Dead mechs have
+    only that.
 
     Parameters
     ----------
@@ -63,7 +63,6 @@ def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] =
     awake = alive & ~asleep
     able = awake & (own[:, Self.FALLEN] <= bound[:, Limit.FALLEN] + TOLERANCE)
     fires = (own[:, _WEAPONS] > 0.5) & (own[:, _COOLDOWNS] <= bound[:, : len(MOUNTS)] + TOLERANCE) & able[:, None]
-    targets = (observations[:, _TARGETS] > 0.5) & fires.any(1, keepdim=True)
     conditions = [
         torch.zeros_like(alive),
         torch.ones_like(alive),
@@ -74,5 +73,5 @@ def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] =
         able & (bound[:, Limit.TURNS] > 0.5),
         awake & (own[:, Self.HAS_ELECTRONICS] > 0.5),
     ]
-    found = torch.cat([torch.stack(conditions, 1), fires, targets], 1)
+    found = torch.cat([torch.stack(conditions, 1), fires, observations[:, _TARGETS] > 0.5], 1)
     return found.index_select(1, _needs(frozenset(off), observations.device))

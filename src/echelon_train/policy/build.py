@@ -22,7 +22,7 @@ def build_policy(network: NetworkConfig, seed: int | None = None) -> BattlePolic
     """
     space: spaces.Space[Any] = observation_space()
     if network.critic == "central":
-        width = state_streams(2)["battle_map"].stop
+        width = state_streams(2)["units"].stop
         space = spaces.Dict({"observation": space, "state": spaces.Box(-np.inf, np.inf, (width,), np.float32)})
     # one thread: the last bits of orthogonal weights depend on the number of threads
     with torch.random.fork_rng(devices=[]), torch_threads(1):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import STREAMS, Clock, Self, Stream, Unit, state_streams
-from echelon_env.networks.weights import MAPS, TABLES, VECTORS
+from echelon_env.networks.weights import TABLES, VECTORS
 from echelon_train.policy.initial_weights import orthogonal
 from echelon_train.policy.pooling import max_and_mean
 
@@ -98,9 +98,7 @@ class SetEncoder(nn.Module):
 
 
 class MapEncoder(nn.Module):
-    """Encoder of a square map: a convolution of stride 2, then a linear layer over all positions.
-
-    The kernel is 2 x 2 cells without overlap if the side is even, and 3 x 3 with overlap if it is odd.
+    """Encoder of a square map: a convolution of 3 x 3 cells and stride 2, then a linear layer over all positions.
 
     Parameters
     ----------
@@ -112,12 +110,11 @@ class MapEncoder(nn.Module):
 
     def __init__(self, stream: Stream, channels: int) -> None:
         side, _, cell_width = stream.shape
-        kernel = 2 + side % 2
-        places = ((side - kernel) // 2 + 1) ** 2
+        places = ((side - 3) // 2 + 1) ** 2
         super().__init__()
         self.features_dim = 8 * channels
         self.layers = nn.Sequential(
-            nn.Conv2d(cell_width, channels, kernel, 2),
+            nn.Conv2d(cell_width, channels, 3, 2),
             nn.ReLU(),
             nn.Flatten(),
             nn.Linear(places * channels, self.features_dim),
@@ -145,7 +142,7 @@ class FlatEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
 
 
 class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
-    """Encoder of a mech's flat observation: vectors unchanged, tables by `SetEncoder`, maps by `MapEncoder`.
+    """Encoder of a mech's flat observation: vectors unchanged, tables by `SetEncoder`, the map by `MapEncoder`.
 
     The embedding of a contact also depends on the mech itself: whether a contact is a good target depends on the own
     weapons, cooldowns and heat. The features do not depend on the order of a table's rows. An action names its target
@@ -160,20 +157,19 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
     set_width
         Width of a row's embedding.
     map_channels
-        Channels of the convolutions over the maps.
+        Channels of the convolution over the map.
     """
 
     def __init__(self, observation_space: spaces.Box, features_dim: int, set_width: int, map_channels: int) -> None:
         super().__init__(observation_space, features_dim)
         sets = {name: SetEncoder(STREAMS[name].row_width, set_width) for name in TABLES if name != "contacts"}
-        maps = {name: MapEncoder(STREAMS[name], map_channels) for name in MAPS}
         width = sum(STREAMS[name].row_width for name in VECTORS)
         own = STREAMS["self"].row_width
         self.contacts = SetEncoder(STREAMS["contacts"].row_width, set_width, own, 2 * set_width)
-        encoders: list[Any] = [self.contacts, *sets.values(), *maps.values()]
-        width += sum(each.features_dim for each in encoders)
         self.others = nn.ModuleDict(sets)
-        self.maps = nn.ModuleDict(maps)
+        self.map = MapEncoder(STREAMS["ego_map"], map_channels)
+        encoders: list[Any] = [self.contacts, *sets.values(), self.map]
+        width += sum(each.features_dim for each in encoders)
         self.fusion = fusion(width, features_dim)
         orthogonal(self)
 
@@ -229,7 +225,7 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         encoded = [stream_view(observations, STREAMS[name]) for name in VECTORS]
         encoded.append(contacts)
         encoded += [encoder(*table_and_mask(observations, name)) for name, encoder in self.others.items()]
-        encoded += [encoder(stream_view(observations, STREAMS[name])) for name, encoder in self.maps.items()]
+        encoded.append(self.map(stream_view(observations, STREAMS["ego_map"])))
         return self.fusion[0](torch.cat(encoded, 1)), rows
 
 
@@ -244,16 +240,13 @@ class BattleEncoder(nn.Module):
         Width of the features.
     set_width
         Width of a mech's embedding.
-    map_channels
-        Channels of the convolution over the map.
     """
 
-    def __init__(self, features_dim: int, set_width: int, map_channels: int) -> None:
+    def __init__(self, features_dim: int, set_width: int) -> None:
         super().__init__()
         self.features_dim = features_dim
         self.mechs = SetEncoder(len(Unit), set_width)
-        self.map = MapEncoder(STREAMS["battle_map"], map_channels)
-        self.fusion = fusion(len(Clock) + 2 * self.mechs.features_dim + self.map.features_dim, features_dim)
+        self.fusion = fusion(len(Clock) + 2 * self.mechs.features_dim, features_dim)
         orthogonal(self)
 
     def forward(self, states: Tensor) -> Tensor:
@@ -261,18 +254,16 @@ class BattleEncoder(nn.Module):
 
         Raises ValueError if S is not the width of the state for an even number of mechs.
         """
-        base = state_streams(0)["battle_map"].stop
-        teams, rest = divmod(states.shape[1] - base, 2 * len(Unit))
+        teams, rest = divmod(states.shape[1] - len(Clock), 2 * len(Unit))
         if teams < 1 or rest:
             raise ValueError(
-                f"BattleEncoder: expected states of {base} + {len(Unit)} x mechs entries, for an even number of "
+                f"BattleEncoder: expected states of {len(Clock)} + {len(Unit)} x mechs entries, for an even number of "
                 f"mechs, got {tuple(states.shape)}"
             )
         streams = state_streams(2 * teams)
         units = stream_view(states, streams["units"]).reshape(2 * len(states), teams, len(Unit))
         mechs = self.mechs(units, units[..., Unit.ALIVE] > 0.5).view(len(states), -1)
-        clock, cells = stream_view(states, streams["clock"]), stream_view(states, streams["battle_map"])
-        features: Tensor = self.fusion(torch.cat([clock, mechs, self.map(cells)], 1))
+        features: Tensor = self.fusion(torch.cat([stream_view(states, streams["clock"]), mechs], 1))
         return features
 
 

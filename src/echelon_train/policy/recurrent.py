@@ -113,11 +113,7 @@ class BattlePolicy(SequencePolicy):
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
         self.register_buffer("action_limits", torch.tensor(action_limits(BattleConfig())))
         self.critic_encoder = self.make_features_extractor() if network.critic == "separate" else None
-        self.battle_encoder = (
-            BattleEncoder(network.width, network.set_width, network.map_channels)
-            if network.critic == "central"
-            else None
-        )
+        self.battle_encoder = BattleEncoder(network.width, network.set_width) if network.critic == "central" else None
         self.shares_states = self.battle_encoder is not None
         orthogonal(self.mlp_extractor)
         orthogonal(self.action_net, 0.01)

@@ -33,7 +33,7 @@ from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json, write_parts
-from echelon_env.storage.reading import open_regular_file, parse_json, read_regular_file, without_waiting
+from echelon_env.storage.reading import check_version, open_regular_file, parse_json, read_regular_file, without_waiting
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
@@ -42,7 +42,7 @@ from echelon_train.runs.metrics import STEPS
 if sys.platform != "win32":
     import fcntl
 
-RUN_FILE = "run.json"
+RUN_FILE, RUN_VERSION = "run.json", 1
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 BAD_METRICS_FILE = "metrics-bad.jsonl"
@@ -79,6 +79,7 @@ class Resumed(Provenance):
 class RunRecord(Provenance):
     """What ``run.json`` holds."""
 
+    version: int  # `RUN_VERSION`
     config: dict[str, Any]  # of `TrainConfig`
     seeds: dict[str, int]
     ancestry: tuple[dict[str, Any], ...]  # see `Start`
@@ -164,8 +165,8 @@ def run_folder(path: Path, config: TrainConfig, start: Mapping[str, Any] = Mappi
     """
     with claimed(path, (path / LAST_FILE).exists):
         seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-        facts = {"config": config.to_dict(), "seeds": seeds, "ancestry": [], "policies": {}, **start}
-        write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
+        facts = {"version": RUN_VERSION, "config": config.to_dict(), "seeds": seeds, "ancestry": [], "policies": {}}
+        write_json(path / RUN_FILE, {**facts, **start, **_provenance(path), "resumed": []})
         yield
 
 
@@ -186,9 +187,12 @@ def read_record(path: Path) -> RunRecord:
     """What the file of the run in a folder holds. Raises RunFolderError, with the reason, and OSError."""
     try:
         document = read_json(path / RUN_FILE, f"{path} is no training run: it has no {RUN_FILE}")
+        check_version(document.get("version"), RUN_VERSION)
         record: RunRecord = build(RunRecord, document, "")
         check_fields(record, "")
-    except ConfigError as error:
+    except RunFolderError:
+        raise
+    except ValueError as error:
         raise RunFolderError(f"{path / RUN_FILE}: {error}") from None
     return record
 

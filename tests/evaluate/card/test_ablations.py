@@ -11,7 +11,7 @@ from echelon_env.evaluate import Player, baseline, named_player
 from echelon_env.evaluate.card import GROUPS, ablate, ablations, named_ablations
 from echelon_env.evaluate.players import BattleNoise
 from echelon_env.layout.actions import ACTION_DIM, TARGET_CHOICES, Action
-from echelon_env.layout.observations import CLASS_NAMES, OBSERVATION_DIM, STREAMS, Comm, Self, class_columns
+from echelon_env.layout.observations import CLASS_NAMES, OBSERVATION_DIM, STREAMS, Comm, Contact, Self, class_columns
 from echelon_env.opponents import FunctionPolicy
 
 SKIRMISH = make_config("skirmish")
@@ -67,7 +67,6 @@ FIRE = (Action.PRIMARY, Action.SECONDARY, Action.TERTIARY, Action.SPECIAL)
         ("contacts beyond the first", None),
         ("intel", entries_of("intel", "intel_mask")),
         ("objective", entries_of("objective")),
-        ("sound", {Self.SOUND_AHEAD, Self.SOUND_LEFT, Self.SOUND_BEHIND, Self.SOUND_RIGHT}),
         ("warnings", {Self.JAMMED, Self.SENSOR_QUALITY, Self.PAINTED, Self.MISSILE}),
         ("own condition", {*range(Self.ARMOUR, Self.SHUTDOWN + 1)}),
         ("messages received", entries_of("comm", "comm_mask") - OWN_MESSAGE),
@@ -94,13 +93,12 @@ def test_hidden_entries_are_those_of_nothing_and_no_others(name, hidden, observa
 @pytest.mark.parametrize(
     ("name", "silent"),
     [
-        ("target choice", dict.fromkeys(CLASS_NAMES, range(Action.TARGET_0, Action.TARGET_0 + TARGET_CHOICES))),
         ("jets", dict.fromkeys(("scout", "light"), (Action.JET,))),
         ("electronics", {"scout": (Action.ECM, Action.ECCM)}),
         ("ECM", {"scout": (Action.ECM,)}),
         ("messages sent", dict.fromkeys(CLASS_NAMES, range(Action.COMM_0, ACTION_DIM))),
         ("laser", {"heavy": (Action.PRIMARY,), "medium": (Action.PRIMARY,), "light": (Action.SECONDARY,)}),
-        ("painter", {"scout": (Action.PRIMARY,), "light": (Action.TERTIARY,), "medium": (Action.SECONDARY,)}),
+        ("painter", {"scout": (Action.PRIMARY,), "light": (Action.TERTIARY,)}),
         ("medium fire", {"medium": FIRE}),
         ("heavy", {"heavy": range(ACTION_DIM)}),
     ],
@@ -114,6 +112,17 @@ def test_silent_entries_are_zero_and_no_others(name, silent, observations):
     np.testing.assert_array_equal(actions, expected)
     np.testing.assert_array_equal(spy.seen, observations)
     assert not spy.resets
+
+
+def test_without_target_choice_the_target_is_the_nearest_contact(observations):
+    table, rows = STREAMS["contacts"], STREAMS["contacts_mask"].start
+    distances = slice(table.start + Contact.DISTANCE, table.stop, table.row_width)
+    observations[:, distances] = np.array([0.5, 0.3, 0.2, 0.4, 0.6, *[0.1] * (table.rows - TARGET_CHOICES)])
+    observations[0, rows + 2] = 0.0
+    targets = ablated("target choice", Spy()).act(observations)[:, Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
+    expected = np.eye(TARGET_CHOICES)[[1, 2, 2, 2, 2, 0]]
+    expected[-1] = 0.0  # the dead see none
+    np.testing.assert_array_equal(targets, expected)
 
 
 def test_without_memory_every_decision_is_the_first(observations):
@@ -165,8 +174,8 @@ def test_several_ablations_at_once(observations):
     assert (actions[scout, Action.JET], actions[heavy, Action.PRIMARY], actions[scout, Action.PRIMARY]) == (0, 0, 1)
     assert spy.resets == 1
     with pytest.raises(ConfigError, match=r"'lasers'.*'laser'"):
-        named_ablations(SKIRMISH, ["sound", "jets+lasers"])
-    assert [each.name for each in named_ablations(SKIRMISH, ["sound", "laser", "sound"])] == ["sound", "laser"]
+        named_ablations(SKIRMISH, ["intel", "jets+lasers"])
+    assert [each.name for each in named_ablations(SKIRMISH, ["intel", "laser", "intel"])] == ["intel", "laser"]
 
 
 def test_a_handicap_keeps_its_own_memory(observations):

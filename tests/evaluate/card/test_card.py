@@ -33,17 +33,17 @@ def card():
         SMALL,
         SEEDS,
         scenario="small",
-        rows=named_ablations(SMALL, ["medium fire", "sound"]),
+        rows=named_ablations(SMALL, ["medium fire", "direction of damage"]),
         on_battles=lambda battles, name: finished.append((battles, name)),
     )
-    assert finished == sorted(finished) and finished[-1] == (3 * 2 * len(SEEDS), "expert without sound")
+    assert finished == sorted(finished) and finished[-1] == (3 * 2 * len(SEEDS), "expert without direction of damage")
     return made
 
 
 def test_the_score_drops_without_what_is_needed(card):
-    fire, sound = card["rows"]
+    fire, damage = card["rows"]
     assert (fire["without"], fire["group"]) == ("medium fire", "class")
-    assert fire["score"]["high"] < 0.5 < sound["score"]["high"]
+    assert fire["score"]["high"] < 0.5 < damage["score"]["high"]
     assert fire["drop"]["estimate"] == pytest.approx(0.5 - fire["score"]["estimate"])
     assert fire["drop"]["low"] == pytest.approx(0.5 - fire["score"]["high"])
 
@@ -86,7 +86,7 @@ def test_a_written_card_is_read_and_its_text_fits_a_terminal(card, tmp_path):
     text = format_card(card)
     assert max(map(len, text.splitlines())) <= 80
     assert text.startswith("expert (scripted actions) against itself\nin small, 12 battles a row")
-    assert text.index("medium fire") > text.index("sound")  # by group, in the order of `GROUPS`
+    assert text.index("medium fire") > text.index("direction of damage")  # by group, in the order of `GROUPS`
     for line in ("battles that end by elimination", "autocannon", "drop"):
         assert line in text
 

@@ -58,7 +58,7 @@ def test_an_episode_has_the_observations_states_and_rewards_of_the_team_environm
 
 
 def test_the_dead_have_no_choice_and_are_counted():
-    env = SMACEnv("skirmish", opponent="expert", seed=1, terrain={"size": 50})
+    env = SMACEnv("skirmish", opponent="expert", seed=1, terrain={"size": 50}, zone={"score_to_win": 120.0})
     env.reset()
     terminated, dead = False, set()
     while not terminated:

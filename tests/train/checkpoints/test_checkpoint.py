@@ -94,7 +94,7 @@ def test_loading_does_not_unpickle(saved, monkeypatch):
         (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text('{"a": 1}'), "not an Echelon checkpoint"),
         (lambda f: (f / JSON_FILE).write_text(" " * MAX_JSON_BYTES + "{}"), "larger than"),
-        (lambda f: edit(f, version=9), "format version 9"),
+        (lambda f: edit(f, version=9), "version 9 of the format"),
         (lambda f: remove(f, "steps"), "'steps' is missing"),
         (lambda f: edit(f, steps="many"), "'steps' has the wrong type str"),
         (lambda f: edit(f, observation_layout="0" * 64), "observation layout 000000000000 differs"),
@@ -104,7 +104,7 @@ def test_loading_does_not_unpickle(saved, monkeypatch):
         (lambda f: edit(f, network={"width": 16, "head": 8}), r"expected \(.*\) float32, got \("),
         (lambda f: replace_by_pipe(f / WEIGHTS_FILE), "policy.safetensors: not a regular file"),
         (lambda f: edit(f, format="x" * 10_000), r"format '[x.]{20,30}'\)$"),
-        (lambda f: edit(f, version=10**999), r"version [0-9.]{20,50}, this release"),
+        (lambda f: edit(f, version=10**999), r"version [0-9.]{20,50} of the format, this release"),
         (lambda f: change_weights(f, lambda w: w.pop("value_net.bias")), "missing or unknown tensors: value_net.bias"),
         (lambda f: change_weights(f, lambda w: w.update(extra=torch.zeros(1))), "unknown tensors: extra"),
         (

@@ -98,7 +98,7 @@ def test_recorded_decisions_are_the_same(network, device, monkeypatch):
     rng = np.random.default_rng(0)
     played, slots = np.zeros(battles, np.int64), []
     for step in range(7):
-        ended = rng.random(battles) < (0.0 if step == 0 else 0.4)
+        ended = rng.random(battles) < (0.0 if step == 0 else 0.7)
         played[ended] = rng.integers(len(policies), size=ended.sum())
         if step == 3:
             ended[:], played[:] = True, 1

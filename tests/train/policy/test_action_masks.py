@@ -79,13 +79,11 @@ def test_the_reasons_of_a_refusal(features, forbidden):
     assert messages <= possible or "SHUTDOWN" in features
 
 
-def test_targets_need_a_filled_row_and_a_weapon_that_fires():
-    observations = mech()
+def test_targets_need_a_filled_row():
+    observations = mech(COOLDOWN_PRIMARY=1.0)
     observations[:, STREAMS["contacts_mask"].start + 1] = 1.0
     assert "target 2" in allowed(observations)
     assert "target 1" not in allowed(observations)
-    observations[:, OWN + Self.COOLDOWN_PRIMARY] = 1.0
-    assert "target 2" not in allowed(observations)
 
 
 def test_the_dead_have_the_first_options_only():

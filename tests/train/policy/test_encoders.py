@@ -27,7 +27,7 @@ def stream_encoder(seed: int = 0) -> StreamEncoder:
 
 def battle_encoder(seed: int = 0) -> BattleEncoder:
     torch.manual_seed(seed)
-    return BattleEncoder(16, SET_WIDTH, 4)
+    return BattleEncoder(16, SET_WIDTH)
 
 
 def filled(observations: Tensor, name: str) -> Tensor:
@@ -97,8 +97,7 @@ def test_the_battle_encoder_takes_any_number_of_mechs():
     own, enemy = stream_view(states, state_streams(10)["units"]).split(5, 1)
     empty = torch.zeros(len(states), 3, len(Unit))
     units = torch.cat([own, empty, enemy, empty], 1)
-    clock, cells = (states[:, state_streams(10)[name].part] for name in ("clock", "battle_map"))
-    padded = torch.cat([clock, units.flatten(1), cells], 1)
+    padded = torch.cat([states[:, state_streams(10)["clock"].part], units.flatten(1)], 1)
     torch.testing.assert_close(encoder(padded), encoder(states), rtol=0, atol=1e-6)
 
 

@@ -150,7 +150,7 @@ def test_an_update_equals_that_on_the_cpu(way):
 @pytest.mark.cuda
 def test_observations_arrive_whole_although_their_memory_is_used_again():
     staging = Staging(torch.device("cuda"))
-    given = [torch.full((512, 1034), float(step)) for step in range(20)]
+    given = [torch.full((512, 902), float(step)) for step in range(20)]
     found = []
     for each in given:
         torch.cuda._sleep(10_000_000)  # the copy waits for some milliseconds

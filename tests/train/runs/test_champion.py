@@ -34,7 +34,7 @@ def test_a_run_with_the_champion_as_opponent_and_teacher_resumes_to_the_same_bit
 
 def test_a_run_starts_from_the_champion(tmp_path):
     champion = read_checkpoint(champion_folder("skirmish"))
-    with pytest.raises(CheckpointError, match=r"init: champion has another network than this run: network\.width 256"):
+    with pytest.raises(CheckpointError, match=r"init: champion has another network than this run: network\.width 128"):
         load_start(small_run(init="champion", battle=small_battle("trio")))
     config = small_run(init="champion", battle=small_battle("trio"), network=champion.network)
     start = load_start(config)

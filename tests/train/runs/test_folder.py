@@ -123,9 +123,10 @@ def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):
         (None, "is no training run: it has no run.json"),
         ("{", "expected JSON"),
         ("[]", "expected an object, got list"),
-        ("{}", "keys are missing: started, "),
-        ('{"config": 3}', "'config': expected a mapping, got 3"),
-        ('{"git_commit": 3, "more": 1}', "unknown config key 'more'"),
+        ("{}", "version None of the format, this release reads 1: a release before 0.3 made it"),
+        ('{"version": 1}', "keys are missing: started, "),
+        ('{"version": 1, "config": 3}', "'config': expected a mapping, got 3"),
+        ('{"version": 1, "git_commit": 3, "more": 1}', "unknown config key 'more'"),
     ],
 )
 def test_a_folder_that_is_no_run_is_refused_with_the_reason(tmp_path, text, message):

@@ -15,8 +15,8 @@ from echelon_env.config.opponent import HandicapConfig
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.boundary import read_actions
 from echelon_env.evaluate.players import BattleNoise, Handicapped, Player
-from echelon_env.layout.actions import ACTION_DIM, BLOCKS, Action
-from echelon_env.layout.observations import CLASS_NAMES, OBSERVATION_DIM, STREAMS, Feature, Self, class_columns
+from echelon_env.layout.actions import ACTION_DIM, BLOCKS, TARGET_CHOICES, Action
+from echelon_env.layout.observations import CLASS_NAMES, OBSERVATION_DIM, STREAMS, Contact, Feature, Self, class_columns
 from echelon_env.opponents import Policy
 from echelon_env.opponents.policy import close_policy
 
@@ -28,13 +28,13 @@ GROUPS = ("observation", "action", "weapon", "class", "time")
 TOGETHER = "+"
 """Joins the names of ablations that are made together."""
 
+_TARGETS = slice(Action.TARGET_0, Action.TARGET_0 + TARGET_CHOICES)
 _EVERY_ENTRY = tuple(range(ACTION_DIM))
 _FIRE = tuple(range(Action.PRIMARY, Action.PRIMARY + len(MOUNTS)))
 _CONDITION = (Self.ARMOUR, Self.LEGS, Self.STABILITY, Self.FALLEN, Self.SUPPRESSED, Self.HEAT, Self.SHUTDOWN)
 _PLACE = (Self.HEIGHT, Self.POSITION_X, Self.POSITION_Y, Self.HEADING_COS, Self.HEADING_SIN)
 _MOTION = (Self.VELOCITY_FORWARD, Self.VELOCITY_LEFT, Self.VELOCITY_UP, Self.ON_GROUND)
 _WARNINGS = (Self.JAMMED, Self.SENSOR_QUALITY, Self.PAINTED, Self.MISSILE)
-_SOUNDS = (Self.SOUND_AHEAD, Self.SOUND_LEFT, Self.SOUND_BEHIND, Self.SOUND_RIGHT)
 _UNHARMED = (Self.ARMOUR, Self.LEGS, Self.STABILITY, Self.ON_GROUND)
 
 
@@ -46,6 +46,7 @@ class Ablation:
     group: str  # one of `GROUPS`
     hidden: tuple[int, ...] = ()  # entries of the observation whose values it does not get
     off: tuple[tuple[str, tuple[int, ...]], ...] = ()  # mech class -> entries of its actions that are made 0
+    at_nearest: bool = False  # whether its target is always the nearest contact that it could choose
     forgets: bool = False  # whether its policy is reset before every decision
     delay: float = 0.0  # s that its actions are late
 
@@ -56,6 +57,7 @@ class Ablation:
             self.group,
             self.hidden + other.hidden,
             self.off + other.off,
+            self.at_nearest or other.at_nearest,
             self.forgets or other.forgets,
             self.delay + other.delay,
         )
@@ -126,7 +128,8 @@ class _Ablated:
     """A policy whose observations lack entries, and whose actions are partly 0."""
 
     def __init__(self, policy: Policy, ablation: Ablation, config: BattleConfig, name: str) -> None:
-        self._policy, self._name, self._forgets = policy, name, ablation.forgets
+        self._policy, self._name = policy, name
+        self._forgets, self._at_nearest = ablation.forgets, ablation.at_nearest
         self._hidden = list(ablation.hidden)
         absent = np.zeros(OBSERVATION_DIM, np.float32)
         absent[list(_own(_UNHARMED))] = 1.0
@@ -146,12 +149,23 @@ class _Ablated:
             self._policy.reset(np.ones(len(seen), np.bool_))
         given = self._policy.act(seen)
         actions = read_actions(given, (len(seen), ACTION_DIM), f"actions of the player {self._name!r}")
+        if self._at_nearest:
+            actions[:, _TARGETS] = _nearest_contacts(seen)
         classes = observations[:, class_columns(Self)]
         known = classes.any(axis=1, keepdims=True)
         return np.where(known, actions * self._kept[classes.argmax(axis=1)], actions)
 
     def close(self) -> None:
         close_policy(self._policy)
+
+
+def _nearest_contacts(observations: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """The nearest contact (R, TARGET_CHOICES) of those that an action can choose; none where there is no contact."""
+    contacts, mask = STREAMS["contacts"], STREAMS["contacts_mask"]
+    distances = observations[:, contacts.start + Contact.DISTANCE : contacts.stop : contacts.row_width]
+    choices = np.where(observations[:, mask.start : mask.stop] > 0, distances, np.inf)[:, :TARGET_CHOICES]
+    nearest = np.isfinite(choices) & (np.arange(TARGET_CHOICES) == choices.argmin(axis=1, keepdims=True))
+    return np.asarray(nearest, np.bool_)
 
 
 def _observations(config: BattleConfig) -> Iterator[Ablation]:
@@ -168,9 +182,7 @@ def _observations(config: BattleConfig) -> Iterator[Ablation]:
         ("intel", config.abilities.intel, _streams("intel", "intel_mask")),
         ("messages received", several and config.abilities.messages, messages),
         ("map around it", True, _streams("ego_map")),
-        ("battlefield map", True, _streams("battle_map")),
         ("objective", True, _streams("objective")),
-        ("sound", True, _own(_SOUNDS)),
         ("direction of damage", True, _own((Self.HURT_FORWARD, Self.HURT_LEFT))),
         ("own condition", True, _own(_CONDITION)),
         ("own place", True, _own(_PLACE)),
@@ -191,7 +203,6 @@ def _actions(config: BattleConfig, classes: Sequence[MechClass]) -> Iterator[Abl
         ("strafing", classes, (Action.STRAFE,)),
         ("jets", jetting, (Action.JET,)),
         ("venting", classes, (Action.VENT,)),
-        ("target choice", classes, blocks["target"]),
         ("electronics", radiating, blocks["electronics"]),
         ("ECM", radiating, blocks["electronics"][:1]),
         ("ECCM", radiating, blocks["electronics"][1:]),
@@ -200,6 +211,8 @@ def _actions(config: BattleConfig, classes: Sequence[MechClass]) -> Iterator[Abl
     ):
         if actors and entries:
             yield Ablation(name, "action", off=tuple((each.name, tuple(map(int, entries))) for each in actors))
+    if blocks["target"] and several:
+        yield Ablation("target choice", "action", at_nearest=True)
 
 
 def _weapons(config: BattleConfig, classes: Sequence[MechClass]) -> Iterator[Ablation]:

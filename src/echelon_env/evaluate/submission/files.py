@@ -49,9 +49,9 @@ from echelon_env.evaluate.submission.document import (
 from echelon_env.evaluate.suite import SUITES, Suite, load_suite
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
-from echelon_env.storage.reading import parse_json, read_regular_file
+from echelon_env.storage.reading import check_version, parse_json, read_regular_file
 
-FORMAT, VERSION = "echelon-submission", 2
+FORMAT, VERSION = "echelon-submission", 3
 
 MAX_BYTES = 1 << 27
 """Of a file."""
@@ -181,8 +181,10 @@ def _proofs_document(submission: Submission) -> dict[str, dict[str, list[str | N
 def _from_document(plain: Any, suite: Suite | None) -> Submission:
     if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
         raise SubmissionError("expected a submission of echelon-env")
-    if type(plain.get("version")) is not int or plain["version"] != VERSION:
-        raise SubmissionError(f"version {plain.get('version')!r:.20} of the format, this release reads {VERSION}")
+    try:
+        check_version(plain.get("version"), VERSION)
+    except ValueError as error:
+        raise SubmissionError(str(error)) from None
     document: _Document = build(_Document, plain, "")
     check_fields(document, "")
     submission = Submission(

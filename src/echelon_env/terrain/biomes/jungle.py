@@ -19,7 +19,7 @@ CROWN_DEPTH = 2  # m
 
 
 def jungle(plot: Plot, rng: np.random.Generator) -> None:
-    """Jungle: foliage nearly everywhere; radar and hearing decide, sight is a few metres.
+    """Jungle: foliage nearly everywhere; radar decides, sight is a few metres.
 
     Bushes of 3 to 5 m hide every mech and stop shells; a few thin trunks stop walking mechs. Shallow streams wind
     through: a mech that wades in them is slow and visible, but cools its guns and can see along the stream. Clearings

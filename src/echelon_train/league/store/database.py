@@ -20,12 +20,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from echelon_env.storage.reading import parse_json
+from echelon_env.storage.reading import check_version, parse_json
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 
 DATABASE_FILE = "league.db"
 FORMAT = "echelon-league"
-VERSION = 3
+VERSION = 4
 BUSY_SECONDS = 60.0
 """How long to wait for another process's transaction, which takes milliseconds."""
 
@@ -192,12 +192,10 @@ def _check_format(folder: Path, meta: Mapping[str, str]) -> None:
         shown = reprlib.repr(meta.get("format"))
         raise LeagueError(f"{folder}: is no league (format {shown} in {DATABASE_FILE})")
     version = meta.get("version", "")
-    if version != str(VERSION):
-        newer = version.isdecimal() and len(version) < 9 and int(version) > VERSION
-        advice = "it was made by a newer release, update echelon-env" if newer else "it cannot be used"
-        raise LeagueError(
-            f"{folder}: league format version {reprlib.repr(version)}, this release reads {VERSION}: {advice}"
-        )
+    try:
+        check_version(int(version) if version.isdecimal() and len(version) < 9 else version, VERSION)
+    except ValueError as error:
+        raise LeagueError(f"{folder}: {error}") from None
 
 
 def check_integrity(connection: sqlite3.Connection, *, quick: bool = False) -> list[str]:

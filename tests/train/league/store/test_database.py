@@ -108,10 +108,10 @@ def test_what_is_no_league(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("version", f"'{database.VERSION + 1}'", r"version '\d', this release reads \d: .*by a newer release, update"),
-        ("version", f"'{database.VERSION - 1}'", r"version '\d', this release reads \d: it cannot be used"),
-        ("version", "'x'", "version 'x', .* cannot be used"),
-        ("version", "x'32'", "version '', .* cannot be used"),
+        ("version", f"'{database.VERSION + 1}'", r"version \d of .*, this release reads \d: a newer release made it"),
+        ("version", f"'{database.VERSION - 1}'", r"version \d of .*, this release reads \d: a release before 0.3"),
+        ("version", "'x'", "version 'x' of the format"),
+        ("version", "x'32'", "version '' of the format"),
         ("format", "x'32'", "is no league"),
         ("settings", "x'32'", "its settings cannot be read"),
     ],

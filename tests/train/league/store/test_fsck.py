@@ -171,5 +171,5 @@ def test_what_is_no_damage_is_refused(tmp_path, league, monkeypatch):
     with writing(league.path), pytest.raises(LeagueError, match="another process has kept the league locked"):
         fsck(league.path)
     monkeypatch.setattr(database, "VERSION", 0)
-    with pytest.raises(LeagueError, match="it was made by a newer release"):
+    with pytest.raises(LeagueError, match="a newer release made it"):
         fsck(league.path)
