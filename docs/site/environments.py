@@ -134,6 +134,8 @@ def page(scenario: Scenario, results: str) -> str:
     changes = (
         markdown(("field", "value"), differences(own, default)) if own != default else "None: it has the defaults."
     )
+    replay = entry.read()
+    losses = html.escape(gallery.caption(gallery.story(replay)))
     biomes = "\n".join(f"- `{biome}`: {BIOMES[biome].summary}" for biome in scenario.config.terrain.biomes)
     return f"""# {name}
 
@@ -141,7 +143,7 @@ def page(scenario: Scenario, results: str) -> str:
 
 {linked_picture(name, f"../battles/{picture}.webp", "..")}
 
-*{html.escape(entry.caption)}* {entry.blue} v {entry.red}: {gallery.result(entry.read())}.
+*{losses}* {entry.blue} v {entry.red}: {gallery.result(replay)}.
 [Watch the battle](site:../battles/{name}.html), or [all battles](../watch.md).
 
 ```python
