@@ -247,8 +247,8 @@ def watch() -> str:
     """The page on which battles play."""
     lines = [
         f"- [{entry.scenario}](site:battles/{entry.scenario}.html), {entry.blue} v {entry.red}: "
-        f"{html.escape(entry.caption)} Result: {gallery.result(entry.read())}."
-        for entry in gallery.ENTRIES
+        f"{html.escape(gallery.caption(gallery.story(replay)))} Result: {gallery.result(replay)}."
+        for entry, replay in ((entry, entry.read()) for entry in gallery.ENTRIES)
     ]
     return WATCH + cards("battles", ".") + "\n\n" + "\n".join(lines) + "\n"
 
