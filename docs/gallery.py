@@ -106,7 +106,7 @@ def story(replay: Replay) -> Story:
 def caption(told: Story) -> str:
     """A sentence on a battle."""
     if not told.losses:
-        return "Nobody is lost."
+        return "No mech is lost."
     shown = ", ".join(told.losses[:MOST_LOSSES])
     return f"Lost in this order: {shown}{' and others' * (len(told.losses) > MOST_LOSSES)}."
 

@@ -35,7 +35,7 @@ from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import STREAMS
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
-from echelon_env.storage.reading import check_version, parse_json, read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file, version_problem
 
 FORMAT = "echelon-checkpoint"
 VERSION = 4
@@ -167,10 +167,8 @@ def read_document(folder: Path) -> dict[str, Any]:
     document = parse_object(read_file(path, MAX_JSON_BYTES), path)
     if document.get("format") != FORMAT:
         raise CheckpointError(f"{path}: not an Echelon checkpoint (format {shortened(document.get('format'))})")
-    try:
-        check_version(document.get("version"), VERSION)
-    except ValueError as error:
-        raise CheckpointError(f"{path}: {error}") from None
+    if problem := version_problem(document.get("version"), VERSION):
+        raise CheckpointError(f"{path}: {problem}")
     for key, kind in _KEYS.items():
         if key not in document:
             raise CheckpointError(f"{path}: key {key!r} is missing")

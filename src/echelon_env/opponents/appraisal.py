@@ -116,7 +116,7 @@ def zone_loss_imminent(knowledge: Knowledge, observation: Any, plan: Row) -> boo
         left -= ahead * rules.score_to_win
     elif lead <= 0.0:
         return False
-    if lead >= 0.0:  # while both stand in it nobody scores: the mech must not leave
+    if lead >= 0.0:  # equal shares: a mech that leaves a contested zone gives it away
         left = min(left, (1.0 - objective(observation, Objective.ENEMY_SCORE)) * rules.score_to_win)
     speed = max(SLOWEST, knowledge.classes[plan.mech_class].top_speed)
     return bool(objective(observation, Objective.DISTANCE) * rules.map_diagonal / speed + SPARE_SECONDS > left)

@@ -24,7 +24,7 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.replays.recorder import check_players
 from echelon_env.replays.replay import DIGEST_BYTES, Replay, ReplayError
 from echelon_env.storage.atomic import write_bytes
-from echelon_env.storage.reading import check_version, parse_json, read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file, version_problem
 
 FORMAT = "echelon-replay"
 VERSION = 2
@@ -135,10 +135,8 @@ def _read_header(line: bytes) -> dict[str, Any]:
         raise ReplayError(f"not a replay (header: {error})") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ReplayError("not a replay of echelon-env")
-    try:
-        check_version(header.get("version"), VERSION)
-    except ValueError as error:
-        raise ReplayError(str(error)) from None
+    if problem := version_problem(header.get("version"), VERSION):
+        raise ReplayError(problem)
     for key, kind in _HEADER.items():
         if key not in header or not isinstance(header[key], kind) or isinstance(header[key], bool):
             raise ReplayError(f"{key}: unexpected value {shortened(header.get(key))}")

@@ -52,15 +52,15 @@ def read_regular_file(path: str | os.PathLike[str], limit: int) -> bytes:
     return data
 
 
-def check_version(found: Any, reads: int) -> None:
-    """Check the version of a file's format, which changes with the rules of the game. Raises ValueError."""
+def version_problem(found: Any, reads: int) -> str:
+    """What is wrong with the version of a file's format, which changes with the rules of the game; empty if nothing."""
     if type(found) is int and found == reads:
-        return
+        return ""
     if type(found) is int and found > reads:
         advice = "a newer release made it; update echelon-env"
     else:
         advice = "a release before 0.3 made it, under other rules of the game; use it there, or make it again"
-    raise ValueError(f"version {shortened(found)} of the format, this release reads {reads}: {advice}")
+    return f"version {shortened(found)} of the format, this release reads {reads}: {advice}"
 
 
 def parse_json(

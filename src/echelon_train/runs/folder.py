@@ -33,7 +33,13 @@ from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json, write_parts
-from echelon_env.storage.reading import check_version, open_regular_file, parse_json, read_regular_file, without_waiting
+from echelon_env.storage.reading import (
+    open_regular_file,
+    parse_json,
+    read_regular_file,
+    version_problem,
+    without_waiting,
+)
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
@@ -187,12 +193,11 @@ def read_record(path: Path) -> RunRecord:
     """What the file of the run in a folder holds. Raises RunFolderError, with the reason, and OSError."""
     try:
         document = read_json(path / RUN_FILE, f"{path} is no training run: it has no {RUN_FILE}")
-        check_version(document.get("version"), RUN_VERSION)
+        if problem := version_problem(document.get("version"), RUN_VERSION):
+            raise ConfigError(problem)
         record: RunRecord = build(RunRecord, document, "")
         check_fields(record, "")
-    except RunFolderError:
-        raise
-    except ValueError as error:
+    except ConfigError as error:
         raise RunFolderError(f"{path / RUN_FILE}: {error}") from None
     return record
 

@@ -49,7 +49,7 @@ from echelon_env.evaluate.submission.document import (
 from echelon_env.evaluate.suite import SUITES, Suite, load_suite
 from echelon_env.evaluate.tables import shorten
 from echelon_env.storage.atomic import write_bytes
-from echelon_env.storage.reading import check_version, parse_json, read_regular_file
+from echelon_env.storage.reading import parse_json, read_regular_file, version_problem
 
 FORMAT, VERSION = "echelon-submission", 3
 
@@ -181,10 +181,8 @@ def _proofs_document(submission: Submission) -> dict[str, dict[str, list[str | N
 def _from_document(plain: Any, suite: Suite | None) -> Submission:
     if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
         raise SubmissionError("expected a submission of echelon-env")
-    try:
-        check_version(plain.get("version"), VERSION)
-    except ValueError as error:
-        raise SubmissionError(str(error)) from None
+    if problem := version_problem(plain.get("version"), VERSION):
+        raise SubmissionError(problem)
     document: _Document = build(_Document, plain, "")
     check_fields(document, "")
     submission = Submission(

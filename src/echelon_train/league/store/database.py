@@ -20,7 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from echelon_env.storage.reading import check_version, parse_json
+from echelon_env.storage.reading import parse_json, version_problem
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 
 DATABASE_FILE = "league.db"
@@ -192,10 +192,8 @@ def _check_format(folder: Path, meta: Mapping[str, str]) -> None:
         shown = reprlib.repr(meta.get("format"))
         raise LeagueError(f"{folder}: is no league (format {shown} in {DATABASE_FILE})")
     version = meta.get("version", "")
-    try:
-        check_version(int(version) if version.isdecimal() and len(version) < 9 else version, VERSION)
-    except ValueError as error:
-        raise LeagueError(f"{folder}: {error}") from None
+    if problem := version_problem(int(version) if version.isdecimal() and len(version) < 9 else version, VERSION):
+        raise LeagueError(f"{folder}: {problem}")
 
 
 def check_integrity(connection: sqlite3.Connection, *, quick: bool = False) -> list[str]:
