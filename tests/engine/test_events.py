@@ -90,7 +90,7 @@ def test_lost_events_do_not_change_the_battle():
     arenas = []
     for room in (None, 3):
         arena = Arena({"heavy": (20, 30)}, {"medium": (34, 30, 180), "light": (31, 32.2, 180)}, decision_repeat=40)
-        arena.fill("concrete", x=(30, 33), y=(33, 34), z=(0, 5))
+        arena.fill("reinforced", x=(30, 33), y=(33, 34), z=(0, 5))
         if room is not None:
             cut(arena.engine, room)
             arena.state = arena.engine.state

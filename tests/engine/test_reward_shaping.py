@@ -84,7 +84,7 @@ def test_the_discounted_sum_of_approach_depends_only_on_the_ends(time_limit, dea
     engine = make_engine(time_limit, dead_agents, spirit)
     reasons, deaths = set(), 0
 
-    @settings(max_examples=20)
+    @settings(max_examples=30)
     @given(
         seed=st.integers(0, 2**32 - 1),
         chance_of_death=st.sampled_from([0.0, 0.05, 0.2]),

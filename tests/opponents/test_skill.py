@@ -145,12 +145,10 @@ def leaves_at():
 
 
 def screens():
-    seen = look("medium", [("medium", 8.0, 0.0, {})], MATE, **HURT)
-    leaving = {"aims": True, "cools": True, "leaves_at": 0.45}
-    assert "special" in fired(play(seen, **leaving, screens=True))
-    assert "special" not in fired(play(seen, **leaving))
-    whole = look("medium", [("medium", 8.0, 0.0, {})], MATE)
-    assert "special" not in fired(play(whole, **leaving, screens=True))
+    hit, whole = (look("medium", [("medium", 8.0, 0.0, {})], HURT_LEFT=left) for left in (-0.1, 0.0))
+    assert "special" in fired(play(hit, aims=True, screens=True))
+    assert "special" not in fired(play(hit, aims=True))
+    assert "special" not in fired(play(whole, aims=True, screens=True))
 
 
 def yields():

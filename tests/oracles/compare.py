@@ -127,7 +127,7 @@ def differences(world: World, state: State, battle: int) -> Iterator[str]:
     yield from _sighting_differences(world, engine)
     yield from _list_differences("projectile", *([_flight(shot) for shot in w.projectiles] for w in (world, engine)))
     yield from _list_differences(
-        "cloud", *([(*c.centre, c.radius, c.ticks) for c in w.clouds] for w in (world, engine))
+        "cloud", *([(*c.centre, c.radius, c.ticks, c.team) for c in w.clouds] for w in (world, engine))
     )
     yield from _voxel_differences(world, state, battle)
     yield from _event_differences(world, state, battle)

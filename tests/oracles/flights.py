@@ -174,7 +174,7 @@ def finish(world: World, shot: Projectile, start: Point, end: End, hits: list[Hi
         if weapon.splash_radius > 0:
             hits += splash(world, burst, end.enemy)
     if weapon.smoke_radius > 0:
-        world.clouds.append(Cloud(at, weapon.smoke_radius, world.config.ticks(weapon.smoke_duration)))
+        world.clouds.append(Cloud(at, weapon.smoke_radius, world.config.ticks(weapon.smoke_duration), owner.team))
         world.record(SMOKE, owner, weapon=weapon, place=at)
 
 

@@ -58,7 +58,8 @@ def exchange_colours(state: State, config: BattleConfig) -> State:
     mechs = np.roll(np.arange(config.num_mechs), -blue)  # new order of the mechs: red first
     packs = np.roll(np.arange(state.paint.shape[1]), -len(np.unique(state.mechs["pack"][:, :blue])))
     exchanged.mechs[:] = state.mechs[:, mechs]
-    exchanged.mechs["team"] = 1 - exchanged.mechs["team"]
+    for records in (exchanged.mechs, exchanged.clouds):
+        records["team"] = 1 - records["team"]
     exchanged.mechs["pack"] = np.argsort(packs)[exchanged.mechs["pack"]]
     for marks in (exchanged.paint, exchanged.sightings):
         marks[:] = marks[:, packs][:, :, mechs]

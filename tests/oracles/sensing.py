@@ -14,15 +14,19 @@ from oracles.world import GRAZING, Mech, World
 
 
 def in_smoke(world: World, mech: Mech, other: Mech) -> bool:
-    """Whether a smoke cloud lies on the segment between two mechs' centres."""
-    distances = [(distance_to_segment(cloud.centre, mech.centre, other.centre), cloud) for cloud in world.clouds]
+    """Whether smoke of its enemy lies on the segment between a mech's centre and another's."""
+    distances = [
+        (distance_to_segment(cloud.centre, mech.centre, other.centre), cloud)
+        for cloud in world.clouds
+        if cloud.team != mech.team
+    ]
     for distance, cloud in distances:
         world.doubt(distance, cloud.radius)
     return any(distance <= cloud.radius for distance, cloud in distances)
 
 
 def is_line_clear(world: World, mech: Mech, other: Mech) -> bool:
-    """Whether there is line of sight between two mechs.
+    """Whether a mech has line of sight to another.
 
     By the rules a line that only touches blocking voxels at an edge is clear. Arithmetic with rounding may differ, so
     it is counted as a grazing line.

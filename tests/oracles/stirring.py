@@ -87,6 +87,7 @@ def _raise_smoke(state: State, battle: int, rng: Random) -> None:
         cloud["x"], cloud["y"], cloud["z"] = _near(mechs[near], rng, 4.0)
         cloud["radius"] = rng.uniform(0.3, 3.0)
         cloud["ticks"] = rng.choice([1, 2, int(rng.integers(1, 100))])
+        cloud["team"] = rng.integers(2)
     state.battles["num_clouds"][battle] = count
 
 

@@ -131,6 +131,7 @@ class Cloud:
     centre: Point
     radius: float
     ticks: int
+    team: int
 
 
 @dataclass
@@ -286,7 +287,10 @@ def load(state: State, battle: int, config: BattleConfig) -> World:
         ],
         clouds=[
             Cloud(
-                (float(cloud["x"]), float(cloud["y"]), float(cloud["z"])), float(cloud["radius"]), int(cloud["ticks"])
+                (float(cloud["x"]), float(cloud["y"]), float(cloud["z"])),
+                float(cloud["radius"]),
+                int(cloud["ticks"]),
+                int(cloud["team"]),
             )
             for cloud in state.clouds[battle, : int(row["num_clouds"])]
         ],

@@ -17,7 +17,7 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, MOUNTS, Catalog
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH
+from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH, RED
 from echelon_env.engine.voxels import blocks_of
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import STREAMS
@@ -180,13 +180,13 @@ class Arena:
             direction=(float(event["dx"]), float(event["dy"])),
         )
 
-    def smoke(self, x: float, y: float, z: float, radius: float = 4.0, seconds: float = 10.0) -> None:
-        """Add a smoke cloud."""
+    def smoke(self, x: float, y: float, z: float, radius: float = 4.0, seconds: float = 10.0, team: int = RED) -> None:
+        """Add a smoke cloud of a team."""
         battle = self.state.battles[0]
         cloud = self.state.clouds[0, battle["num_clouds"]]
         battle["num_clouds"] += 1
         cloud["x"], cloud["y"], cloud["z"], cloud["radius"] = x, y, z, radius
-        cloud["ticks"] = self.config.ticks(seconds)
+        cloud["ticks"], cloud["team"] = self.config.ticks(seconds), team
 
     def paint(self, name: str, by: str, seconds: float = 5.0) -> None:
         """Paint a mech for the pack of another."""

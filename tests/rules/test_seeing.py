@@ -6,6 +6,7 @@ import pytest
 
 from echelon_env.config.battle import PACK
 from echelon_env.config.catalog import MEDIUM, SCOUT
+from echelon_env.engine.state import BLUE, RED
 from echelon_env.layout.observations import STREAMS, Contact, Squad
 from rules.arena import Arena
 
@@ -100,7 +101,8 @@ def test_smoke_between_hides_from_sight_radar_heat_and_emission(reason):
 
 def test_smoke_does_not_hide_painted_mechs():
     arena = watch(30, wall=False)
-    arena.smoke(20, 30, 1.5)
+    for team in (BLUE, RED):
+        arena.smoke(20, 30, 1.5, team=team)
     arena.paint("other medium", by="medium")
     arena.run()
     assert arena.sees("medium", "other medium")

@@ -130,8 +130,8 @@ def test_both_walk_into_each_other_and_neither_overlaps():
 
 
 def test_voxels_take_all_of_a_ticks_wear_before_any_breaks():
-    """Two shells of 30 hit points strike the same voxel of concrete, which has 50, in a tick: it breaks once."""
-    catalog = changed(gauss={"damage": 30.0, "splash_radius": 0.0})
+    """Two shells of 15 hit points strike the same voxel of concrete, which has 20, in a tick: it breaks once."""
+    catalog = changed(gauss={"damage": 15.0, "splash_radius": 0.0})
     arena = Arena({"heavy": (20.5, 30.5, EAST)}, {"other heavy": (32.5, 30.5, WEST)}, catalog=catalog)
     arena.fill("concrete", x=(26, 27), y=(25, 36), z=(0, 6))
     for name in arena.names:

@@ -3,6 +3,7 @@
 import pytest
 
 from echelon_env.config.catalog import MEDIUM, SCOUT, SMOKE
+from echelon_env.engine.state import BLUE, RED
 from rules.arena import Arena, of_kind
 
 DT = 0.05
@@ -27,15 +28,15 @@ def test_a_shell_that_hits_nothing_leaves_its_cloud_at_the_end_of_its_range():
     assert smoke.place == pytest.approx((20 + SMOKE.range, 30, MEDIUM.height / 2))
 
 
-def test_the_cloud_hangs_for_ten_seconds():
+def test_the_cloud_hangs_for_six_seconds():
     arena = smoker()
     arena.order("medium", special=1)
     while not of_kind(arena.log, "smoke"):
         arena.run()
         arena.order("medium")
     assert len(arena.clouds) == 1
-    assert arena.clouds[0]["radius"] == 4.0
-    arena.run(199)
+    assert arena.clouds[0]["radius"] == 3.0
+    arena.run(119)
     assert len(arena.clouds) == 1
     arena.run()
     assert len(arena.clouds) == 0
@@ -58,7 +59,8 @@ def test_a_shell_that_hits_an_enemy_leaves_its_cloud_there_and_does_no_harm():
     (hit,) = of_kind(arena.log, "hit")
     assert hit.amount == 0.0
     assert arena["scout"].armour == SCOUT.armour
-    assert not arena.sees("medium", "scout")
+    assert arena.sees("medium", "scout")
+    assert not arena.sees("scout", "medium")
 
 
 def test_a_shell_that_leaves_the_map_leaves_its_cloud_at_the_edge():
@@ -69,13 +71,13 @@ def test_a_shell_that_leaves_the_map_leaves_its_cloud_at_the_edge():
     assert of_kind(arena.log, "impact") == []
 
 
-def test_there_are_three_charges():
+def test_there_are_two_charges():
     arena = smoker()
     arena.order("medium", special=1)
     for _ in range(5):
         arena["medium"].cooldown[:] = 0
         arena.run()
-    assert len(of_kind(arena.log, "shot")) == SMOKE.charges == 3
+    assert len(of_kind(arena.log, "shot")) == SMOKE.charges == 2
     assert arena["medium"].charges[3] == 0
 
 
@@ -100,12 +102,28 @@ def test_a_line_that_passes_within_the_radius_is_blocked(offset, hidden):
 
 @pytest.mark.parametrize(("x", "hidden"), [(6.5, True), (5.5, False), (43.5, True), (44.5, False)])
 def test_the_ends_of_the_line_count(x, hidden):
-    """A mech within the cloud's radius neither sees nor is seen. Beyond the ends of the line, smoke hides no mech."""
+    """Within the radius of an enemy's cloud a mech sees nobody, nor is an enemy in it seen; beyond the ends all are."""
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST)})
     arena.smoke(x, 30, 1.5)
     arena.run()
     assert arena.sees("medium", "other medium") != hidden
-    assert arena.sees("other medium", "medium") != hidden
+
+
+@pytest.mark.parametrize("team", [BLUE, RED])
+def test_smoke_blocks_the_sight_and_the_fire_of_the_enemy_only(team):
+    """The clouds of both teams block both."""
+    names = "medium", "other medium"
+    arena = Arena({names[BLUE]: (10, 30, EAST)}, {names[RED]: (20, 30, WEST)})
+    arena.smoke(15, 30, 1.5, team=team)
+    for name in names:
+        arena.order(name, primary=1)
+    (shot,) = of_kind(arena.run(), "shot")
+    assert shot.actor == names[team]
+    assert [arena.sees(*names), arena.sees(*reversed(names))] == [team == BLUE, team == RED]
+    arena.smoke(15, 30, 1.5, team=1 - team)
+    arena.run()
+    assert not arena.sees(*names)
+    assert not arena.sees(*reversed(names))
 
 
 def test_the_distance_is_measured_in_space():

@@ -148,8 +148,8 @@ def test_the_voxel_that_is_struck_takes_the_damage_and_those_around_it_their_sha
 
 
 def test_a_voxel_that_has_lost_all_its_hit_points_is_a_hole_at_once():
-    """Concrete has 50: the second shell of 25 breaks it, and a mech that looks through sees it in that decision."""
-    arena = walled("concrete", catalog=changed(gauss={"damage": 25.0, "cooldown": 0.05, "splash_radius": 0.0}))
+    """Concrete has 20: the second shell of 13 breaks it, and a mech that looks through sees it in that decision."""
+    arena = walled("concrete", catalog=changed(gauss={"damage": 13.0, "cooldown": 0.05, "splash_radius": 0.0}))
     arena.put("scout", 30, 30.5, z=1.1)  # its centre as high as the heavy's: the line runs along y = 30.5, z = 2
     before = arena.count("concrete")
     log = shoot(arena)

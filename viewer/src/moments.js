@@ -44,7 +44,7 @@
  * @property {number} decision
  * @property {Mech[]} mechs
  * @property {{owner: number, weapon: number, x: number, y: number, z: number, vx: number, vy: number, vz: number}[]} projectiles
- * @property {{x: number, y: number, z: number, radius: number}[]} clouds
+ * @property {{x: number, y: number, z: number, radius: number, team: number}[]} clouds
  * @property {Event[]} events
  * @property {Team[]} teams
  * @property {{x: number, y: number, radius: number}} zone
@@ -67,7 +67,7 @@ export function momentReader(simulation) {
   const paint = field("paint", "ticks");
   const packs = Array.from({ length: world.arrays.paint.shape[0] }, (_, pack) => pack);
   const shot = fields("projectiles", ["owner", "weapon", "x", "y", "z", "vx", "vy", "vz"]);
-  const cloud = fields("clouds", ["x", "y", "z", "radius"]);
+  const cloud = fields("clouds", ["x", "y", "z", "radius", "team"]);
   const event = fields("events", ["kind", "actor", "target", "weapon", "x", "y", "z", "amount", "tick"]);
   const team = fields("teams", ["score", "share", "mechs_alive"]);
   const counts = ["num_projectiles", "num_clouds", "num_events", "tick", "over", "winner", "reason"];

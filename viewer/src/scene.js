@@ -211,11 +211,12 @@ export class Scene {
     );
   }
 
-  /** @param {{x: number, y: number, z: number, radius: number}} cloud */
-  cloud({ x, y, z, radius }) {
+  /** @param {{x: number, y: number, z: number, radius: number, team: number}} cloud */
+  cloud({ x, y, z, radius, team }) {
+    const [red, green, blue] = TEAMS[team].map((part) => mix(0.73, part, 0.3));
     for (let i = 0; i < 9; i += 1) {
       const [angle, out] = [i * 2.4, radius * 0.55 * Math.sqrt(i / 9)];
-      this.discs.push(x + Math.cos(angle) * out, y + Math.sin(angle) * out, z + 0.25 * radius * Math.sin(i * 1.7), radius * 0.62, 0.72, 0.73, 0.76, 0.34);
+      this.discs.push(x + Math.cos(angle) * out, y + Math.sin(angle) * out, z + 0.25 * radius * Math.sin(i * 1.7), radius * 0.62, red, green, blue, 0.34);
     }
   }
 

@@ -34,7 +34,7 @@ class Material:
 MATERIALS = (
     Material(name="air"),
     Material(name="dirt"),
-    Material(name="concrete", blocks_movement=True, blocks_sight=True, hit_points=50, rubble=0.5),
+    Material(name="concrete", blocks_movement=True, blocks_sight=True, hit_points=20, rubble=0.5),
     Material(name="reinforced", blocks_movement=True, blocks_sight=True, hit_points=1000, rubble=0.5),
     Material(name="glass", blocks_movement=True, hit_points=10),
     Material(name="foliage", blocks_sight=True, hit_points=1),
@@ -265,7 +265,7 @@ AUTOCANNON = Weapon(
     range=18.0,
     damage=6.0,
     stability=7.0,
-    heat=6.0,
+    heat=5.0,
     cooldown=0.2,
     arc=90.0,
     speed=25.0,
@@ -281,9 +281,9 @@ SMOKE = Weapon(
     cooldown=15.0,
     arc=180.0,
     speed=15.0,
-    smoke_radius=4.0,
-    smoke_duration=10.0,
-    charges=3,
+    smoke_radius=3.0,
+    smoke_duration=6.0,
+    charges=2,
     fires_blind=True,
 )
 

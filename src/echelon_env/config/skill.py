@@ -21,7 +21,7 @@ class Skill:
     paints: bool = False  # paints only enemies that are not painted
     dodges: bool = False  # sidesteps while it fights
     leaves_at: float = 0.0  # share of armour below which it retreats, unless it is alone or winning
-    screens: bool = False  # fires smoke at enemies that see it retreat
+    screens: bool = False  # blinds the enemy that it fights with smoke, while it is hit
     yields: bool = False  # retreats from stronger enemies nearby, unless its team is stronger than all known ones
     guards: bool = False  # goes to the zone when the enemy is about to win by it
     scouts: bool = False  # if unarmed, paints enemies one after the other and keeps its distance in between
@@ -37,9 +37,9 @@ class Skill:
 
 _NOVICE: dict[str, Any] = {"aims": True}
 _COMPETENT: dict[str, Any] = {**_NOVICE, "range_share": 0.6, "cools": True, "paints": True, "guards": True}
-_VETERAN = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "screens": True, "focuses": True}
+_VETERAN = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "focuses": True}
 _EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True}
-_EXPERT |= {"scouts": True, "jams": True, "jets": True, "talks": True}
+_EXPERT |= {"screens": True, "scouts": True, "jams": True, "jets": True, "talks": True}
 
 LEVELS: Mapping[str, Skill] = MappingProxyType(
     {

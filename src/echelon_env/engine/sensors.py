@@ -16,15 +16,16 @@ from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_
 
 @kernel
 def perceives(
-    tables: Tables, state: State, b: int, m: int, o: int, away: float, smoke: bool, clear: bool
+    tables: Tables, state: State, b: int, m: int, o: int, away: float, clear: bool
 ) -> int:  # fmt: skip
     """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT.
 
-    `away`: the squared distance in m2 between them. `smoke`: smoke lies on the line. `clear`: no terrain does.
+    `away`: the squared distance in m2 between them. `clear`: no terrain does.
     """
     rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:
         return UNSEEN
+    smoke = smoke_between(tables, state, b, m, o)
     if clear and not smoke:
         return IN_SIGHT
     if rules.full_observability or has_paint_lock(tables, state, b, m, o):
@@ -58,11 +59,10 @@ def update_visibility(tables: Tables, state: State, b: int) -> None:
             o = integer(order[place])
             if not mechs[o].alive:
                 continue
-            smoke = smoke_between(tables, state, b, m, o)
             clear = terrain_is_clear(tables, state, b, m, o)
             away = squared_distance(tables, mechs[m], mechs[o])
-            visible[m, o] = perceives(tables, state, b, m, o, away, smoke, clear)
-            visible[o, m] = perceives(tables, state, b, o, m, away, smoke, clear)
+            visible[m, o] = perceives(tables, state, b, m, o, away, clear)
+            visible[o, m] = perceives(tables, state, b, o, m, away, clear)
 
 
 @kernel

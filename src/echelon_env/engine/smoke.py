@@ -1,4 +1,4 @@
-"""Smoke clouds, which block lines of sight."""
+"""Smoke clouds, which block the sight of the enemies of the team that fired them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from echelon_env.engine.tables import Tables
 
 
 @kernel
-def crosses_smoke(clouds: Any, count: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float) -> bool:
-    """Whether a segment passes within the radius of one of the first `count` clouds."""
+def crosses_smoke(
+    clouds: Any, count: int, team: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+) -> bool:  # fmt: skip
+    """Whether a segment passes within the radius of one of the first `count` clouds, if a team has fired it."""
     for c in range(count):
         cloud = clouds[c]
+        if cloud.team != team:
+            continue
         distance = segment_distance_squared(cloud.x - x0, cloud.y - y0, cloud.z - z0, x1 - x0, y1 - y0, z1 - z0)
         if distance <= cloud.radius**2:
             return True
@@ -35,6 +39,7 @@ def release_smoke(tables: Tables, state: State, b: int, projectile: Row, x: floa
     cloud = state.clouds[b, battle.num_clouds]
     battle.num_clouds += 1
     cloud.x, cloud.y, cloud.z, cloud.radius, cloud.ticks = x, y, z, weapon.smoke_radius, weapon.smoke_ticks
+    cloud.team = state.mechs[b, integer(projectile.owner)].team
     record(state, b, SMOKE, integer(projectile.owner), NO_MECH, w, x, y, z, 0.0, 0.0, 0.0)
 
 
@@ -48,6 +53,7 @@ def age_clouds(state: State, b: int) -> None:
         cloud.ticks -= 1
         if cloud.ticks > 0:
             to = clouds[kept]
-            to.x, to.y, to.z, to.radius, to.ticks = cloud.x, cloud.y, cloud.z, cloud.radius, cloud.ticks
+            to.x, to.y, to.z, to.radius = cloud.x, cloud.y, cloud.z, cloud.radius
+            to.ticks, to.team = cloud.ticks, cloud.team
             kept += 1
     battle.num_clouds = kept

@@ -70,6 +70,7 @@ def _limits(
         ("projectiles", "target"): (NO_MECH, mechs - 1),
         ("projectiles", "weapon"): (0, max(0, len(tables.weapons) - 1)),
         ("paint", "painter"): (0, mechs - 1),
+        ("clouds", "team"): (0, 1),
         ("battles", "num_projectiles"): (0, arrays["projectiles"].shape[1]),
         ("battles", "num_clouds"): (0, arrays["clouds"].shape[1]),
         ("battles", "num_bursts"): (0, 0),

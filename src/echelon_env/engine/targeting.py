@@ -34,15 +34,15 @@ def _by_place(mechs: Any, m: int, o: int) -> tuple[int, int]:
 
 @kernel
 def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
-    """Whether smoke lies on the line between two mechs' centres."""
+    """Whether smoke of the enemy lies on the line between a mech's centre and another's."""
     count = state.battles[b].num_clouds
     if count == 0:
         return False
+    enemy = 1 - integer(state.mechs[b, m].team)
     m, o = _by_place(state.mechs[b], m, o)
     one, two = state.mechs[b, m], state.mechs[b, o]
-    return crosses_smoke(
-        state.clouds[b], count, one.x, one.y, centre_height(tables, one), two.x, two.y, centre_height(tables, two)
-    )
+    z0, z1 = centre_height(tables, one), centre_height(tables, two)
+    return crosses_smoke(state.clouds[b], count, enemy, one.x, one.y, z0, two.x, two.y, z1)
 
 
 @kernel
@@ -63,7 +63,7 @@ def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bo
 
 @kernel
 def in_line_of_sight(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
-    """Whether neither terrain nor smoke blocks the line between two mechs' centres."""
+    """Whether neither terrain nor smoke of the enemy blocks the line between a mech's centre and another's."""
     return not smoke_between(tables, state, b, m, o) and terrain_is_clear(tables, state, b, m, o)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from echelon_env.engine.body import in_control
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BLUE, RED, State
 from echelon_env.engine.tables import Tables
@@ -17,14 +18,14 @@ def distance_to_centre(battle: Row, mech: Row) -> float:
 
 @kernel
 def is_inside(rules: Row, battle: Row, mech: Row) -> bool:
-    """Whether a mech counts as inside the zone."""
+    """Whether a mech counts as inside the zone: it is in control, and low enough."""
     low = mech.z < rules.max_feet_height
-    return bool(mech.alive and low and distance_to_centre(battle, mech) <= battle.zone_radius)
+    return bool(in_control(mech) and low and distance_to_centre(battle, mech) <= battle.zone_radius)
 
 
 @kernel
 def is_contested(rules: Row, state: State, b: int) -> bool:
-    """Whether living mechs of both teams are inside the zone now."""
+    """Whether mechs of both teams count as inside the zone now."""
     battle, mechs = state.battles[b], state.mechs[b]
     inside = 0
     for m in range(mechs.shape[0]):

@@ -38,7 +38,8 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
         in_sight = contact(observation, plan.target, Contact.LINE_OF_SIGHT) > 0.0
     fire(knowledge, skill, observation, memory, plan, action)
     smoke = integer(knowledge.styles[plan.mech_class].smoke)
-    if skill.screens and memory.leaving and in_sight and smoke >= 0:
+    hit = own(observation, Self.HURT_FORWARD) != 0.0 or own(observation, Self.HURT_LEFT) != 0.0
+    if skill.screens and hit and in_sight and smoke >= 0:
         action[integer(Action.PRIMARY) + smoke] = 1.0
         action[Action.VENT] = 0.0
     if skill.jams:

@@ -14,7 +14,7 @@ from echelon_env.render.header import draw_banner, draw_header, header_height
 from echelon_env.render.marks import draw_marks
 from echelon_env.render.mechs import draw_bars, draw_dead, draw_living
 from echelon_env.render.projectiles import draw_projectiles
-from echelon_env.render.smoke import draw_smoke, smoke_mask
+from echelon_env.render.smoke import draw_smoke, smoke_masks
 from echelon_env.render.terrain_layer import terrain_layer
 
 MIN_PIXELS, MAX_PIXELS = 300, 4096
@@ -36,7 +36,7 @@ def render_frame(config: BattleConfig, state: State, battle: int = 0, pixels: in
         draw_dead(canvas, mech)
     living = state.mechs[battle][state.mechs[battle]["alive"] != 0]
     low_first = living[np.argsort(living["z"], kind="stable")]
-    smoke = smoke_mask(canvas, config, state, battle)
+    smoke = smoke_masks(canvas, config, state, battle)
     draw_smoke(canvas, smoke, THICK)
     draw_living(canvas, config, low_first)
     draw_smoke(canvas, smoke, THIN)  # covers mechs inside the smoke slightly

@@ -11,20 +11,21 @@ from echelon_env.engine.state import State
 from echelon_env.render.canvas import Canvas, soft_disc
 from echelon_env.render.palette import RGB
 
-SMOKE: RGB = (186, 188, 194)
+SMOKE: tuple[RGB, RGB] = ((142, 168, 206), (200, 157, 145))  # by team: grey with a third of its colour
 PUFFS = 6
 BETWEEN = 0.8  # relative opacity of a cloud between its puffs
 FADING = 1.5  # s, duration of the fading at the end of a cloud
 THIN = 0.45  # relative opacity at the end
 
 
-def smoke_mask(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> Image.Image:
-    """Opacity (0..255) of the smoke at each canvas pixel: the maximum over the clouds.
+def smoke_masks(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> list[Image.Image]:
+    """Opacity (0..255) of each team's smoke at each canvas pixel: the maximum over its clouds.
 
     A cloud is a disc with more opaque puffs in it.
     """
-    mask = Image.new("L", canvas.image.size)
+    masks = [Image.new("L", canvas.image.size) for _ in SMOKE]
     for cloud in state.clouds[battle, : state.battles[battle]["num_clouds"]]:
+        mask = masks[cloud["team"]]
         left = min(1.0, float(cloud["ticks"]) * config.dt / FADING)
         level = 255 * (THIN + (1 - THIN) * left)
         place = canvas.at(cloud["x"], cloud["y"])
@@ -34,7 +35,7 @@ def smoke_mask(canvas: Canvas, config: BattleConfig, state: State, battle: int) 
             turn = math.tau * puff / PUFFS
             middle = place[0] + 0.5 * radius * math.cos(turn), place[1] + 0.5 * radius * math.sin(turn)
             _thicken(mask, middle, 0.42 * radius, round(level))
-    return mask
+    return masks
 
 
 def _thicken(mask: Image.Image, centre: tuple[float, float], radius: float, level: int) -> None:
@@ -44,8 +45,9 @@ def _thicken(mask: Image.Image, centre: tuple[float, float], radius: float, leve
     mask.paste(ImageChops.lighter(below, disc), (left, top))
 
 
-def draw_smoke(canvas: Canvas, mask: Image.Image, opacity: int) -> None:
-    """Draw smoke with the opacity `mask`, scaled to at most `opacity` (0..255)."""
-    box = mask.getbbox()
-    if box is not None:
-        canvas.image.paste(SMOKE, box, mask.crop(box).point([value * opacity // 255 for value in range(256)]))
+def draw_smoke(canvas: Canvas, masks: list[Image.Image], opacity: int) -> None:
+    """Draw each team's smoke with its opacity of `masks`, scaled to at most `opacity` (0..255)."""
+    for colour, mask in zip(SMOKE, masks, strict=True):
+        box = mask.getbbox()
+        if box is not None:
+            canvas.image.paste(colour, box, mask.crop(box).point([value * opacity // 255 for value in range(256)]))
