@@ -26,8 +26,10 @@ def _strength(world: World, mech: Mech, sources: list[Mech]) -> float:
 
 
 def measure_quality(world: World) -> None:
-    """Compute the sensor quality and the jamming of every living mech."""
+    """Compute the sensor quality and the jamming of every mech; destroyed ones have quality 1."""
     sensors = world.config.sensors
+    for mech in world.mechs:
+        mech.jam, mech.quality = 0.0, 1.0
     for mech in world.living():
         others = [other for other in world.living() if other is not mech]
         jammers = [other for other in others if other.team != mech.team and radiation(other) == ECM]

@@ -10,7 +10,7 @@ from oracles.world import Mech, World
 
 def is_inside_zone(world: World, mech: Mech) -> bool:
     distance = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y)
-    return mech.in_control and distance <= world.zone_radius and mech.z < world.config.zone.max_feet_height
+    return mech.alive and mech.fallen == 0 and distance <= world.zone_radius and mech.z < world.config.zone.max_feet_height
 
 
 def contestants(world: World) -> list[Mech]:

@@ -44,8 +44,8 @@ def test_in_a_contested_zone_the_larger_number_of_mechs_has_its_lead_and_equal_n
     assert scores(arena) == pytest.approx([0.0, DT * (2 - 1) / (2 + 1)])
 
 
-@pytest.mark.parametrize("condition", [{"alive": 0}, {"fallen": 60}, {"shutdown": 1, "heat": 100.0}])
-def test_dead_fallen_and_shut_down_mechs_hold_no_zone(condition):
+@pytest.mark.parametrize("condition", [{"alive": 0}, {"fallen": 60}])
+def test_dead_and_fallen_mechs_hold_no_zone(condition):
     arena = contest(red=(33, 30))
     for name, value in condition.items():
         setattr(arena["scout"], name, value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine.body import in_control
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BLUE, RED, State
 from echelon_env.engine.tables import Tables
@@ -18,9 +17,9 @@ def distance_to_centre(battle: Row, mech: Row) -> float:
 
 @kernel
 def is_inside(rules: Row, battle: Row, mech: Row) -> bool:
-    """Whether a mech counts as inside the zone: it is in control, and low enough."""
-    low = mech.z < rules.max_feet_height
-    return bool(in_control(mech) and low and distance_to_centre(battle, mech) <= battle.zone_radius)
+    """Whether a mech counts as inside the zone: it lives and stands, and is low enough."""
+    able, low = mech.alive and mech.fallen == 0, mech.z < rules.max_feet_height
+    return bool(able and low and distance_to_centre(battle, mech) <= battle.zone_radius)
 
 
 @kernel

@@ -28,7 +28,7 @@ class Action(IntEnum):
 
     THROTTLE = "forward (1) or backward (-1); with strafe cut to a vector of length 1"
     STRAFE = "to the left (1) or to the right (-1)"
-    JET = "jump jets, on above 0, full thrust at 1; only classes that have them"
+    JET = "jump jets: thrust upwards and a higher top speed, on above 0, full at 1; only classes that have them"
     TURN = "turn counter-clockwise (1) or clockwise (-1)"
     PRIMARY = "fire the primary weapon, on above 0"
     SECONDARY = "fire the secondary weapon, on above 0"
