@@ -94,6 +94,8 @@ RULES = (
     _engine("line of sight: the wrong side of a corner", "raycast", "in_x >= out_y", "in_x > out_y + 1",
             "engine/test_raycast_oracle"),
     _engine("sensors: smoke hides nothing", "sensors", "if clear and not smoke:", "if clear:", "rules/test_smoke"),
+    _engine("sensors: own smoke hides, too", "smoke", "cloud.team != team", "False", "rules/test_smoke"),
+    _engine("zone: fallen mechs hold it", "zone", "mech.alive and mech.fallen == 0", "mech.alive", "rules/test_zone"),
     Mutant("masks: any target", "echelon_env/spaces/masks.py", "can.contacts & can.present", "can.present",
            "tests/spaces/test_masks.py"),
     _engine("agents: a mean over one mech less", "agents", "np.float32(size)", "np.float32(size - 1)",

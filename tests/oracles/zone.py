@@ -9,8 +9,8 @@ from oracles.world import Mech, World
 
 
 def is_inside_zone(world: World, mech: Mech) -> bool:
-    distance = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y)
-    return mech.alive and mech.fallen == 0 and distance <= world.zone_radius and mech.z < world.config.zone.max_feet_height
+    near = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y) <= world.zone_radius
+    return mech.alive and mech.fallen == 0 and near and mech.z < world.config.zone.max_feet_height
 
 
 def contestants(world: World) -> list[Mech]:
