@@ -48,6 +48,7 @@ VALUES = {
     "mechs.heat": ("mechs", "heat", np.nan),
     "projectiles.weapon": ("projectiles", "weapon", 99),
     "battles.num_projectiles": ("battles", "num_projectiles", 10**6),
+    "clouds.team": ("clouds", "team", 2),
     "teams.quarter_turns": ("teams", "quarter_turns", 4),
 }
 

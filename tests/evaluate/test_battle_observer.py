@@ -97,7 +97,8 @@ class Recount:
         for name, uses in used.items():
             sums[f"{name}_seconds"] += seconds * bool(uses)
         off = math.hypot(mech["x"] - battle["zone_x"], mech["y"] - battle["zone_y"])
-        if off <= battle["zone_radius"] and mech["z"] < engine.config.zone.max_feet_height:
+        low = mech["z"] < engine.config.zone.max_feet_height
+        if off <= battle["zone_radius"] and low and mech["fallen"] == 0:
             sums["zone_seconds"] += seconds
         mechs, visible = engine.state.mechs[0], engine.state.visible[0]
         seen = [o for o in range(len(mechs)) if visible[m, o] != UNSEEN]

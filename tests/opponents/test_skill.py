@@ -145,10 +145,20 @@ def leaves_at():
 
 
 def screens():
-    hit, whole = (look("medium", [("medium", 8.0, 0.0, {})], HURT_LEFT=left) for left in (-0.1, 0.0))
-    assert "special" in fired(play(hit, aims=True, screens=True))
-    assert "special" not in fired(play(hit, aims=True))
-    assert "special" not in fired(play(whole, aims=True, screens=True))
+    ready = {"HURT_FORWARD": -0.1, "HAS_SPECIAL": 1.0}
+    able = {"aims": True, "cools": True, "screens": True}
+    enemy = [("medium", 8.0, 0.0, {})]
+    assert "special" in fired(play(look("medium", enemy, **ready), **able))
+    assert "special" not in fired(play(look("medium", enemy, **ready), aims=True, cools=True))
+    for lack in ({"HURT_FORWARD": 0.0}, {"HAS_SPECIAL": 0.0}, {"COOLDOWN_SPECIAL": 0.5}, {"HEAT": 0.95}):
+        assert "special" not in fired(play(look("medium", enemy, **{**ready, **lack}), **able))
+    hidden, far = [("medium", 8.0, 0.0, {"LINE_OF_SIGHT": 0.0})], [("medium", 21.0, 0.0, {})]
+    for enemies in (hidden, far):
+        assert "special" not in fired(play(look("medium", enemies, **ready), **able))
+    empty = look("medium", hidden, HURT_FORWARD=-0.1, HEAT=0.9)
+    assert play(empty, **able)[Action.VENT] > 0
+    warm = look("medium", enemy, **ready, HEAT=0.7)
+    assert fired(play(warm, **able)) < fired(play(warm, aims=True, screens=True))
 
 
 def yields():

@@ -80,8 +80,8 @@ def conditions() -> State:
     mechs["radiates"][[0, 3, 9]] = ECM, ECCM, ECM
     state.paint[0, 1, 4]["ticks"], state.paint[0, 0, 5]["ticks"] = 5, 5
     state.voxels[0, :2, 47:50, 47:50] = WRECK
-    for x, radius, ticks in ((16, 4, 200), (16, 4, 200), (36, 5, 200), (40, 3, 1)):
-        add(state, "clouds", x=x, y=14, radius=radius, ticks=ticks)
+    for team, x, radius, ticks in ((0, 16, 4, 200), (0, 16, 4, 200), (1, 36, 5, 200), (0, 40, 3, 1)):
+        add(state, "clouds", team=team, x=x, y=14, radius=radius, ticks=ticks)
     state.teams["inside"], state.teams["score"], state.teams["mechs_alive"] = (1, 2), (12.5, 9), (5, 3)
     return state
 

@@ -102,7 +102,7 @@ def test_a_line_that_passes_within_the_radius_is_blocked(offset, hidden):
 
 @pytest.mark.parametrize(("x", "hidden"), [(6.5, True), (5.5, False), (43.5, True), (44.5, False)])
 def test_the_ends_of_the_line_count(x, hidden):
-    """Within the radius of an enemy's cloud a mech sees nobody, nor is an enemy in it seen; beyond the ends all are."""
+    """A mech in the enemy's cloud sees nobody, and sees nobody in it; clouds beyond the ends hide nobody."""
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST)})
     arena.smoke(x, 30, 1.5)
     arena.run()
@@ -137,10 +137,10 @@ def test_the_distance_is_measured_in_space():
 
 def test_each_cloud_ends_after_its_own_time():
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST), "scout": (50, 30)})
-    for seconds, x in ((1.0, 20), (3.0, 40), (2.0, 60)):
-        arena.smoke(x, 50, 1.5, seconds=seconds)
+    for seconds, x, team in ((1.0, 20, RED), (3.0, 40, BLUE), (2.0, 60, RED)):
+        arena.smoke(x, 50, 1.5, seconds=seconds, team=team)
     arena.run(20)
-    assert arena.clouds["x"].tolist() == [40, 60]
+    assert arena.clouds[["x", "team"]].tolist() == [(40, BLUE), (60, RED)]
     arena.run(20)
     assert arena.clouds["x"].tolist() == [40]
 

@@ -21,7 +21,7 @@ class Skill:
     paints: bool = False  # paints only enemies that are not painted
     dodges: bool = False  # sidesteps while it fights
     leaves_at: float = 0.0  # share of armour below which it retreats, unless it is alone or winning
-    screens: bool = False  # blinds the enemy that it fights with smoke, while it is hit
+    screens: bool = False  # fires smoke at its target when it is hit
     yields: bool = False  # retreats from stronger enemies nearby, unless its team is stronger than all known ones
     guards: bool = False  # goes to the zone when the enemy is about to win by it
     scouts: bool = False  # if unarmed, paints enemies one after the other and keeps its distance in between

@@ -15,12 +15,10 @@ from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_
 
 
 @kernel
-def perceives(
-    tables: Tables, state: State, b: int, m: int, o: int, away: float, clear: bool
-) -> int:  # fmt: skip
+def perceives(tables: Tables, state: State, b: int, m: int, o: int, away: float, clear: bool) -> int:
     """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT.
 
-    `away`: the squared distance in m2 between them. `clear`: no terrain does.
+    `away`: the squared distance in m2 between them. `clear`: no terrain lies between them.
     """
     rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:

@@ -15,7 +15,7 @@ from echelon_env.engine.tables import Tables
 def crosses_smoke(
     clouds: Any, count: int, team: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> bool:  # fmt: skip
-    """Whether a segment passes within the radius of one of the first `count` clouds, if a team has fired it."""
+    """Whether a segment passes within the radius of a cloud of a team, among the first `count` clouds."""
     for c in range(count):
         cloud = clouds[c]
         if cloud.team != team:

@@ -194,7 +194,7 @@ CLOUD = record_dtype(
         ("z", "f8"),
         ("radius", "f8"),  # m
         ("ticks", "i4"),  # until it is gone
-        ("team", "i4"),  # whose sight it does not block
+        ("team", "i4"),  # that fired it, and sees through it
     ]
 )
 

@@ -200,10 +200,11 @@ class BattleObserver:
         sums, alive = self._flat, mechs["alive"].ravel().view(np.bool_)
         sums["alive"] += alive
         squares = (places - self._zone[:2]) ** 2
+        stands = alive & (mechs["fallen"].ravel() == 0)
         inside = (squares[0] + squares[1] <= self._zone[2]) & (mechs["z"].ravel() < self._max_feet)
-        sums["zone"] += inside & alive
+        sums["zone"] += inside & stands
         running = alive & ~mechs["shutdown"].ravel().view(np.bool_)
-        sums["jet"] += running & self._has_jets & (mechs["fallen"].ravel() == 0) & (mechs["jet"].ravel() > 0.0)
+        sums["jet"] += running & stands & self._has_jets & (mechs["jet"].ravel() > 0.0)
         sums["vent"] += alive & mechs["vent"].ravel().view(np.bool_)
         radiates = mechs["radiates"].ravel()
         sums["ecm"] += running & (radiates == ECM)

@@ -115,7 +115,7 @@ class Contact(Feature):
     DISTANCE = "distance between the centres", "map diagonal", 0, 1
     RANGE = "distance between the centres, clipped", "longest weapon range", 0, 1
     ELEVATION = "its centre's height above the own centre", "map height"
-    LINE_OF_SIGHT = "1 if nothing blocks the line between the centres", "", 0, 1
+    LINE_OF_SIGHT = "1 if the mech has line of sight to it", "", 0, 1
     VELOCITY_FORWARD = "its velocity minus the own, forward part, clipped", "twice the top speed"
     VELOCITY_LEFT = "its velocity minus the own, left part, clipped", "twice the top speed"
     FACING_FORWARD = "its facing, forward part of the unit vector"

@@ -36,12 +36,8 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
     if plan.target != NO_TARGET:
         action[integer(Action.TARGET_0) + plan.target] = 1.0
         in_sight = contact(observation, plan.target, Contact.LINE_OF_SIGHT) > 0.0
-    fire(knowledge, skill, observation, memory, plan, action)
-    smoke = integer(knowledge.styles[plan.mech_class].smoke)
-    hit = own(observation, Self.HURT_FORWARD) != 0.0 or own(observation, Self.HURT_LEFT) != 0.0
-    if skill.screens and hit and in_sight and smoke >= 0:
-        action[integer(Action.PRIMARY) + smoke] = 1.0
-        action[Action.VENT] = 0.0
+    spent = screen(knowledge, observation, plan, action) if skill.screens and plan.target != NO_TARGET else 0.0
+    fire(knowledge, skill, observation, memory, plan, action, spent)
     if skill.jams:
         if own(observation, Self.JAMMED) > 0.0 and not is_alone(observation):
             action[Action.ECCM] = 1.0
@@ -72,13 +68,41 @@ def send_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) 
 
 
 @kernel
-def fire(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row, action: Any) -> None:
-    """Fire weapons that reach the target, most effect per heat first, within the heat limit; vent if none fires."""
+def wait_of(knowledge: Knowledge, observation: Any, weapon: Row, mount: int) -> float:
+    """Seconds until a mount's weapon is ready."""
+    return own(observation, integer(Self.COOLDOWN_PRIMARY) + mount) * weapon.cooldown * knowledge.rules[0].dt
+
+
+@kernel
+def screen(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> float:
+    """Fire smoke at the target if the mech was hit, a shell is ready and its heat fits. Returns that heat, or 0."""
+    mech_class, mount = knowledge.classes[plan.mech_class], integer(knowledge.styles[plan.mech_class].smoke)
+    hit = own(observation, Self.HURT_FORWARD) != 0.0 or own(observation, Self.HURT_LEFT) != 0.0
+    if mount < 0 or not hit or not reaches(knowledge, observation, plan, mount, plan.target):
+        return 0.0
+    weapon = knowledge.weapons[integer(mech_class.weapon[mount])]
+    hot = own(observation, Self.HEAT) * mech_class.heat_capacity + weapon.heat > HOTTEST * mech_class.heat_capacity
+    if hot or own(observation, integer(Self.HAS_PRIMARY) + mount) <= 0.0:
+        return 0.0
+    if wait_of(knowledge, observation, weapon, mount) > 0.0:
+        return 0.0
+    action[integer(Action.PRIMARY) + mount] = 1.0
+    return float(weapon.heat)
+
+
+@kernel
+def fire(
+    knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row, action: Any, spent: float
+) -> None:  # fmt: skip
+    """Fire weapons that reach the target, most effect per heat first, within the heat limit; vent if none fires.
+
+    `spent`: heat of what the mech fires already.
+    """
     rules, mech_class, style = knowledge.rules[0], knowledge.classes[plan.mech_class], knowledge.styles[plan.mech_class]
     seconds = rules.decision_seconds
     heat = own(observation, Self.HEAT) * mech_class.heat_capacity
-    budget = HOTTEST * mech_class.heat_capacity - heat + mech_class.heat_dissipation * seconds
-    fires = False
+    budget = HOTTEST * mech_class.heat_capacity - heat - spent + mech_class.heat_dissipation * seconds
+    fires = spent > 0.0
     for i in range(MOUNT_COUNT):
         mount = integer(style.order[i])
         if mount < 0 or plan.target == NO_TARGET or not reaches(knowledge, observation, plan, mount, plan.target):
@@ -92,7 +116,7 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: 
         if weapon.damage <= 0.0 and (painted or not skill.paints):
             continue
         cooldown = weapon.cooldown * rules.dt
-        wait = own(observation, integer(Self.COOLDOWN_PRIMARY) + mount) * cooldown
+        wait = wait_of(knowledge, observation, weapon, mount)
         if wait > seconds - 0.5 * rules.dt:
             if wait < SAVING_SECONDS:
                 budget -= weapon.heat

@@ -48,8 +48,8 @@ SCOUT_METRES = 40.0  # it does so when enemies are within this distance
 def choose_goal(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row) -> None:
     """Write the plan's goal and speed: the zone, unless range keeping, scouting or a retreat overrides it."""
     forward, left, radius = zone_place(knowledge, observation)
-    on_top = objective(observation, Objective.IN_ZONE) <= 0.0  # of a block: too high to count as inside the zone
-    outside = on_top or math.sqrt(forward * forward + left * left) > REST * radius
+    uncounted = objective(observation, Objective.IN_ZONE) <= 0.0  # such as on top of a block
+    outside = uncounted or math.sqrt(forward * forward + left * left) > REST * radius
     go(plan, forward, left, 1.0 if outside else 0.0)
     plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
     if skill.guards and zone_loss_imminent(knowledge, observation, plan):

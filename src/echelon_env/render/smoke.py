@@ -11,7 +11,7 @@ from echelon_env.engine.state import State
 from echelon_env.render.canvas import Canvas, soft_disc
 from echelon_env.render.palette import RGB
 
-SMOKE: tuple[RGB, RGB] = ((142, 168, 206), (200, 157, 145))  # by team: grey with a third of its colour
+SMOKE: tuple[RGB, RGB] = ((142, 168, 206), (200, 157, 145))  # by team: grey with 30 % of its colour
 PUFFS = 6
 BETWEEN = 0.8  # relative opacity of a cloud between its puffs
 FADING = 1.5  # s, duration of the fading at the end of a cloud
