@@ -66,6 +66,8 @@ SHOTS = {
     "ballistic without a target",
     "paint without the quality for it",
     "smoke in the line",
+    "own smoke in the line",
+    "fallen in the zone",
 }
 FLIGHTS = {
     "straight ended: enemy",

@@ -15,14 +15,12 @@ from oracles.world import GRAZING, Mech, World
 
 def in_smoke(world: World, mech: Mech, other: Mech) -> bool:
     """Whether smoke of its enemy lies on the segment between a mech's centre and another's."""
-    distances = [
-        (distance_to_segment(cloud.centre, mech.centre, other.centre), cloud)
-        for cloud in world.clouds
-        if cloud.team != mech.team
-    ]
+    distances = [(distance_to_segment(cloud.centre, mech.centre, other.centre), cloud) for cloud in world.clouds]
     for distance, cloud in distances:
         world.doubt(distance, cloud.radius)
-    return any(distance <= cloud.radius for distance, cloud in distances)
+    teams = {cloud.team for distance, cloud in distances if distance <= cloud.radius}
+    world.cases["own smoke in the line"] += mech.team in teams
+    return 1 - mech.team in teams
 
 
 def is_line_clear(world: World, mech: Mech, other: Mech) -> bool:

@@ -10,7 +10,9 @@ from oracles.world import Mech, World
 
 def is_inside_zone(world: World, mech: Mech) -> bool:
     near = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y) <= world.zone_radius
-    return mech.alive and mech.fallen == 0 and near and mech.z < world.config.zone.max_feet_height
+    there = mech.alive and near and mech.z < world.config.zone.max_feet_height
+    world.cases["fallen in the zone"] += there and mech.fallen > 0
+    return there and mech.fallen == 0
 
 
 def contestants(world: World) -> list[Mech]:
