@@ -70,7 +70,7 @@ def send_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) 
 @kernel
 def wait_of(knowledge: Knowledge, observation: Any, weapon: Row, mount: int) -> float:
     """Seconds until a mount's weapon is ready."""
-    return own(observation, integer(Self.COOLDOWN_PRIMARY) + mount) * weapon.cooldown * knowledge.rules[0].dt
+    return float(own(observation, integer(Self.COOLDOWN_PRIMARY) + mount) * weapon.cooldown * knowledge.rules[0].dt)
 
 
 @kernel
