@@ -48,7 +48,7 @@ network = random_player(NetworkConfig(width=6, head=5, set_width=4, map_channels
 network = network.make(engine.config, BattleNoise([5], [0], engine.num_mechs))
 noise = np.random.default_rng(10)
 digest = hashlib.sha256()
-kinds = set()
+kinds, remembered = set(), False
 for decision in range(40):
     actions = noise.uniform(-1, 1, (1, engine.num_mechs, engine.action_dim)).astype(np.float32)
     actions[..., Action.PRIMARY : Action.VENT] = 1 if decision < 25 else -1
@@ -62,10 +62,11 @@ for decision in range(40):
     mechs["heat"][5] = 0.0  # a heavy that does not shut down, and intercepts
     engine.step(actions)
     kinds |= {EVENT_KINDS[kind] for kind in engine.events()["kind"]}
+    remembered |= (engine.state.sightings["age"] > 0).any() and (mechs["intel"] != NO_MECH).any()
     for array in (*engine.state, *engine.out):
         digest.update(np.ascontiguousarray(array).tobytes())
 assert kinds == set(EVENT_KINDS), set(EVENT_KINDS) - kinds
-assert (engine.state.sightings["age"] > 0).any() and (mechs["intel"] != NO_MECH).any()
+assert remembered
 print(kernels.backend().name, digest.hexdigest())
 """
 
