@@ -102,7 +102,7 @@ def test_a_line_that_passes_within_the_radius_is_blocked(offset, hidden):
 
 @pytest.mark.parametrize(("x", "hidden"), [(6.5, True), (5.5, False), (43.5, True), (44.5, False)])
 def test_the_ends_of_the_line_count(x, hidden):
-    """A mech in the enemy's cloud sees nobody, and sees nobody in it; clouds beyond the ends hide nobody."""
+    """A mech in the enemy's cloud sees no enemy, and no enemy in it is seen; clouds beyond the ends hide no mech."""
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST)})
     arena.smoke(x, 30, 1.5)
     arena.run()
