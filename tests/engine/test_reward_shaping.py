@@ -28,7 +28,11 @@ def make_engine(time_limit, dead_agents, spirit):
             max_steps=12,
             decision_repeat=1,
             terrain={"size": SIZE, "height": 8},
-            zone={"score_to_win": 0.05},  # a decision
+            zone={
+                "score_to_win": 0.05,
+                "min_radius": 3.5,
+                "max_radius": 6.0,
+            },  # a decision, in a zone that most mechs miss
             rewards={"gamma": 0.9, "team_spirit": spirit},
         )
     )

@@ -88,10 +88,10 @@ BOTH = {"trivial": 1, "expert": 1}
 
 
 def episode(env, **reset):
-    """Observations of an environment over 20 s."""
+    """Observations of an environment over 10 s."""
     rng = np.random.default_rng(0)
     shown = [env.reset(**reset)[0]]
-    shown += [env.step(rng.uniform(-1, 1, env.action_space.shape).astype(np.float32))[0] for _ in range(80)]
+    shown += [env.step(rng.uniform(-1, 1, env.action_space.shape).astype(np.float32))[0] for _ in range(40)]
     return np.array(shown).tobytes()
 
 

@@ -36,7 +36,7 @@ CONFIGS = {
     "every tick": {"decision_repeat": 1},
     "now and then": {"decision_repeat": 10},
     "hardly ever": {"decision_repeat": 100},
-    "tiny map": {"terrain": {"size": 24}, "blue": ("light",), "red": ("scout",)},
+    "tiny map": {"terrain": {"size": 30}, "blue": ("light",), "red": ("scout",)},
     "large map": {"terrain": {"size": 128}},
     "unequal teams": {"blue": ("heavy",), "red": ROSTER},
     "coarse sight": {"sensors": {"terrain_cell": 0.25, "radar_range": 0.0}},

@@ -176,6 +176,17 @@ def guards():
     assert walk(play(slipping, **leaving, guards=True))[0] > 0
     assert walk(play(slipping, **leaving))[0] < 0
     assert walk(play(safe, **leaving, guards=True))[0] < 0
+    overtaken = {**HURT, "OWN_SCORE": 0.2, "ENEMY_SCORE": 0.1, "ENEMY_SHARE": 1.0}
+    late, early = (look("medium", enemy, MATE, zone=(20.0, 0.0), **overtaken, TIME_LEFT=t) for t in (0.05, 1.0))
+    assert walk(play(late, **leaving, guards=True))[0] > 0
+    assert walk(play(early, **leaving, guards=True))[0] < 0
+    able, held = {"aims": True, "range_share": 1.0}, {"ENEMY_SCORE": 0.9}
+    middle, edge, outside = (look("heavy", [("heavy", 6.0, 0.0, {})], zone=(x, 0.0), **held) for x in (0.1, 4.8, 8.0))
+    for seen, stays in ((middle, False), (edge, True), (outside, True)):
+        assert (walk(play(seen, **able, guards=True))[0] > 0) == stays
+        assert walk(play(seen, **able))[0] < 0
+    aside = [plays(middle, 32, **able, dodges=True, guards=able_)[:, Action.STRAFE] > 0 for able_ in (True, False)]
+    assert [int((now[1:] != now[:-1]).sum()) for now in aside] == [7, 2]  # in 8 s
 
 
 def scouts():

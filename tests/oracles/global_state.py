@@ -34,7 +34,7 @@ def clock_features(world: World, team: int) -> Features:
     config = world.config
     own, enemy = world.teams[team], world.teams[1 - team]
     zone_x, zone_y = on_map(world, team, world.zone_x, world.zone_y)
-    largest = config.zone.max_radius * math.sqrt(max(len(config.blue), len(config.red)) / 5)
+    largest = config.zone.max_radius * math.sqrt(max(5, len(config.blue), len(config.red)) / 5)
     return {
         Clock.TIME_LEFT: 1 - world.step_count / config.max_steps,
         Clock.ZONE_X: zone_x,

@@ -206,7 +206,7 @@ def objective_features(world: World, mech: Mech) -> Features:
     distance = math.hypot(dx, dy)
     direction = _bearing(mech, dx, dy)
     own, enemy = world.teams[mech.team], world.teams[1 - mech.team]
-    largest = config.zone.max_radius * math.sqrt(max(len(config.blue), len(config.red)) / 5)
+    largest = config.zone.max_radius * math.sqrt(max(5, len(config.blue), len(config.red)) / 5)
     return {
         Objective.IN_ZONE: float(is_inside_zone(world, mech)),
         Objective.DIRECTION_FORWARD: direction[0],

@@ -24,7 +24,7 @@ PACK = ("heavy", "medium", "medium", "light", "scout")
 class ZoneConfig:
     """The circular zone that teams fight for."""
 
-    min_radius: float = quantity(5.0, "m", 1)  # for five mechs per team; scales with the square root of the team size
+    min_radius: float = quantity(5.0, "m", 1)  # for up to five mechs per team; times sqrt(n / 5) for n > 5
     max_radius: float = quantity(8.0, "m", 1)  # each map draws a radius in between
     max_feet_height: float = quantity(2.0, "m", 0)  # mechs with higher feet are not in the zone
     score_to_win: float = quantity(18.0, "s", 0.01)  # zone share summed over time with which a team wins
@@ -195,7 +195,7 @@ class BattleConfig:
         classes = {mech_class.name: mech_class for mech_class in self.catalog.mech_classes}
         fielded = [classes[name] for name in {*self.blue, *self.red}]
         places = max(len(self.blue), len(self.red))
-        zone_scale = math.sqrt(places / 5)
+        zone_scale = math.sqrt(max(1.0, places / 5))
         walkers = {max(mech.length, mech.width) for mech in fielded if mech.jet_acceleration <= self.physics.gravity}
         return MapConfig(
             terrain=self.terrain,

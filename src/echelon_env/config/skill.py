@@ -23,7 +23,7 @@ class Skill:
     leaves_at: float = 0.0  # share of armour below which it retreats, unless it is alone or winning
     screens: bool = False  # fires smoke at its target when it is hit
     yields: bool = False  # retreats from stronger enemies nearby, unless its team is stronger than all known ones
-    guards: bool = False  # goes to the zone when the enemy is about to win by it
+    guards: bool = False  # stays near the zone, and holds it when the enemy could win by it
     scouts: bool = False  # if unarmed, paints enemies one after the other and keeps its distance in between
     jams: bool = False  # radiates ECCM when jammed, else ECM while it sees enemies
     focuses: bool = False  # prefers targets that its weapons kill soon, by their class and armour

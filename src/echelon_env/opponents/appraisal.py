@@ -107,16 +107,13 @@ def is_alone(observation: Any) -> bool:
 
 @kernel
 def zone_loss_imminent(knowledge: Knowledge, observation: Any, plan: Row) -> bool:
-    """Whether the enemy wins by the zone, by score or at the time limit, unless the mech goes there now."""
+    """Whether the enemy could win by the zone, by score or at the time limit, before the mech is there."""
     rules = knowledge.rules[0]
     ahead = objective(observation, Objective.ENEMY_SCORE) - objective(observation, Objective.OWN_SCORE)
     lead = objective(observation, Objective.ENEMY_SHARE) - objective(observation, Objective.OWN_SHARE)
-    left = rules.max_steps * rules.decision_seconds * objective(observation, Objective.TIME_LEFT)
-    if ahead > 0.0:
-        left -= ahead * rules.score_to_win
-    elif lead <= 0.0:
-        return False
-    if lead >= 0.0:  # equal shares: a mech that leaves a contested zone gives it away
-        left = min(left, (1.0 - objective(observation, Objective.ENEMY_SCORE)) * rules.score_to_win)
+    left = (1.0 - objective(observation, Objective.ENEMY_SCORE)) * rules.score_to_win
+    if ahead > 0.0 or lead > 0.0:
+        seconds = rules.max_steps * rules.decision_seconds * objective(observation, Objective.TIME_LEFT)
+        left = min(left, seconds - max(0.0, ahead) * rules.score_to_win)
     speed = max(SLOWEST, knowledge.classes[plan.mech_class].top_speed)
     return bool(objective(observation, Objective.DISTANCE) * rules.map_diagonal / speed + SPARE_SECONDS > left)

@@ -31,8 +31,10 @@ STEP_METRES = 3.0  # distance of the goal of sidesteps and steps back
 CHASE_METRES = 4.0  # beyond the longest weapon range: targets up to this distance are engaged
 CLOSING = 4.0  # weight of moving to the best range,
 SIDESTEP = 1.5  # of sidesteps,
-HOMING_IN = 0.15  # and of moving to the zone
+HOMING_IN = 0.15  # of moving to the zone,
+HOLDING = 12.0  # and of staying in a zone that must be held; at its edge more than closing and sidestepping
 SIDESTEP_SECONDS = 3.0
+HOLDING_SECONDS = 1.0  # of a sidestep in a zone that must be held
 
 CLOSE_METRES = 14.0  # a badly damaged mech retreats from enemies within this distance
 SAFE_METRES = 25.0  # and returns when none is within this distance
@@ -46,17 +48,21 @@ SCOUT_METRES = 40.0  # it does so when enemies are within this distance
 
 @kernel
 def choose_goal(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row) -> None:
-    """Write the plan's goal and speed: the zone, unless range keeping, scouting or a retreat overrides it."""
+    """Write the plan's goal and speed: the zone, unless range keeping, scouting or a retreat overrides it.
+
+    A mech that must hold the zone does not leave it: it keeps its range only inside, and does not scout or retreat.
+    """
     forward, left, radius = zone_place(knowledge, observation)
-    uncounted = objective(observation, Objective.IN_ZONE) <= 0.0  # such as on top of a block
-    outside = uncounted or math.sqrt(forward * forward + left * left) > REST * radius
-    go(plan, forward, left, 1.0 if outside else 0.0)
-    plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
-    if skill.guards and zone_loss_imminent(knowledge, observation, plan):
+    inside = objective(observation, Objective.IN_ZONE) > 0.0  # not on top of a block
+    rests = inside and math.sqrt(forward * forward + left * left) <= REST * radius
+    go(plan, forward, left, 0.0 if rests else 1.0)
+    plan.face_forward, plan.face_left = (1.0, 0.0) if rests else (forward, left)
+    holds = skill.guards > 0.0 and zone_loss_imminent(knowledge, observation, plan)
+    if skill.range_share > 0.0 and plan.target != NO_TARGET and (inside or not holds):
+        keep_range(knowledge, skill, observation, memory, plan, forward, left, radius, holds)
+    if holds:
         memory.leaving = memory.yielding = 0
         return
-    if skill.range_share > 0.0 and plan.target != NO_TARGET:
-        keep_range(knowledge, skill, observation, memory, plan, forward, left, radius)
     enemy, enemy_forward, enemy_left = nearest_enemy(knowledge, observation)
     if skill.scouts and knowledge.styles[plan.mech_class].threat <= 0.0 and enemy <= SCOUT_METRES:
         scout(knowledge, observation, memory, plan, enemy, enemy_forward, enemy_left)
@@ -95,8 +101,9 @@ def keep_range(
     zone_forward: float,
     zone_left: float,
     radius: float,
+    holds: bool,
 ) -> None:
-    """Keep the best range to a visible target, with sidesteps if the skill dodges, and with a weak pull to the zone."""
+    """Keep the best range to a visible target, with sidesteps if the skill dodges, and a pull to the zone."""
     style = knowledge.styles[plan.mech_class]
     forward, left = contact_place(knowledge, observation, plan.target)
     distance = math.sqrt(forward * forward + left * left)
@@ -109,13 +116,13 @@ def keep_range(
     to_forward, to_left = step * ahead, step * aside
     if skill.dodges:
         if memory.clock >= memory.sidestep_until:
-            memory.sidestep_until = memory.clock + SIDESTEP_SECONDS
+            memory.sidestep_until = memory.clock + (HOLDING_SECONDS if holds else SIDESTEP_SECONDS)
             memory.sidestep = -memory.sidestep
         to_forward -= SIDESTEP * memory.sidestep * aside
         to_left += SIDESTEP * memory.sidestep * ahead
     zone = math.sqrt(zone_forward**2 + zone_left**2)
     if zone > REST * radius:
-        pull = HOMING_IN * min(1.0, zone / radius - REST) / zone
+        pull = (HOLDING if holds else HOMING_IN) * min(1.0, zone / radius - REST) / zone
         to_forward += pull * zone_forward
         to_left += pull * zone_left
     go(plan, STEP_METRES * to_forward, STEP_METRES * to_left, min(1.0, math.sqrt(to_forward**2 + to_left**2)))
