@@ -119,5 +119,5 @@ def test_each_level_beats_the_one_below(weaker, stronger):
 @pytest.mark.slow
 @pytest.mark.parametrize(("weaker", "stronger"), [*combinations(LEVELS, 2)])
 def test_the_order_of_the_levels_is_transitive(weaker, stronger):
-    wins = int((score("duel", stronger, weaker) > 0).sum())
-    assert stats.binomtest(wins, 40, alternative="greater").pvalue < 0.01
+    wins = int((score("duel", stronger, weaker, battles=100) > 0).sum())
+    assert stats.binomtest(wins, 100, alternative="greater").pvalue < 0.01
