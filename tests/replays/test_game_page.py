@@ -64,8 +64,8 @@ def test_a_match_played_with_keys(opened, tmp_path):
     replay = saved(page, tmp_path / "mine.replay")
     assert replay.first_difference() is None
     assert replay.players == ("person", "novice")
-    assert replay.actions[3:20, 0, Action.THROTTLE].min() == 1.0
-    assert replay.actions[3:20, 0, Action.PRIMARY].min() == 1.0
+    assert replay.actions[10:20, 0, Action.THROTTLE].min() == 1.0
+    assert replay.actions[10:20, 0, Action.PRIMARY].min() == 1.0
     *_, engine = replay.play()
     assert engine.battle_over[0]
     title = page("document.querySelector('#menu h2').textContent")
