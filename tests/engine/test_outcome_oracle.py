@@ -26,7 +26,7 @@ def make_engine(**overrides):
     """Two against two on an empty map: the first mechs of both teams face each other, the others are far apart."""
     config = make_config(
         "skirmish", blue=("medium", "scout"), red=("medium", "scout"), terrain={"size": 48, "height": 8}, **overrides
-    )  # 18 s win
+    )
     engine = BattleEngine(config)
     engine.reset([5])
     set_voxels(engine.state, 0, np.full((8, 48, 48), AIR, np.uint8))

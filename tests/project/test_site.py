@@ -56,7 +56,7 @@ def values(config, prefix=""):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder that `ECHELON_SITE` names, where the site has been built before, or a new one."""
-    return Path(os.environ.get("ECHELON_SITE") or build(tmp_path_factory.mktemp("site"))).resolve()
+    return Path(os.environ.get("ECHELON_SITE") or build(tmp_path_factory.mktemp("site") / "html")).resolve()
 
 
 @pytest.mark.long
