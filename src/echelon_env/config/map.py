@@ -83,7 +83,7 @@ class MapConfig:
         taken = 2 * self.spawn_extent + 2 * self.max_zone_radius
         if terrain.size < taken:
             raise ConfigError(
-                f"terrain.size {terrain.size} m is too small: two spawn areas for {self.places} mechs each and the "
+                f"terrain.size {terrain.size} m is too small: two spawn areas for teams of {self.places} and the "
                 f"zone between them need {math.ceil(taken)} m",
                 "terrain.size",
                 "blue",
