@@ -40,7 +40,7 @@ def test_nested_overrides_change_only_the_named_fields():
         ({"max_stepz": 3}, "unknown config key 'max_stepz'; did you mean 'max_steps'"),
         ({"terrain": {"hight": 8}}, "unknown config key 'terrain.hight'; did you mean 'height'"),
         ({"terrain": {"height": 40}}, "'terrain.height': expected a number from 8 to 32 m, got 40"),
-        ({"terrain": {"size": 40}}, "terrain.size 40 m is too small.*10 mechs each.*need 67 m"),
+        ({"terrain": {"size": 40}}, "terrain.size 40 m is too small.*teams of 10.*need 67 m"),
         ({"terrain": {"spawn_spacing": 3.0}}, r"spawn_spacing.*3\.5 m.*got 3"),
         ({"terrain": {"biomes": ["urbn"]}}, "unknown biome 'urbn'; did you mean 'urban'"),
         ({"blue": ["hevy"]}, "unknown mech class 'hevy'; did you mean 'heavy'"),
