@@ -15,6 +15,18 @@ from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_
 
 
 @kernel
+def _radar_or_heat(tables: Tables, mech: Row, other: Row, away: float) -> bool:
+    """Whether an enemy is in a mech's radar range, hot or radiating. Smoke hides it from these, too."""
+    rules = tables.rules[0]
+    radar = rules.radar_range * tables.classes[mech.mech_class].radar_factor * mech.quality
+    return bool(
+        away <= radar**2
+        or other.heat > rules.bloom_heat * tables.classes[other.mech_class].heat_capacity
+        or radiation(other) != SILENT
+    )
+
+
+@kernel
 def perceives(tables: Tables, state: State, b: int, m: int, o: int, away: float, clear: bool) -> int:
     """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT.
 
@@ -23,19 +35,9 @@ def perceives(tables: Tables, state: State, b: int, m: int, o: int, away: float,
     rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:
         return UNSEEN
-    smoke = smoke_between(tables, state, b, m, o)
-    if clear and not smoke:
-        return IN_SIGHT
+    if (clear or _radar_or_heat(tables, mech, other, away)) and not smoke_between(tables, state, b, m, o):
+        return IN_SIGHT if clear else SEEN
     if rules.full_observability or has_paint_lock(tables, state, b, m, o):
-        return SEEN
-    if smoke:
-        return UNSEEN
-    radar = rules.radar_range * tables.classes[mech.mech_class].radar_factor * mech.quality
-    if (
-        away <= radar**2
-        or other.heat > rules.bloom_heat * tables.classes[other.mech_class].heat_capacity
-        or radiation(other) != SILENT
-    ):
         return SEEN
     return UNSEEN
 
