@@ -353,7 +353,7 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate.cross_play",
     "echelon_env.evaluate.leaderboard",
     "echelon_env.evaluate.report",
-    "echelon_env.evaluate.statistics",
+    "echelon_env.evaluate.estimates",
     "echelon_env.evaluate.statistics_file",
     "echelon_env.evaluate.submission",
     "echelon_env.replays",

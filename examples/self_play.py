@@ -20,7 +20,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecNormalize
 
-from echelon_env.evaluate.statistics import wilson
+from echelon_env.evaluate.estimates import wilson
 from echelon_train import BattleVecEnv, PastPolicies, SelfPlayCallback, battle_config
 
 BATTLE = battle_config("duel")

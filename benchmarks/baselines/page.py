@@ -28,8 +28,8 @@ from benchmarks.baselines.plan import (
 from benchmarks.machine import ROOT
 from benchmarks.tables import filled
 from echelon_env.config.opponent import CHAMPION
+from echelon_env.evaluate.estimates import Interval, interquartile_mean, score_interval, stratified_bootstrap
 from echelon_env.evaluate.players import BASELINES
-from echelon_env.evaluate.statistics import Interval, interquartile_mean, score_interval, stratified_bootstrap
 from echelon_env.storage.atomic import write_bytes
 
 PAGE, README = ROOT / "docs" / "baselines.md", ROOT / "README.md"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from echelon_env.evaluate.cross_play import cross_play
-from echelon_env.evaluate.statistics import map_scores, score_interval
+from echelon_env.evaluate.estimates import map_scores, score_interval
 from evaluate.made import made_match
 
 WIN, DRAW, LOSS = 1, 0, -1

@@ -10,9 +10,9 @@ from scipy.stats import binomtest, mannwhitneyu, trim_mean
 from echelon_env import make_config
 from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteScenario, stamp
 from echelon_env.evaluate.battle_totals import COUNTED
+from echelon_env.evaluate.estimates import score_interval
 from echelon_env.evaluate.report import make_report
 from echelon_env.evaluate.seeds import evaluation_seed
-from echelon_env.evaluate.statistics import score_interval
 from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, format_report
 
 STAMP = stamp()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.evaluate.estimates import match_outcomes, score_interval
 from echelon_env.evaluate.matches import LOSS, TIE, WIN, Match
-from echelon_env.evaluate.statistics import match_outcomes, score_interval
 
 __all__ = ["cross_play"]
 

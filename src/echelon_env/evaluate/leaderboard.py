@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.evaluate.estimates import CONFIDENCE, interquartile_mean, map_scores
 from echelon_env.evaluate.leaderboard_tables import format_leaderboard, leaderboard_markdown
 from echelon_env.evaluate.matches import LOSS, Match
 from echelon_env.evaluate.report import mean_scores
 from echelon_env.evaluate.stamps import stamp
-from echelon_env.evaluate.statistics import CONFIDENCE, interquartile_mean, map_scores
 from echelon_env.evaluate.submission import Draw, Submission, SubmissionError, drawn_battles
 from echelon_env.evaluate.submission.document import BattleKey, battle_key, proved_battles
 from echelon_env.evaluate.suite import Suite

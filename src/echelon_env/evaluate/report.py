@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.battle_totals import Sums, add_sums, sum_of
 from echelon_env.evaluate.cross_play import cross_play
-from echelon_env.evaluate.matches import Battle, Match
-from echelon_env.evaluate.players import Player
-from echelon_env.evaluate.statistics import (
+from echelon_env.evaluate.estimates import (
     CONFIDENCE,
     interquartile_mean,
     map_scores,
@@ -24,6 +22,8 @@ from echelon_env.evaluate.statistics import (
     stratified_bootstrap,
     wilson,
 )
+from echelon_env.evaluate.matches import Battle, Match
+from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_report
 

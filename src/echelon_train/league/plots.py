@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from echelon_env.evaluate.statistics import CONFIDENCE
+from echelon_env.evaluate.estimates import CONFIDENCE
 from echelon_env.evaluate.tables import shorten
 from echelon_train.league.ratings.glicko2 import REACH, Rating
 from echelon_train.league.store.members import Kind, Member

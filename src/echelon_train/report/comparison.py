@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.evaluate.statistics import interquartile_mean, probability_of_improvement, stratified_bootstrap
+from echelon_env.evaluate.estimates import interquartile_mean, probability_of_improvement, stratified_bootstrap
 from echelon_env.evaluate.tables import plural
 from echelon_train.report.charts import charts
 from echelon_train.report.format import interval, number

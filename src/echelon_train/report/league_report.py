@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from echelon_env.evaluate.statistics import map_scores, score_interval
+from echelon_env.evaluate.estimates import map_scores, score_interval
 from echelon_env.evaluate.tables import percent, plural
 from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.playing.replay import record

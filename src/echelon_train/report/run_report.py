@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from echelon_env.evaluate import checkpoint_player, named_player, validation_seed
-from echelon_env.evaluate.statistics import wilson
+from echelon_env.evaluate.estimates import wilson
 from echelon_env.evaluate.tables import percent, plural
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_env.replays import Replay, read_replay, record_battle

@@ -23,7 +23,7 @@ from echelon_env.evaluate.battle_totals import (
     ratio,
     sum_of,
 )
-from echelon_env.evaluate.statistics import wilson
+from echelon_env.evaluate.estimates import wilson
 from echelon_env.evaluate.statistics_file import STATISTICS_FILE, StatisticsError, StatisticsFile, read_statistics
 from echelon_env.evaluate.tables import percent, plural
 from echelon_env.layout.measures import MEASURES

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from echelon_env.evaluate.statistics import interquartile_mean, stratified_bootstrap
+from echelon_env.evaluate.estimates import interquartile_mean, stratified_bootstrap
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.measures import MEASURES, Measure
 from echelon_train.runs.battle_metrics import RECENT

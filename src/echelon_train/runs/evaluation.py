@@ -13,8 +13,8 @@ from echelon_env.config.opponent import Opponents, OpponentsLike
 from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate import Battle, Match, Player, evaluation_seed, named_player, play_match
 from echelon_env.evaluate.battle_totals import BattleTotals
+from echelon_env.evaluate.estimates import Interval, wilson
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
-from echelon_env.evaluate.statistics import Interval, wilson
 
 SCENARIO = "evaluation"
 """The label of the matches of an evaluation."""

@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError, build, check_fields, check_integer, to_plain
-from echelon_env.evaluate.statistics import CONFIDENCE, interquartile_mean, stratified_bootstrap
+from echelon_env.evaluate.estimates import CONFIDENCE, interquartile_mean, stratified_bootstrap
 from echelon_env.storage.atomic import write_json
 from echelon_train.config.train import TrainConfig
 from echelon_train.console import PrintableConsole

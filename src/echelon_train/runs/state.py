@@ -12,7 +12,7 @@ from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.schema import ConfigError, build, check_fields, measure, to_plain
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.league.self_play.learner import LearnerState
+from echelon_train.league.learner import LearnerState
 from echelon_train.opponents.pool import PoolState
 from echelon_train.ppo.training_state import ModelState
 from echelon_train.runs.callbacks.battle_totals import TotalsState

@@ -18,7 +18,7 @@ from echelon_env.evaluate.card import (
     write_card,
 )
 from echelon_env.evaluate.card.summary import WEAPONS
-from echelon_env.evaluate.statistics import map_scores
+from echelon_env.evaluate.estimates import map_scores
 
 SMALL = make_config("duel-open", max_steps=120)
 SEEDS = [evaluation_seed(7, index) for index in range(6)]

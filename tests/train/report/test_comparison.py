@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from echelon_env.evaluate.statistics import interquartile_mean, probability_of_improvement, stratified_bootstrap
+from echelon_env.evaluate.estimates import interquartile_mean, probability_of_improvement, stratified_bootstrap
 from echelon_train.errors import RunFolderError
 from echelon_train.report import write_comparison
 from echelon_train.report.sources import read_groups

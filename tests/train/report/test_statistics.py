@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from echelon_env.evaluate.battle_totals import measures
-from echelon_env.evaluate.statistics import wilson
+from echelon_env.evaluate.estimates import wilson
 from echelon_env.layout.measures import MEASURES
 from echelon_train.report.markup import join
 from echelon_train.report.page import Page, write

@@ -4,7 +4,7 @@ import pytest
 from echelon_env import ConfigError
 from echelon_env.config import Opponents
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
-from echelon_env.evaluate.statistics import wilson
+from echelon_env.evaluate.estimates import wilson
 from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
 from train.small import small_battle, small_evaluation
 

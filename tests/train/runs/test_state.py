@@ -10,7 +10,7 @@ from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.curriculum import Move, ProgressState
 from echelon_env.networks.weights import CheckpointError
-from echelon_train.league.self_play.learner import LearnerState
+from echelon_train.league.learner import LearnerState
 from echelon_train.opponents.handicaps import AutoHandicap
 from echelon_train.opponents.pool import PoolState
 from echelon_train.opponents.results import Results

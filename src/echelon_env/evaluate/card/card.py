@@ -12,10 +12,10 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.card.ablations import GROUPS, Ablation, ablate, ablations
 from echelon_env.evaluate.card.summary import BATTLES, WEAPONS, battle_statistics, format_number
+from echelon_env.evaluate.estimates import CONFIDENCE, Interval, map_scores, score_interval
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.stamps import battle_hash, stamp
-from echelon_env.evaluate.statistics import CONFIDENCE, Interval, map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share, shorten
 from echelon_env.storage.atomic import write_json
 from echelon_env.storage.reading import parse_json, read_regular_file

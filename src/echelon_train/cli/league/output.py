@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rich.status import Status
 
-from echelon_env.evaluate.statistics import map_scores, score_interval
+from echelon_env.evaluate.estimates import map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share
 from echelon_env.evaluate.tables import percent as percent
 from echelon_env.evaluate.tables import plural as plural

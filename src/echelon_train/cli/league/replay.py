@@ -6,7 +6,7 @@ import argparse
 
 from echelon_env.cli.tournament import check_new_file
 from echelon_env.config.schema import ConfigError
-from echelon_env.evaluate.statistics import map_scores
+from echelon_env.evaluate.estimates import map_scores
 from echelon_env.evaluate.tables import shorten
 from echelon_env.replays import write_page
 from echelon_env.replays.films import export_gif

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 from scipy.special import expit
 
-from echelon_env.evaluate.statistics import CONFIDENCE
+from echelon_env.evaluate.estimates import CONFIDENCE
 from echelon_train.league.ratings.glicko2 import SCALE
 from echelon_train.league.ratings.payoffs import Payoffs
 

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from echelon_env.config.schema import check_fields, quantity
-from echelon_env.evaluate.statistics import CONFIDENCE
+from echelon_env.evaluate.estimates import CONFIDENCE
 from echelon_train.league.ratings.results import Results
 
 SCALE: Final = 173.7178

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
-from echelon_env.evaluate.statistics import CONFIDENCE, score_ends
+from echelon_env.evaluate.estimates import CONFIDENCE, score_ends
 from echelon_train.league.ratings.glicko2 import Rating, expected_scores
 
 SIGNIFICANCE = 1 - CONFIDENCE

@@ -6,7 +6,7 @@ luck, and its rating may come from other opponents than the champion. Neither he
 on newly drawn maps.
 
 A match is lost significantly if the whole interval of its score is below one half. The interval is
-`echelon_env.evaluate.statistics.score_interval` and not Wilson's, because the two battles of a map are not independent.
+`echelon_env.evaluate.estimates.score_interval` and not Wilson's, because the two battles of a map are not independent.
 With three maps or fewer, no match is lost significantly.
 
 Every candidate plays one validation match during a champion's reign. Members do not change, so a second match would
@@ -22,7 +22,7 @@ import uuid as uuids
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from echelon_env.evaluate.statistics import Interval, map_scores, score_interval
+from echelon_env.evaluate.estimates import Interval, map_scores, score_interval
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.database import reading, writing

@@ -14,7 +14,7 @@ from echelon_env.evaluate import training_seed
 from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_train.checkpoints.checkpoint import first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
-from echelon_train.league.self_play.learner import KNOWN, LeagueLearner
+from echelon_train.league.learner import KNOWN, LeagueLearner
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy

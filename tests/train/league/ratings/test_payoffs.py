@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from echelon_env.evaluate.statistics import score_interval
+from echelon_env.evaluate.estimates import score_interval
 from echelon_train.league.ratings.glicko2 import Rating, expected_scores
 from echelon_train.league.ratings.payoffs import mispredictions, payoffs, predicted_scores
 from train.league.drawn import POINTS, ahead, draw_league, draw_scores, names

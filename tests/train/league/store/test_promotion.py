@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from echelon_env.evaluate.statistics import map_scores, score_interval
+from echelon_env.evaluate.estimates import map_scores, score_interval
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.fsck import fsck

@@ -5,8 +5,8 @@ import pytest
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.errors import LeagueError
+from echelon_train.league.learner import LeagueLearner, LearnerState
 from echelon_train.league.matchmaking.opponents import MIN_GAMES, NEWCOMER_GAMES
-from echelon_train.league.self_play.learner import LeagueLearner, LearnerState
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.results import Results
 from echelon_train.policy import build_policy

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from echelon_env.evaluate.statistics import (
+from echelon_env.evaluate.estimates import (
     Interval,
     interquartile_mean,
     probability_of_improvement,

@@ -8,7 +8,7 @@ with common map seeds may be correlated, too: pass `maps` to `score_interval` an
 
 The coverage in the docstrings was computed or simulated for map scores of 0, 0.25, 0.5, 0.75 and 1, one to five strata
 of 10 to 100 maps, win probabilities of 0.001 to 0.999, and correlations of -0.9 to 1 between the two battles of a map.
-`tests/evaluate/test_statistics_coverage.py` repeats a part of it.
+`tests/evaluate/test_estimates_coverage.py` repeats a part of it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from echelon_env.evaluate.statistics import (
+from echelon_env.evaluate.estimates import (
     Interval,
     interquartile_mean,
     map_scores,

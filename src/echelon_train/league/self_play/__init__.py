@@ -1,1 +1,0 @@
-"""Training in the league: the learner, its opponents and their policies."""
