@@ -7,9 +7,6 @@ What cannot run has failed: a missing interpreter, a failed installation and a s
 that nox prints at the end names the session.
 """
 
-import functools
-import subprocess
-import sys
 import tempfile
 import tomllib
 from pathlib import Path
@@ -22,15 +19,6 @@ nox.options.default_venv_backend = "venv"
 
 ROOT = Path(__file__).parent
 TESTS = Path("tests/interop")
-
-
-@functools.cache
-def wheel() -> str:
-    """Echelon's wheel, built once for all sessions: its machine code takes minutes."""
-    folder = Path(tempfile.mkdtemp(prefix="echelon"))
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT], check=True)
-    (built,) = folder.iterdir()
-    return str(built)
 
 
 def install(session: nox.Session, *packages: str, free: tuple[str, ...] = ()) -> None:
@@ -51,49 +39,49 @@ def run_tests(session: nox.Session, name: str, *options: str, **environment: str
 @nox.session
 def sb3(session: nox.Session) -> None:
     """Stable-Baselines3 and sb3-contrib, on our own environments and through SuperSuit."""
-    install(session, wheel() + "[train,interop]")
+    install(session, ".[train,interop]")
     run_tests(session, "test_sb3.py")
 
 
 @nox.session
 def rl_zoo3(session: nox.Session) -> None:
     """RL Zoo's commands: train, enjoy and record_video; enjoy imports `requests`, which it does not depend on."""
-    install(session, wheel() + "[train]", "rl_zoo3", "requests", "moviepy")
+    install(session, ".[train]", "rl_zoo3", "requests", "moviepy")
     run_tests(session, "test_rl_zoo3.py")
 
 
 @nox.session
 def torchrl(session: nox.Session) -> None:
     """TorchRL: `TorchRLEnv`, GymEnv, and why there is `TorchRLEnv` beside PettingZooWrapper."""
-    install(session, wheel(), "torch", "torchrl")
+    install(session, ".", "torch", "torchrl")
     run_tests(session, "test_torchrl.py", "-W", "ignore::DeprecationWarning")  # TorchRL's, of its own modules
 
 
 @nox.session
 def benchmarl(session: nox.Session) -> None:
     """BenchMARL: MAPPO, IPPO and QMIX on `echelon_env.interop.benchmarl.EchelonTask`."""
-    install(session, wheel(), "torch", "benchmarl")
+    install(session, ".", "torch", "benchmarl")
     run_tests(session, "test_benchmarl.py", "-W", "ignore")  # BenchMARL and TorchRL warn of each other
 
 
 @nox.session
 def tianshou(session: nox.Session) -> None:
     """Tianshou's high-level experiments; they need its extra `eval`."""
-    install(session, wheel(), "torch", "tianshou[eval]")
+    install(session, ".", "torch", "tianshou[eval]")
     run_tests(session, "test_tianshou.py", "-W", "ignore")  # Tianshou's own, of pandas and others
 
 
 @nox.session
 def agilerl(session: nox.Session) -> None:
     """AgileRL's algorithms, in the version of constraints.txt."""
-    install(session, wheel(), "torch", "agilerl")
+    install(session, ".", "torch", "agilerl")
     run_tests(session, "test_agilerl.py", "-W", "ignore")
 
 
 @nox.session
 def rllib(session: nox.Session) -> None:
     """RLlib's ParallelPettingZooEnv; ray pins a Gymnasium of its own."""
-    install(session, wheel(), "torch", "ray[rllib]", free=("gymnasium",))
+    install(session, ".", "torch", "ray[rllib]", free=("gymnasium",))
     # ray refuses a folder within the virtual environment, where nox puts temporary files, and then hangs
     with tempfile.TemporaryDirectory(prefix="ray") as folder:
         run_tests(session, "test_rllib.py", RAY_TMPDIR=folder)
@@ -103,19 +91,19 @@ def rllib(session: nox.Session) -> None:
 def gymnasium_min(session: nox.Session) -> None:
     """The oldest version of every dependency that pyproject.toml admits."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    session.install("pytest", wheel() + "[render]", *(requirement.replace(">=", "==") for requirement in declared))
+    session.install("pytest", ".[render]", *(requirement.replace(">=", "==") for requirement in declared))
     run_tests(session, "test_versions.py")
 
 
 @nox.session
 def latest(session: nox.Session) -> None:
     """The newest version of every dependency."""
-    session.install("--upgrade", "--upgrade-strategy", "eager", "pytest", wheel() + "[render]")
+    session.install("--upgrade", "--upgrade-strategy", "eager", "pytest", ".[render]")
     run_tests(session, "test_versions.py")
 
 
 @nox.session
 def notebook(session: nox.Session) -> None:
     """The notebook of the first steps, where there is nothing but the package and Jupyter's kernel."""
-    install(session, wheel(), "nbclient", "nbformat", "ipykernel")
+    install(session, ".", "nbclient", "nbformat", "ipykernel")
     session.run("pytest", "-q", "-m", "", "tests/project/test_notebooks.py", "-k", "first_steps")
