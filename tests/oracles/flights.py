@@ -139,6 +139,8 @@ def find_end(world: World, shot: Projectile, start: Point, reaches_aim: bool) ->
         world.cases[GRAZING] += touches(blocking, start, end)
     entries = [(enters_box(*enemy.box, start, end), enemy) for enemy in world.enemies(owner)]
     entry, struck = min(entries, key=lambda pair: pair[0], default=(math.inf, None))
+    if entry < math.inf:
+        world.doubt(entry, blocked)  # a mech beside a voxel of its height
     if struck is not None and entry < math.inf and entry <= min(blocked, leaves):
         world.cases["projectile of a dead mech hit"] += not owner.alive
         world.cases["missile hit a mech other than its target"] += shot.weapon.flight == "homing" and (

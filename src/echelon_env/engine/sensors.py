@@ -16,7 +16,7 @@ from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_
 
 @kernel
 def _radar_or_heat(tables: Tables, mech: Row, other: Row, away: float) -> bool:
-    """Whether an enemy is in a mech's radar range, hot or radiating. Smoke hides it from these, too."""
+    """Whether an enemy is in a mech's radar range, hot or radiating, whatever lies between them."""
     rules = tables.rules[0]
     radar = rules.radar_range * tables.classes[mech.mech_class].radar_factor * mech.quality
     return bool(
@@ -30,7 +30,8 @@ def _radar_or_heat(tables: Tables, mech: Row, other: Row, away: float) -> bool:
 def perceives(tables: Tables, state: State, b: int, m: int, o: int, away: float, clear: bool) -> int:
     """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT.
 
-    `away`: the squared distance in m2 between them. `clear`: no terrain lies between them.
+    `away`: the squared distance in m2 between them. `clear`: no terrain lies between them. Smoke hides an enemy from
+    sight, radar and heat; it is looked for last, because that costs most.
     """
     rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:
