@@ -138,7 +138,7 @@ A unit is a constant of the battle. Velocities are clipped: jets make mechs fast
 The fastest class's top speed (7 m/s by default), the tallest class's height (4 m)
 and the longest weapon range (50 m) are those of the whole catalog, also of classes and weapons that no roster has. The
 map's size, height and diagonal and the largest zone radius are the scenario's: the diagonal is 68 m in `duel-open` and
-141 m in `duel`, `skirmish` and `battle`, the radius 8, 8, 8 and 11.3 m. There the same number stands for other
+141 m in `duel`, `skirmish` and `battle`, the radius 4.9, 8, 8 and 11.3 m. There the same number stands for other
 metres. Damage by hazards is not in `hurt_forward` and `hurt_left`, and hits from straight above or below count 0 there.
 
 {FEATURE_TABLE}
