@@ -34,7 +34,7 @@ SIDESTEP = 1.5  # of sidesteps,
 HOMING_IN = 0.15  # of moving to the zone,
 HOLDING = 12.0  # and of staying in a zone that must be held; at its edge more than closing and sidestepping
 SIDESTEP_SECONDS = 3.0
-HOLDING_SECONDS = 0.75
+HOLDING_SECONDS = 0.75  # of a sidestep in a zone that must be held
 
 CLOSE_METRES = 14.0  # a badly damaged mech retreats from enemies within this distance
 SAFE_METRES = 25.0  # and returns when none is within this distance
