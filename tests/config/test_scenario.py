@@ -189,6 +189,6 @@ def test_spawn_distance(distance, mirrored):
         first, second = terrain.spawns.mean(axis=1)
         assert np.hypot(*(first - second)) == pytest.approx(distance)
         np.testing.assert_allclose(first + second, config.terrain.size)
-    corners = make_config("duel", terrain={"max_spawn_distance": 1000.0, "mirrored": mirrored})
+    corners = make_config("skirmish", terrain={"mirrored": mirrored})
     far = dataclasses.replace(corners, terrain=dataclasses.replace(corners.terrain, max_spawn_distance=500.0))
     assert np.array_equal(generate(corners, 1).spawns, generate(far, 1).spawns)

@@ -62,7 +62,7 @@ class Walk:
 
 def walk(mech_class, boxes, seconds, start=(32.0, 12.0)):
     """A mech on empty ground with boxes (material, x, y, z) walks north; ranges are half-open, in whole metres."""
-    config = make_config("duel", blue=[mech_class], terrain={"size": 64}, **PEACE)
+    config = make_config("duel", blue=[mech_class], terrain={"size": 64, "max_spawn_distance": 1000.0}, **PEACE)
     engine = BattleEngine(config)
     engine.reset([0])
     voxels = np.zeros_like(engine.state.voxels[0])
@@ -103,7 +103,7 @@ def test_mechs_walk_around_lava_but_cross_it_without_another_path(mech_class):
     """First a pool, then a moat across the whole map."""
     walked = walk(mech_class, [(LAVA, (26, 38), (28, 34), (0, 1))], 40.0)
     assert walked.has_arrived
-    assert walked.hottest < 22.0  # its edge is touched; the straight way heats by 25 and more
+    assert walked.hottest < 20.0  # its edge is touched; the straight way heats by 25 and more
     assert walk(mech_class, [(LAVA, (0, 64), (30, 32), (0, 1))], 120.0).has_arrived
 
 

@@ -17,7 +17,7 @@ def seen():
     """Observations of two mechs in a battle, (decisions, R, D)."""
     noise = np.random.default_rng(0)
     engine = BattleEngine(CONFIG, 1)
-    observations = [engine.reset([2])[0].copy()]
+    observations = [engine.reset([2])[0].copy()]  # a map where experts remember their way around walls
     for _ in range(30):
         actions = noise.uniform(-1, 1, (1, 2, engine.action_dim)).astype(np.float32)
         observations.append(engine.step(actions)[0][0].copy())
