@@ -48,7 +48,7 @@ KINDS = {
         f"{name} mirrored": make_config(scenario.config, terrain={"mirrored": True})
         for name, scenario in scenarios().items()
     },
-    "1 v 3": make_config("duel", blue=("heavy",), red=("scout", "light", "medium")),
+    "1 v 3": make_config("skirmish", blue=("heavy",), red=("scout", "light", "medium")),
     "low": make_config("battle", terrain={"height": 8}),
     "narrow lanes": make_config("battle", terrain={"direct_lane_width": 4.0, "flank_lane_width": 4.0}),
 }
