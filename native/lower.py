@@ -22,6 +22,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = SOURCE / "echelon_env"
 ENTRIES = {
     "step_range": "echelon_env.engine.tick",
+    "pack_terrain": "echelon_env.engine.tick",
     "begin_battle": "echelon_env.engine.tick",
     "command_and_aim": "echelon_env.engine.tick",
     "find_possibilities": "echelon_env.engine.possibilities",
@@ -92,6 +93,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     network = load_network(layers, zeros)
     return {
         "step_range": (tables, state, actions[None], out, number, number[None], observations, 0, 1, 0, 0),
+        "pack_terrain": (tables, state, 0, 0),
         "begin_battle": (tables, state, np.zeros((1, 2, 1, 2)), number, 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),

@@ -158,7 +158,7 @@ def test_steps_do_not_depend_on_scratch_arrays(recorded):
     engine.reset(SEEDS[:1])
     noise = np.random.default_rng(0)
     for taken, expected in zip(actions[SEEDS[0]], digests[1:], strict=False):
-        for name in set(st.SCRATCH) - {"pending", "blocks", "blockers"}:
+        for name in set(st.SCRATCH) - {"pending", "blockers", "opaque", "solid", "hazard", "blocks"}:
             bytes_of = getattr(engine.state, name).view(np.uint8)
             bytes_of[...] = noise.integers(0, 256, bytes_of.shape, np.uint8)
         engine.state.blockers[...] = noise.integers(0, 60, engine.state.blockers.shape)

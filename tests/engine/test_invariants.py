@@ -13,14 +13,13 @@ from oracles.movement import mech_overlaps, solid_overlaps
 from oracles.situations import (
     brawling_actions,
     columns_of,
-    count_bits,
     gather,
     random_actions,
     rough_voxels,
     set_voxels,
 )
 from oracles.stirring import kill_some, shoot_around, stir
-from oracles.world import blocks_of, load
+from oracles.world import blocks_of, count_bits, load
 
 BATTLES = 2
 DECISIONS = 25
@@ -188,7 +187,7 @@ def check_terrain(engine, battle):
     state, materials = engine.state, engine.config.catalog.materials
     columns = columns_of(state.voxels[battle], materials)
     for name in ("opaque", "solid", "hazard"):
-        np.testing.assert_array_equal(state.columns[name][battle], columns[name], err_msg=name)
+        np.testing.assert_array_equal(getattr(state, name)[battle], columns[name], err_msg=name)
     np.testing.assert_array_equal(state.blocks[battle], blocks_of(columns))
     assert state.battles["num_hazards"][battle] == count_bits(columns["hazard"])
     hit_points = np.array([material.hit_points for material in materials])[state.voxels[battle]]

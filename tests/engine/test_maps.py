@@ -152,7 +152,7 @@ def test_engines_with_other_materials_share_a_pool():
     kept = [pool.packed(engine.tables.materials.tobytes(), pool.seeds[0]) for engine in engines]
     assert [each is not None for each in kept] == 2 * [False] + MAX_TABLES * [True]
     with pytest.raises(ValueError, match="read-only"):
-        kept[-1].columns[0] = 1
+        kept[-1]["solid"][0] = 1
     assert pickle.loads(pickle.dumps(pool)).packed(engines[-1].tables.materials.tobytes(), pool.seeds[0]) is None
 
 

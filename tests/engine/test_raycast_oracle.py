@@ -13,14 +13,12 @@ from echelon_env.engine.raycast import (
     first_obstacle,
     line_is_clear,
 )
-from echelon_env.engine.state import COLUMN
 from echelon_env.engine.tables import build_tables
-from echelon_env.engine.voxels import blocks_of as blocks_in_python
 from echelon_env.engine.voxels import pack_blocks
 from oracles import raycast as oracle
 from oracles.configs import small_config
 from oracles.situations import columns_of, rough_voxels
-from oracles.world import blocks_of, material_mask
+from oracles.world import COLUMN, blocks_of, material_mask
 
 SIZE, HEIGHT = 20, 8
 RULES = build_tables(small_config()).rules
@@ -28,32 +26,33 @@ RULES["map_size"], RULES["map_height"] = SIZE, HEIGHT
 
 
 @entry_point
-def _look(columns, blocks, by_sight, starts, ends, clear):
+def _look(blocking, blocks, starts, ends, clear):
     for i in range(starts.shape[0]):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
         x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
-        clear[i] = line_is_clear(columns, blocks, by_sight, x0, y0, z0, x1, y1, z1)
+        clear[i] = line_is_clear(blocking, blocks, x0, y0, z0, x1, y1, z1)
 
 
 @entry_point
-def _cast(columns, rules, starts, ends, parameters, obstacles):
+def _cast(opaque, solid, rules, starts, ends, parameters, obstacles):
     for i in range(starts.shape[0]):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
         x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
-        parameters[i], obstacles[i] = first_obstacle(columns, rules[0], x0, y0, z0, x1, y1, z1)
+        parameters[i], obstacles[i] = first_obstacle(opaque, solid, rules[0], x0, y0, z0, x1, y1, z1)
 
 
 @entry_point
-def _pack(columns, blocks):
-    pack_blocks(columns, blocks)
+def _pack(opaque, solid, hazard, blocks):
+    pack_blocks(opaque, solid, hazard, blocks)
 
 
 def sees(columns, starts, ends, by_sight=True):
     """Whether the lines are clear. The blocks, with which the kernel skips columns, change nothing."""
     clear, plain = np.zeros(len(starts), np.bool_), np.zeros(len(starts), np.bool_)
-    _look(columns, blocks_of(columns), by_sight, starts, ends, clear)
+    blocking = columns["opaque" if by_sight else "solid"].copy()
+    _look(blocking, blocks_of(columns), starts, ends, clear)
     full = np.full_like(blocks_of(columns), 2**32 - 1)  # every block may block: all columns are looked at
-    _look(columns, full, by_sight, starts, ends, plain)
+    _look(blocking, full, starts, ends, plain)
     np.testing.assert_array_equal(clear, plain)
     return clear
 
@@ -61,7 +60,7 @@ def sees(columns, starts, ends, by_sight=True):
 def strikes(columns, starts, ends):
     """Parameters (infinity if nothing is hit) and obstacles: a voxel's flat index, BEDROCK or OUTSIDE."""
     parameters, obstacles = np.zeros(len(starts)), np.zeros(len(starts), np.int64)
-    _cast(columns, RULES, starts, ends, parameters, obstacles)
+    _cast(columns["opaque"].copy(), columns["solid"].copy(), RULES, starts, ends, parameters, obstacles)
     return np.where(parameters < NEVER, parameters, math.inf), obstacles
 
 
@@ -190,6 +189,5 @@ def test_blocks_collect_the_bits_of_their_columns(size):
     rng = np.random.default_rng(4)
     columns = columns_of(rough_voxels(rng, size, HEIGHT, 0.12))
     packed = np.zeros_like(blocks_of(columns))
-    _pack(columns, packed)
+    _pack(*(columns[name].copy() for name in COLUMN.names), packed)
     np.testing.assert_array_equal(packed, blocks_of(columns))
-    np.testing.assert_array_equal(blocks_in_python(np.stack([columns, columns])), [packed, packed])

@@ -28,7 +28,7 @@ def test_a_restored_engine_has_the_same_bytes(arguments):
     iz, iy, ix = np.argwhere(engine.state.voxels[1] > 0)[1000]
     engine.state.voxels[1, iz, iy, ix] = 0  # as if it had been destroyed
     for name in ("opaque", "solid", "hazard"):
-        engine.state.columns[name][1, iy, ix] &= ~np.uint32(1 << iz)
+        getattr(engine.state, name)[1, iy, ix] &= ~np.uint32(1 << iz)
     restored = BattleEngine(CONFIG, 3, **arguments)
     restore_engine(restored, engine_arrays(engine))
     before, after = engine.snapshot(), restored.snapshot()

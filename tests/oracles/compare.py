@@ -16,8 +16,8 @@ from echelon_env.engine.state import EVENT_KINDS, STATISTIC_NAMES, State
 from echelon_env.layout.observations import feature_names
 from oracles.battle import Result, decide
 from oracles.observation import observe
-from oracles.situations import columns_of, count_bits
-from oracles.world import GRAZING, Mech, Projectile, World, load
+from oracles.situations import columns_of
+from oracles.world import GRAZING, Mech, Projectile, World, count_bits, load
 
 STATE_TOLERANCE = 1e-9
 OUTPUT_TOLERANCE = 1e-5
@@ -186,8 +186,8 @@ def _voxel_differences(world: World, state: State, battle: int) -> Iterator[str]
             yield f"{name} at {(int(x), int(y), int(z))}: expected {wanted[z, y, x]}, got {found[z, y, x]}"
     columns = columns_of(world.voxels, world.config.catalog.materials)
     for name in ("opaque", "solid", "hazard"):
-        for y, x in np.argwhere(columns[name] != state.columns[name][battle]):
-            found = state.columns[name][battle, y, x]
+        for y, x in np.argwhere(columns[name] != getattr(state, name)[battle]):
+            found = getattr(state, name)[battle, y, x]
             yield f"column {(int(x), int(y))} {name}: expected {columns[name][y, x]}, got {found}"
 
     if state.battles["num_hazards"][battle] != count_bits(columns["hazard"]):

@@ -15,7 +15,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.geometry import wrap_angle
 from echelon_env.engine.state import NO_MECH, State
 from oracles.situations import columns_of
-from oracles.world import blocks_of
+from oracles.world import set_columns
 
 BACKWARD = ("facing_x", "facing_y", "vx", "vy", "hurt_x", "hurt_y")
 
@@ -44,8 +44,7 @@ def half_turn(state: State, config: BattleConfig) -> State:
     for name in ("voxels", "voxel_damage"):
         getattr(turned, name)[:] = getattr(turned, name)[:, :, ::-1, ::-1]
     for battle, voxels in enumerate(turned.voxels):
-        turned.columns[battle] = columns_of(voxels, config.catalog.materials)
-        turned.blocks[battle] = blocks_of(turned.columns[battle])
+        set_columns(turned, battle, columns_of(voxels, config.catalog.materials))
     return turned
 
 

@@ -25,11 +25,11 @@ from echelon_env.config.catalog import (
     Material,
 )
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import COLUMN, State
+from echelon_env.engine.state import State
 from echelon_env.layout.actions import ACTION_DIM, Action
 from oracles.movement import highest_floor, is_free
 from oracles.stirring import stir
-from oracles.world import Mech, World, blocks_of, load, material_mask
+from oracles.world import COLUMN, Mech, World, load, material_mask, set_columns
 
 Random = np.random.Generator
 
@@ -62,18 +62,11 @@ def columns_of(voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERI
     return columns
 
 
-def count_bits(words: NDArray[np.uint32]) -> int:
-    """Number of set bits in all words."""
-    return sum(int(word).bit_count() for word in words.flat)
-
-
 def set_voxels(state: State, battle: int, voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> None:
     """Write undamaged voxels (Z, Y, X), their columns and blocks."""
     state.voxels[battle] = voxels
     state.voxel_damage[battle] = 0
-    state.columns[battle] = columns_of(voxels, materials)
-    state.blocks[battle] = blocks_of(state.columns[battle])
-    state.battles["num_hazards"][battle] = count_bits(state.columns["hazard"][battle])
+    set_columns(state, battle, columns_of(voxels, materials))
 
 
 def put_mech(state: State, battle: int, mech: Mech) -> None:

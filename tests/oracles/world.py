@@ -251,6 +251,31 @@ class World:
         self.cases[GRAZING] += abs(value - bound) < 1e-9
 
 
+COLUMN = np.dtype([("opaque", "u4"), ("solid", "u4"), ("hazard", "u4")])
+"""The bits of a column of voxels, by the names of the state's arrays."""
+
+
+def count_bits(words: NDArray[np.uint32]) -> int:
+    """Number of set bits in all words."""
+    return sum(int(word).bit_count() for word in words.flat)
+
+
+def columns_in(state: State, battle: int) -> NDArray[Any]:
+    """The columns (Y, X) COLUMN of a battle."""
+    columns = np.zeros(state.solid.shape[1:], COLUMN)
+    for name in COLUMN.names or ():
+        columns[name] = getattr(state, name)[battle]
+    return columns
+
+
+def set_columns(state: State, battle: int, columns: NDArray[Any]) -> None:
+    """Write columns (Y, X) COLUMN, their blocks, and the number of hazards."""
+    for name in COLUMN.names or ():
+        getattr(state, name)[battle] = columns[name]
+    state.blocks[battle] = blocks_of(columns)
+    state.battles["num_hazards"][battle] = count_bits(columns["hazard"])
+
+
 def blocks_of(columns: NDArray[Any]) -> NDArray[Any]:
     """The blocks (Y', X') BLOCK of columns (Y, X) COLUMN."""
     side = int(BLOCK_SIDE)

@@ -18,7 +18,7 @@ def handmade() -> State:
     state = allocate(CONFIG, 2)
     state.voxels[:, 0] = DIRT
     state.voxels[:, :5, 42:46, 4:10] = CONCRETE
-    state.columns["solid"][:, 42:46, 4:10] = state.columns["opaque"][:, 42:46, 4:10] = 0b11111
+    state.solid[:, 42:46, 4:10] = state.opaque[:, 42:46, 4:10] = 0b11111
     battles = state.battles
     battles["zone_x"], battles["zone_y"], battles["zone_radius"] = SIZE / 2, SIZE / 2, 6.0
     mechs, of_team = state.mechs, len(CONFIG.blue)

@@ -18,9 +18,10 @@ from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, MOUNTS, Catal
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH, RED
-from echelon_env.engine.voxels import blocks_of
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import STREAMS
+from oracles.situations import columns_of
+from oracles.world import set_columns
 
 SIZE, HEIGHT = 64, 20
 PLAIN = {"decision_repeat": 1, "max_steps": 10**6}
@@ -119,15 +120,7 @@ class Arena:
         self._pack_columns()
 
     def _pack_columns(self) -> None:
-        voxels, columns, materials = self.state.voxels[0], self.state.columns[0], self.config.catalog.materials
-        bits = 2 ** np.arange(len(voxels))[:, None, None]
-        solid = np.array([m.blocks_movement for m in materials])[voxels]
-        opaque = np.array([m.blocks_sight for m in materials])[voxels]
-        hazard = np.array([m.speed_factor != 1 or m.heat != 0 or m.damage != 0 for m in materials])[voxels]
-        for name, mask in (("solid", solid), ("opaque", opaque), ("hazard", hazard)):
-            columns[name] = (mask * bits).sum(axis=0)
-        self.state.blocks[:] = blocks_of(self.state.columns)
-        self.state.battles["num_hazards"][0] = hazard.sum()
+        set_columns(self.state, 0, columns_of(self.state.voxels[0], self.config.catalog.materials))
 
     def material(self, x: int, y: int, z: int) -> str:
         """Name of a voxel's material."""

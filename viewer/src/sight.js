@@ -9,7 +9,7 @@ export function cellsInSight(simulation, mech) {
   const { battle } = simulation.world;
   const { size, height } = battle;
   const kind = battle.classes[mech.kind];
-  const opaque = simulation.field("columns", "opaque");
+  const opaque = simulation.field("opaque");
   const cells = new Uint8Array(size * size);
   const eyes = Math.min(height - 1, Math.max(0, Math.floor(mech.z + 0.8 * kind.size[2])));
   const range = Math.max(kind.sight, 14);

@@ -16,7 +16,6 @@ from echelon_env.engine.state import (
     BLOCK_SIDE,
     BURST,
     CLOUD,
-    COLUMN,
     EVENT,
     MECH,
     OTHERS,
@@ -152,7 +151,9 @@ def _zeros(config: BattleConfig, num_battles: int) -> State:
         used=np.zeros(num_battles, USED),
         voxels=np.zeros((num_battles, height, size, size), np.uint8),
         voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
-        columns=np.zeros((num_battles, size, size), COLUMN),
+        opaque=np.zeros((num_battles, size, size), np.uint32),
+        solid=np.zeros((num_battles, size, size), np.uint32),
+        hazard=np.zeros((num_battles, size, size), np.uint32),
     )
 
 

@@ -27,7 +27,6 @@ from echelon_env.engine.state import BLUE, SCRATCH
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import DECIDE, OBSERVE, PERCEIVE, step_range
-from echelon_env.engine.voxels import blocks_of
 from echelon_env.engine.workers import Workers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, state_streams, stream_bounds
@@ -329,7 +328,8 @@ class BattleEngine(BattleResults):
         check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
-        np.copyto(self.state.blocks, blocks_of(self.state.columns))
+        for b in range(self.num_battles):
+            self._starter.pack(b)
         self.state.used["heights"], self.state.used["events"] = 2**32 - 1, self.state.events.shape[1]
         self._all_started = bool(self._started.all())
         self.observe()

@@ -47,23 +47,23 @@ def _project(grid: Any, mech: Row, cell: float, size: int, ego: Any) -> None:
 
 
 @kernel
-def _gather(columns: Any, ego: Any) -> int:
+def _gather(solid: Any, hazard: Any, ego: Any) -> int:
     """Look up the columns. Return the heights, as bits, at which any of them is hazardous."""
-    hazardous, flat = 0, columns.flat
+    hazardous, solids, hazards = 0, solid.flat, hazard.flat
     for k in range(ego.shape[1]):
-        column = flat[integer(ego[EGO_AT, k])]
-        ego[EGO_SOLID, k] = column.solid
-        hazardous |= integer(column.hazard)
+        at = integer(ego[EGO_AT, k])
+        ego[EGO_SOLID, k] = solids[at]
+        hazardous |= integer(hazards[at])
     return hazardous
 
 
 @kernel
-def _list_hazards(columns: Any, ego: Any) -> int:
+def _list_hazards(hazard: Any, ego: Any) -> int:
     """List the cells of the map whose columns are hazardous, without a branch. Return how many they are."""
-    count, flat = 0, columns.flat
+    count, hazards = 0, hazard.flat
     for k in range(ego.shape[1]):
         ego[EGO_LISTED, count] = k
-        count += integer(flat[integer(ego[EGO_AT, k])].hazard != 0) & integer(ego[EGO_INSIDE, k])
+        count += integer(hazards[integer(ego[EGO_AT, k])] != 0) & integer(ego[EGO_INSIDE, k])
     return count
 
 
@@ -79,14 +79,15 @@ def _write_obstacles(rules: Row, feet: float, head: float, ego: Any, row: Any) -
 @kernel
 def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """Write the terrain around a mech: rows from behind to ahead, columns from right to left."""
-    rules, mech, columns, ego = tables.rules[0], state.mechs[b, m], state.columns[b], state.ego[b]
-    size, head = integer(rules.map_size), mech.z + tables.classes[mech.mech_class].height
+    rules, mech, solid, hazard = tables.rules[0], state.mechs[b, m], state.solid[b], state.hazard[b]
+    ego, size, head = state.ego[b], integer(rules.map_size), mech.z + tables.classes[mech.mech_class].height
     _project(tables.ego_grid, mech, rules.terrain_cell, size, ego)
-    hazardous = _gather(columns, ego)
+    hazardous = _gather(solid, hazard, ego)
     _write_obstacles(rules, mech.z, head, ego, row)
     if hazardous:
-        for i in range(_list_hazards(columns, ego)):
+        for i in range(_list_hazards(hazard, ego)):
             k = integer(ego[EGO_LISTED, i])
             at = integer(ego[EGO_AT, k])
-            harm = ground_harm(tables, state.voxels[b], columns.flat[at], at % size, at // size, mech.z, head)
+            bits, harmful = integer(solid.flat[at]), integer(hazard.flat[at])
+            harm = ground_harm(tables, state.voxels[b], bits, harmful, at % size, at // size, mech.z, head)
             row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.HAZARD] = harm

@@ -27,7 +27,7 @@ class Hazards(NamedTuple):
 
 
 @kernel
-def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> int:
+def materials_touched(hazards: Any, voxels: Any, mech_class: Row, mech: Row) -> int:
     """The hazardous materials that a mech's box overlaps, as bits by material code."""
     mask = body_mask(mech_class, mech.z)
     first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
@@ -35,7 +35,7 @@ def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> 
     touched = 0
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            bits = np.int64(columns[iy, ix].hazard) & mask
+            bits = np.int64(hazards[iy, ix]) & mask
             iz = 0
             while bits:
                 if bits & 1:
@@ -46,14 +46,16 @@ def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> 
 
 
 @kernel
-def ground_harm(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet: float, head: float) -> float:
+def ground_harm(
+    tables: Tables, voxels: Any, solid: int, hazard: int, ix: int, iy: int, feet: float, head: float
+) -> float:  # fmt: skip
     """Harm (see MATERIAL's `harm`) of a column's worst hazard to a mech that walks there.
 
     `feet` and `head` are the heights of the mech's feet and head.
     """
-    ground = surface_below(integer(column.solid), min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1))
+    ground = surface_below(solid, min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1))
     top = max(ground, min(MAX_HEIGHT, math.ceil(head - CONTACT_TOLERANCE)))
-    bits = integer(column.hazard) & height_mask(ground, top - 1)
+    bits = hazard & height_mask(ground, top - 1)
     burn, cooling = 0.0, 0.0
     while bits:
         harm = tables.materials[voxels[bit_length(bits & -bits) - 1, iy, ix]].harm
@@ -70,9 +72,9 @@ def apply_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
     if walk.harmless == state.battles[b].terrain_changes + 1:
         return Hazards(speed_factor, heating, cooling)
     mech_class = tables.classes[mech.mech_class]
-    survey(state.battles[b], state.columns[b], mech_class, mech, walk)
+    survey(state.battles[b], state.solid[b], state.hazard[b], mech_class, mech, walk)
     if walk.hazard != 0 and integer(walk.hazard) & body_mask(mech_class, mech.z):
-        touched = materials_touched(state.columns[b], state.voxels[b], mech_class, mech)
+        touched = materials_touched(state.hazard[b], state.voxels[b], mech_class, mech)
         for code in range(bit_length(touched)):
             if (touched >> code) & 1:
                 material = tables.materials[code]

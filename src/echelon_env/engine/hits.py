@@ -66,9 +66,7 @@ def splash(tables: Tables, state: State, b: int, actor: int, struck: int, w: int
             continue
         if _squared_distance_to_box(tables.classes[mech.mech_class], mech, x, y, z) > weapon.splash_radius**2:
             continue
-        if not line_is_clear(
-            state.columns[b], state.blocks[b], False, x, y, z, mech.x, mech.y, centre_height(tables, mech)
-        ):
+        if not line_is_clear(state.solid[b], state.blocks[b], x, y, z, mech.x, mech.y, centre_height(tables, mech)):
             continue
         damage = damage_against(tables, state, b, actor, m, weapon.damage * weapon.splash_share)
         state.pending[b, m, BODY] += damage

@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,11 @@ MAX_TABLES = 4
 """Most material tables for which a pool keeps packed columns."""
 
 
-class Packed(NamedTuple):
-    """What an engine computes from a map at the start of a battle. Its arrays are read-only once kept."""
+Packed = Mapping[str, NDArray[np.uint8]]
+"""What an engine computes from a map at the start of a battle: the bytes of a battle's row of arrays of the state.
 
-    battle: NDArray[np.uint8]
-    """The bytes of a BATTLE at its start, but for the seed."""
-    columns: NDArray[np.uint8]
-    """The bytes of the battle's columns."""
-    blocks: NDArray[np.uint8]
-    """The bytes of their blocks."""
+``battles`` has all but the seed. The arrays are read-only once kept.
+"""
 
 
 class MapPool:
@@ -160,7 +156,7 @@ class MapPool:
 
     def keep_packed(self, materials: bytes, seed: int, packed: Packed) -> None:
         """Keep what an engine with a table of materials has computed from the map of a seed."""
-        for array in packed:
+        for array in packed.values():
             array.setflags(write=False)
         self._packed.setdefault(materials, {})[seed] = packed
         for oldest in list(self._packed)[:-MAX_TABLES]:  # a copy: other threads may add tables meanwhile

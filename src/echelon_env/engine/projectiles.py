@@ -128,7 +128,7 @@ def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     x, y, z = projectile.x, projectile.y, projectile.z
     team = mechs[projectile.owner].team
     target, t_mech = first_enemy(tables, state.battles[b], mechs, state.order[b], team, x, y, z, dx, dy, dz)
-    t_terrain, struck = first_obstacle(state.columns[b], rules, x, y, z, x + dx, y + dy, z + dz)
+    t_terrain, struck = first_obstacle(state.opaque[b], state.solid[b], rules, x, y, z, x + dx, y + dy, z + dz)
     t = min(t_mech, t_terrain, 1.0)
     if t_mech <= t_terrain and t_mech < NEVER:
         at_x, at_y, at_z = x + dx * t, y + dy * t, z + dz * t

@@ -37,12 +37,6 @@ def height_mask(lowest: int, highest: int) -> int:
 
 
 @kernel
-def _blocking(column: Row, by_sight: bool) -> Any:
-    """The voxels of a column that block sight, or else movement, as bits by height."""
-    return integer(column.opaque) if by_sight else integer(column.solid)
-
-
-@kernel
 def _heights_between(z0: float, z1: float) -> int:
     """Heights, as bits, at which a segment may be. z0 + t (z1 - z0) can round to just beyond z1."""
     end = z0 + (z1 - z0)
@@ -98,9 +92,11 @@ def _blocks(
 
 @kernel
 def blocking_column(
-    columns: Any, blocks: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+    blocking: Any, blocks: Any, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> tuple[int, int]:
-    """A column with a voxel that blocks sight (or movement) on the segment between two points inside the map.
+    """A column with a voxel that blocks the segment between two points inside the map.
+
+    `blocking` (Y, X) are the voxels of each column that block, as bits by height: `State.opaque` or `State.solid`.
 
     Returns its indices (iy, ix), or (-1, -1) if the line is clear. The voxels that contain the two points do not count.
 
@@ -142,13 +138,13 @@ def blocking_column(
         for _ in range(count):
             here, there = max(least, low >> 32), min(most, high >> 32)
             if along_x:
-                bits = _blocking(columns[here, layer], by_sight) | _blocking(columns[there, layer], by_sight)
+                bits = integer(blocking[here, layer]) | integer(blocking[there, layer])
             else:
-                bits = _blocking(columns[layer, here], by_sight) | _blocking(columns[layer, there], by_sight)
+                bits = integer(blocking[layer, here]) | integer(blocking[layer, there])
             if bits & heights or there - here > 1:
                 for across in range(here, there + 1):
                     ix, iy = (layer, across) if along_x else (across, layer)
-                    bits = _blocking(columns[iy, ix], by_sight) & heights
+                    bits = integer(blocking[iy, ix]) & heights
                     if bits and _blocks(bits, ix, iy, x0, y0, z0, x1, y1, z1):
                         return iy, ix
             layer += forward
@@ -158,22 +154,18 @@ def blocking_column(
 
 
 @kernel
-def line_is_clear(
-    columns: Any, blocks: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
-) -> bool:
-    """Whether no voxel blocks sight (or movement) on the segment between two points inside the map.
+def line_is_clear(blocking: Any, blocks: Any, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float) -> bool:
+    """Whether no voxel blocks the segment between two points inside the map, see `blocking_column`.
 
     The voxels that contain the two points do not count.
     """
-    return blocking_column(columns, blocks, by_sight, x0, y0, z0, x1, y1, z1)[0] < 0
+    return blocking_column(blocking, blocks, x0, y0, z0, x1, y1, z1)[0] < 0
 
 
 @kernel
-def blocks(
-    column: Row, ix: int, iy: int, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
-) -> bool:
+def blocks(blocking: int, ix: int, iy: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float) -> bool:
     """Whether a column blocks a line as in `blocking_column`. The segment need not cross the column."""
-    bits = _blocking(column, by_sight) & _heights_between(z0, z1)
+    bits = blocking & _heights_between(z0, z1)
     return (
         bits != 0
         and math.floor(min(x0, x1)) <= ix <= math.floor(max(x0, x1))
@@ -184,7 +176,7 @@ def blocks(
 
 @kernel
 def first_obstacle(
-    columns: Any, rules: Row, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+    opaque: Any, solid: Any, rules: Row, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> tuple[float, int]:
     """Where a segment enters a solid or opaque voxel, or leaves the map.
 
@@ -201,8 +193,7 @@ def first_obstacle(
     while True:
         if not (0 <= ix < rules.map_size and 0 <= iy < rules.map_size and 0 <= iz < rules.map_height):
             return t, BEDROCK if iz < 0 else OUTSIDE
-        column = columns[iy, ix]
-        if not first and ((integer(column.opaque) | integer(column.solid)) >> iz) & 1:
+        if not first and ((integer(opaque[iy, ix]) | integer(solid[iy, ix])) >> iz) & 1:
             return t, flat_index(rules.map_size, ix, iy, iz)
         first = False
         t_x = _crossing(x0, dx, ix, last_x)

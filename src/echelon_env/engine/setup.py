@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from echelon_env.config.catalog import AIR
 from echelon_env.engine import rng
 from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
 from echelon_env.engine.kernels import Row, kernel
@@ -14,27 +11,7 @@ from echelon_env.engine.reward import potential
 from echelon_env.engine.rosters import PACK_SIZE
 from echelon_env.engine.state import BLUE, NO_MECH, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.voxels import pack_blocks
-
-
-@kernel
-def fill_columns(tables: Tables, battle: Row, voxels: Any, top: int, columns: Any) -> None:
-    """Pack voxels (Z, Y, X) below `top` into zeroed columns (Y, X) and count the hazards."""
-    for iz in range(top):
-        bit = np.uint32(1 << iz)
-        for iy in range(voxels.shape[1]):
-            for ix in range(voxels.shape[2]):
-                code = voxels[iz, iy, ix]
-                if code == AIR:  # the most frequent material: skip the lookup
-                    continue
-                material = tables.materials[code]
-                if material.blocks_sight:
-                    columns[iy, ix].opaque |= bit
-                if material.hazard:
-                    columns[iy, ix].hazard |= bit
-                    battle.num_hazards += 1
-                if material.blocks_movement:
-                    columns[iy, ix].solid |= bit
+from echelon_env.engine.voxels import pack_blocks, pack_columns
 
 
 @kernel
@@ -83,6 +60,14 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
 
 
 @kernel
+def pack_ground(tables: Tables, state: State, top: int, b: int) -> None:
+    """Pack a battle's voxels, air from `top` on, into its zeroed columns and its blocks, and count the hazards."""
+    opaque, solid, hazard = state.opaque[b], state.solid[b], state.hazard[b]
+    state.battles[b].num_hazards = pack_columns(tables.materials, state.voxels[b], top, opaque, solid, hazard)
+    pack_blocks(opaque, solid, hazard, state.blocks[b])
+
+
+@kernel
 def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
     """Start a battle whose lasting arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
@@ -90,8 +75,7 @@ def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int,
     """
     battle = state.battles[b]
     if top > 0:
-        fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
-        pack_blocks(state.columns[b], state.blocks[b])
+        pack_ground(tables, state, top, b)
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team

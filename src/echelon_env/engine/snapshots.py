@@ -22,11 +22,8 @@ from echelon_env.terrain import RecipeError, Terrain, generate
 _SPARSE = ("voxels", "voxel_damage", "events")
 """Arrays of which only the bytes are stored that differ from the map, or from 0."""
 
-_DERIVED = ("columns", "started")
-"""Arrays that are derived from others, or that are the same in every saved state."""
-
-_BITS = {"opaque": "blocks_sight", "solid": "blocks_movement", "hazard": "hazard"}
-"""Fields of a column, and the material properties that they record."""
+_DERIVED = ("started",)
+"""Arrays that are the same in every saved state."""
 
 _REWARDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
 
@@ -86,7 +83,6 @@ def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> 
         snapshot[name] = from_bytes(data.reshape(engine.num_battles, -1), snapshot[name])
     snapshot["started"][:] = True
     check_values(engine.config, engine.tables, snapshot)
-    _pack_columns(engine, snapshot["voxels"], snapshot["columns"])
     if engine.maps is not None:
         made = [digest.tobytes().hex() for digest in arrays["made_hashes"]]
         engine.maps.recall(dict(zip(arrays["made_seeds"].tolist(), made, strict=True)))
@@ -185,12 +181,3 @@ def _make_maps(engine: BattleEngine, seeds: list[int], hashes: list[str]) -> lis
         except RecipeError as error:
             raise RecipeError(f"state of the battles: battle {battle}: {error}") from None
     return [made[seed] for seed in seeds]
-
-
-def _pack_columns(engine: BattleEngine, voxels: NDArray[np.uint8], columns: NDArray[Any]) -> None:
-    """Write the columns (B, Y, X) of voxels (B, Z, Y, X)."""
-    heights = np.arange(voxels.shape[1], dtype=np.uint32)[:, None, None]
-    for name, of in _BITS.items():
-        bit = engine.tables.materials[of].astype(np.uint32)
-        for battle in range(len(voxels)):
-            columns[name][battle] = np.bitwise_or.reduce(bit[voxels[battle]] << heights, axis=0)

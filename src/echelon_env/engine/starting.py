@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.engine.maps import MapPool, Packed
+from echelon_env.engine.maps import MapPool
 from echelon_env.engine.state import BATTLE, EVENT, SCRATCH, Outputs, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.tick import begin_battle
+from echelon_env.engine.tick import begin_battle, pack_terrain
 from echelon_env.terrain import Terrain, generate
 
 _NEXT_WRITTEN = (
-    "voxels", "voxel_damage", "battles", "columns", "blocks", "events", "order", "visible",
+    "voxels", "voxel_damage", "battles", "events", "order", "visible",
 )  # fmt: skip
 """Arrays of which a start overwrites everything, or clears what was used."""
+
+_OF_MAP = ("opaque", "solid", "hazard", "blocks")
+"""Arrays that follow from a battle's map."""
 
 
 class _Bound(NamedTuple):
@@ -57,6 +60,7 @@ class BattleStarter:
         """Set the arrays in which battles start."""
         self.constants = tables, state, self._spawns, self._classes
         self.begin = begin_battle.bind(*self.constants)
+        self._pack = pack_terrain.bind(tables, state)
         arrays = {**state._asdict(), **out._asdict()}
         rows = {name: array.view(np.uint8).reshape(len(state.battles), -1) for name, array in arrays.items()}
         # of the scratch memory only what a decision cut short may have left, and what `_clear` reads
@@ -65,7 +69,7 @@ class BattleStarter:
         self._bound = _Bound(tables.materials.tobytes(), state, rows, cleared_rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_bound": None, "constants": None, "begin": None}  # a copy is bound again
+        return self.__dict__ | dict.fromkeys(("_bound", "constants", "begin", "_pack"))  # a copy is bound again
 
     def find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         """Add the map of a battle's next seed to those that are found. Raises `RecipeError` as the pool does."""
@@ -77,6 +81,13 @@ class BattleStarter:
         else:
             found[b] = generate(self._config, map_seed)
 
+    def pack(self, b: int) -> None:
+        """Compute what follows from a battle's voxels."""
+        assert self._bound is not None
+        for name in _OF_MAP:
+            self._bound.rows[name][b] = 0
+        self._pack(self._config.terrain.height, b)
+
     def start(self, b: int, seed: int, terrain: Terrain) -> None:
         """Start battle b on a map. Its mechs have perceived nothing yet."""
         assert self._bound is not None
@@ -87,16 +98,20 @@ class BattleStarter:
             each[b] = 0
         packed = None if self._maps is None else self._maps.packed(materials, terrain.seed)
         if packed is None:
-            rows["battles"][b], rows["columns"][b], top = _battle_of(terrain), 0, max(1, terrain.top)
+            rows["battles"][b], top = _battle_of(terrain), max(1, terrain.top)
+            for name in _OF_MAP:
+                rows[name][b] = 0
         else:  # all that follows from the map is known
-            (rows["battles"][b], rows["columns"][b], rows["blocks"][b]), top = packed, 0
+            top = 0
+            for name, row in packed.items():
+                rows[name][b] = row
         state.battles["seed"][b] = seed
         state.teams["mechs_alive"][b] = self._team_sizes
         state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
         self.begin(top, b)
         if self._maps is not None and packed is None:
-            battle = _battle_of(terrain, int(state.battles["num_hazards"][b]))
-            computed = Packed(battle, rows["columns"][b].copy(), rows["blocks"][b].copy())
+            computed = {name: rows[name][b].copy() for name in _OF_MAP}
+            computed["battles"] = _battle_of(terrain, int(state.battles["num_hazards"][b]))
             self._maps.keep_packed(materials, terrain.seed, computed)
 
 

@@ -293,14 +293,6 @@ EVENT = record_dtype(
     ]
 )
 
-COLUMN = record_dtype(
-    [
-        ("opaque", "u4"),  # bit z: the voxel at height z blocks sight
-        ("solid", "u4"),  # bit z: the voxel at height z blocks movement
-        ("hazard", "u4"),  # bit z: the voxel at height z slows, heats, cools or burns
-    ]
-)
-
 BLOCK = record_dtype(
     [
         ("obstacle", "u4"),  # bit z: a voxel at height z blocks sight or movement
@@ -338,7 +330,9 @@ class State(NamedTuple):
     visible: NDArray[np.int8]  # (B, M, M) how the first mech sees the second: UNSEEN, SEEN or IN_SIGHT
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
-    columns: NDArray[Any]  # (B, Y, X) COLUMN
+    opaque: NDArray[np.uint32]  # (B, Y, X) bit z of a column: the voxel at height z blocks sight
+    solid: NDArray[np.uint32]  # (B, Y, X) bit z: it blocks movement
+    hazard: NDArray[np.uint32]  # (B, Y, X) bit z: it slows, heats, cools or burns
     # Scratch arrays, on which later steps do not depend: see SCRATCH.
     bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
     move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick
@@ -355,13 +349,14 @@ class State(NamedTuple):
 
 
 SCRATCH = (
-    "bursts", "move_order", "walks", "near", "pending", "blocks", "ego", "looks", "others", "ranks", "blockers", "used",
+    "bursts", "move_order", "walks", "near", "pending", "ego", "looks", "others", "ranks", "blockers", "used",
+    "opaque", "solid", "hazard", "blocks",
 )  # fmt: skip
 """Arrays of the state of which every decision writes what its result depends on, with exceptions. `list_near`
 initializes `walks` and `near`; no kernel may survey the ground before. `looks` has rows of living mechs only, and no
-result depends on what `others` has beyond its last row. Exceptions: `pending` is all zeros between decisions, `blocks`
-follows from `columns` (`voxels.blocks_of`), `blockers` holds columns that are only guesses and are tested again, and
-`used` tells the next reset what it has to clear."""
+result depends on what `others` has beyond its last row. Exceptions: `pending` is all zeros between decisions,
+`blockers` holds columns that are only guesses and are tested again, `used` tells the next reset what it has to clear,
+and the columns and blocks follow from `voxels` (`tick.pack_terrain`)."""
 
 
 class Outputs(NamedTuple):

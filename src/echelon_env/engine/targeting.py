@@ -49,12 +49,12 @@ def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
 def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
     """Whether no terrain blocks the line between two mechs' centres. The last blocker is tested first."""
     m, o = _by_place(state.mechs[b], m, o)
-    columns, blocker, one, two = state.columns[b], state.blockers[b, m, o], state.mechs[b, m], state.mechs[b, o]
+    opaque, blocker, one, two = state.opaque[b], state.blockers[b, m, o], state.mechs[b, m], state.mechs[b, o]
     z0, z1 = centre_height(tables, one), centre_height(tables, two)
     iy, ix = integer(blocker[0]), integer(blocker[1])
-    if blocks(columns[iy, ix], ix, iy, True, one.x, one.y, z0, two.x, two.y, z1):
+    if blocks(integer(opaque[iy, ix]), ix, iy, one.x, one.y, z0, two.x, two.y, z1):
         return False
-    iy, ix = blocking_column(columns, state.blocks[b], True, one.x, one.y, z0, two.x, two.y, z1)
+    iy, ix = blocking_column(opaque, state.blocks[b], one.x, one.y, z0, two.x, two.y, z1)
     if iy < 0:
         return True
     blocker[0], blocker[1] = iy, ix

@@ -16,7 +16,7 @@ from echelon_env.engine.paint import age_paint
 from echelon_env.engine.projectiles import fly_all
 from echelon_env.engine.reward import reward_all
 from echelon_env.engine.sensors import keep_targets, list_all_contacts, update_visibility
-from echelon_env.engine.setup import place_all
+from echelon_env.engine.setup import pack_ground, place_all
 from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.state import NO_MECH, Outputs, State
 from echelon_env.engine.tables import Tables
@@ -111,6 +111,15 @@ def step_range(
                 perceive(tables, state, b)
             observe_all(tables, state, b, places[b], observations)
         at = next_turn(turn, last, at_once)
+
+
+@entry_point
+def pack_terrain(tables: Tables, state: State, top: int, b: int) -> None:
+    """Compute what follows from the voxels of a battle: its columns and blocks, zeros before, and `num_hazards`.
+
+    All voxels above `top` metres are air.
+    """
+    pack_ground(tables, state, top, b)
 
 
 @entry_point

@@ -6,45 +6,53 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from echelon_env.config.catalog import AIR, DEBRIS
 from echelon_env.engine import rng
 from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import flat_index
-from echelon_env.engine.state import BLOCK, BLOCK_BITS, BLOCK_SIDE, State
+from echelon_env.engine.state import BLOCK_BITS, BLOCK_SIDE, State
 from echelon_env.engine.tables import Tables
 
 
 @kernel
-def _pack_block(columns: Any, blocks: Any, by: int, bx: int) -> None:
-    obstacle, hazard = 0, 0
-    for iy in range(by * BLOCK_SIDE, min(columns.shape[0], (by + 1) * BLOCK_SIDE)):
-        for ix in range(bx * BLOCK_SIDE, min(columns.shape[1], (bx + 1) * BLOCK_SIDE)):
-            obstacle |= integer(columns[iy, ix].opaque) | integer(columns[iy, ix].solid)
-            hazard |= integer(columns[iy, ix].hazard)
-    blocks[by, bx].obstacle, blocks[by, bx].hazard = obstacle, hazard
+def _pack_block(opaque: Any, solid: Any, hazard: Any, blocks: Any, by: int, bx: int) -> None:
+    blocking, harmful = 0, 0
+    for iy in range(by * BLOCK_SIDE, min(solid.shape[0], (by + 1) * BLOCK_SIDE)):
+        for ix in range(bx * BLOCK_SIDE, min(solid.shape[1], (bx + 1) * BLOCK_SIDE)):
+            blocking |= integer(opaque[iy, ix]) | integer(solid[iy, ix])
+            harmful |= integer(hazard[iy, ix])
+    blocks[by, bx].obstacle, blocks[by, bx].hazard = blocking, harmful
 
 
 @kernel
-def pack_blocks(columns: Any, blocks: Any) -> None:
+def pack_blocks(opaque: Any, solid: Any, hazard: Any, blocks: Any) -> None:
     """Collect the bits of columns (Y, X) in blocks, see `State.blocks`."""
     for by in range(blocks.shape[0]):
         for bx in range(blocks.shape[1]):
-            _pack_block(columns, blocks, by, bx)
+            _pack_block(opaque, solid, hazard, blocks, by, bx)
 
 
-def blocks_of(columns: NDArray[Any]) -> NDArray[Any]:
-    """The blocks of columns (B, Y, X), as `pack_blocks` collects them, in Python; a new array."""
-    side = int(BLOCK_SIDE)
-    missing = -columns.shape[1] % side
-    whole = np.pad(columns, ((0, 0), (0, missing), (0, missing)))
-    count = whole.shape[1] // side
-    blocks = np.zeros((len(columns), count, count), BLOCK)
-    bits = {"obstacle": whole["opaque"] | whole["solid"], "hazard": whole["hazard"]}
-    for name, of in bits.items():
-        blocks[name] = np.bitwise_or.reduce(of.reshape(-1, count, side, count, side), axis=(2, 4))
-    return blocks
+@kernel
+def pack_columns(materials: Any, voxels: Any, top: int, opaque: Any, solid: Any, hazard: Any) -> int:
+    """Pack voxels (Z, Y, X) below `top` into zeroed columns (Y, X). Returns the number of hazards."""
+    hazards = 0
+    for iz in range(top):
+        bit = np.uint32(1 << iz)
+        for iy in range(voxels.shape[1]):
+            for ix in range(voxels.shape[2]):
+                code = voxels[iz, iy, ix]
+                if code == AIR:  # the most frequent material: skip the lookup
+                    continue
+                material = materials[code]
+                if material.blocks_sight:
+                    opaque[iy, ix] |= bit
+                if material.hazard:
+                    hazard[iy, ix] |= bit
+                    hazards += 1
+                if material.blocks_movement:
+                    solid[iy, ix] |= bit
+    return hazards
 
 
 @kernel
@@ -56,16 +64,16 @@ def _with_bit(bits: Any, iz: int, on: bool) -> int:
 @kernel
 def set_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, code: int) -> None:
     """Replace a voxel by an undamaged one of a material."""
-    voxels, column = state.voxels[b], state.columns[b, iy, ix]
+    voxels, opaque, solid, hazard = state.voxels[b], state.opaque[b], state.solid[b], state.hazard[b]
     before, material = tables.materials[voxels[iz, iy, ix]], tables.materials[code]
     state.battles[b].num_hazards += material.hazard - before.hazard
     state.battles[b].terrain_changes += 1
     voxels[iz, iy, ix] = code
     state.voxel_damage[b, iz, iy, ix] = 0
-    column.opaque = _with_bit(column.opaque, iz, material.blocks_sight)
-    column.solid = _with_bit(column.solid, iz, material.blocks_movement)
-    column.hazard = _with_bit(column.hazard, iz, material.hazard)
-    _pack_block(state.columns[b], state.blocks[b], iy >> BLOCK_BITS, ix >> BLOCK_BITS)
+    opaque[iy, ix] = _with_bit(opaque[iy, ix], iz, material.blocks_sight)
+    solid[iy, ix] = _with_bit(solid[iy, ix], iz, material.blocks_movement)
+    hazard[iy, ix] = _with_bit(hazard[iy, ix], iz, material.hazard)
+    _pack_block(opaque, solid, hazard, state.blocks[b], iy >> BLOCK_BITS, ix >> BLOCK_BITS)
 
 
 @kernel

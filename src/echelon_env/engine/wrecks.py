@@ -75,7 +75,7 @@ def place_wreck(tables: Tables, state: State, b: int, m: int) -> None:
     level = math.floor(mech.z + CONTACT_TOLERANCE)
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            low = surface_below(integer(state.columns[b, iy, ix].solid), level)
+            low = surface_below(integer(state.solid[b, iy, ix]), level)
             high = min(low + height, rules.map_height)
             _fill_column(tables, state, b, ix, iy, low, high, WRECK if hard else DEBRIS)
             mech.wreck_low, mech.wreck_high = min(mech.wreck_low, low), max(mech.wreck_high, high)

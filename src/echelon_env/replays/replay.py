@@ -14,8 +14,8 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import SCRATCH
 
-VOXELS = ("voxels", "voxel_damage", "columns")
-"""Arrays of the state for each voxel or column of the map. They are most of the state."""
+VOXELS = ("voxels", "voxel_damage")
+"""Arrays of the state for each voxel of the map. They are most of the state."""
 
 DIGEST_BYTES = 32
 MAX_STATE_BYTES = 1 << 26
