@@ -20,7 +20,7 @@ FIRST_STEP = (
     "import numpy as np, echelon_env; engine = echelon_env.BattleEngine('battle'); engine.reset([0]);"
     "engine.step(np.zeros((1, engine.num_mechs, engine.action_dim), np.float32))"
 )
-LARGEST = 5
+LARGEST = 4
 BYTES = 1e6
 
 

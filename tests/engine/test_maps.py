@@ -60,6 +60,8 @@ def same_arrays(first, second):
     assert first.observations.tobytes() == second.observations.tobytes()
     for name, array in second.snapshot().items():
         assert first.snapshot()[name].tobytes() == array.tobytes(), name
+    for name in ("opaque", "solid", "hazard", "blocks"):
+        assert getattr(first.state, name).tobytes() == getattr(second.state, name).tobytes(), name
 
 
 def test_a_battle_on_a_map_of_a_pool_starts_like_any_other():

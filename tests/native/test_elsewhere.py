@@ -43,7 +43,8 @@ def module(tmp_path_factory):
 
 
 def lasting(engine):
-    return [*engine._lasting_arrays().values(), engine.observations]
+    columns = (getattr(engine.state, name) for name in ("opaque", "solid", "hazard", "blocks"))
+    return [*engine._lasting_arrays().values(), *columns, engine.observations]
 
 
 def network_arguments(engine):

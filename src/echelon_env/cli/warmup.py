@@ -28,6 +28,7 @@ def run(args: argparse.Namespace) -> int:
     action = np.zeros(engine.action_dim, np.float32)
     steps: dict[str, Callable[[], object]] = {
         "battles": lambda: engine.reset([0]),
+        "snapshots": lambda: engine.restore(engine.snapshot()),
         "scripted players": lambda: opponents.make("expert", 0, engine.config).act(rows),
         "handicaps": lambda: opponents.make("expert@aim_error=0.1", 0, engine.config).act(rows),
         "environments": lambda: BattleEnv("duel").reset(seed=0),

@@ -328,8 +328,7 @@ class BattleEngine(BattleResults):
         check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
-        for b in range(self.num_battles):
-            self._starter.pack(b)
+        self._workers.for_all(self._starter.pack, [(b,) for b in range(self.num_battles)])
         self.state.used["heights"], self.state.used["events"] = 2**32 - 1, self.state.events.shape[1]
         self._all_started = bool(self._started.all())
         self.observe()

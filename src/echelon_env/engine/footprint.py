@@ -30,28 +30,28 @@ def covers_same_cells(mech_class: Row, mech: Row, x: float, y: float) -> bool:
 
 
 @kernel
-def solid_under(solids: Any, mech_class: Row, x: float, y: float) -> int:
-    """Heights, as bits, at which any column under a footprint is solid, of `State.solid`. It must be inside the map."""
+def solid_under(solid: Any, mech_class: Row, x: float, y: float) -> int:
+    """Heights, as bits, at which any column (`solid`) under a footprint is solid. It must be inside the map."""
     first_x, stop_x = covered_cells(x, mech_class.half_length)
     first_y, stop_y = covered_cells(y, mech_class.half_width)
-    solid = 0
+    bits = 0
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            solid |= integer(solids[iy, ix])
-    return solid
+            bits |= integer(solid[iy, ix])
+    return bits
 
 
 @kernel
-def survey(battle: Row, solids: Any, hazards: Any, mech_class: Row, mech: Row, walk: Row) -> None:
+def survey(battle: Row, solid: Any, hazard: Any, mech_class: Row, mech: Row, walk: Row) -> None:
     """Update the solid and the hazardous heights under a mech if they are out of date."""
     if walk.surveyed == battle.terrain_changes + 1:
         return
     first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
     first_y, stop_y = covered_cells(mech.y, mech_class.half_width)
-    solid, hazard = 0, 0
+    bits, harmful = 0, 0
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            solid |= integer(solids[iy, ix])
-            hazard |= integer(hazards[iy, ix])
-    walk.solid, walk.hazard = solid, hazard
+            bits |= integer(solid[iy, ix])
+            harmful |= integer(hazard[iy, ix])
+    walk.solid, walk.hazard = bits, harmful
     walk.surveyed = battle.terrain_changes + 1

@@ -27,7 +27,7 @@ class Hazards(NamedTuple):
 
 
 @kernel
-def materials_touched(hazards: Any, voxels: Any, mech_class: Row, mech: Row) -> int:
+def materials_touched(hazard: Any, voxels: Any, mech_class: Row, mech: Row) -> int:
     """The hazardous materials that a mech's box overlaps, as bits by material code."""
     mask = body_mask(mech_class, mech.z)
     first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
@@ -35,7 +35,7 @@ def materials_touched(hazards: Any, voxels: Any, mech_class: Row, mech: Row) -> 
     touched = 0
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            bits = np.int64(hazards[iy, ix]) & mask
+            bits = np.int64(hazard[iy, ix]) & mask
             iz = 0
             while bits:
                 if bits & 1:

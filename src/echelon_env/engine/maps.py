@@ -26,9 +26,9 @@ MAX_TABLES = 4
 
 
 Packed = Mapping[str, NDArray[np.uint8]]
-"""What an engine computes from a map at the start of a battle: the bytes of a battle's row of arrays of the state.
+"""What an engine computes from a map at the start of a battle: the bytes of its row, by the name of the state's array.
 
-``battles`` has all but the seed. The arrays are read-only once kept.
+``battles`` has all of a BATTLE that follows from the map. The arrays are read-only once kept.
 """
 
 

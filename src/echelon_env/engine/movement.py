@@ -206,7 +206,7 @@ def _terrain_face(position: float, moved: float, half: float) -> float:
 
 @kernel
 def move_along(
-    tables: Tables, solids: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int, body: int
+    tables: Tables, solid: Any, mechs: Any, near: Any, count: int, m: int, dx: float, dy: float, here: int, body: int
 ) -> int:  # fmt: skip
     """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge allow.
 
@@ -220,7 +220,7 @@ def move_along(
     y = min(max(mech.y + dy, mech_class.half_width), size - mech_class.half_width)
     if x == mech.x and y == mech.y:
         return here
-    there = here if covers_same_cells(mech_class, mech, x, y) else solid_under(solids, mech_class, x, y)
+    there = here if covers_same_cells(mech_class, mech, x, y) else solid_under(solid, mech_class, x, y)
     if there & body:
         if _try_step_up(tables, mechs, near, count, m, x, y, here, there):
             return there
@@ -228,10 +228,10 @@ def move_along(
             x = _stop(mech.x, x, _terrain_face(mech.x, x, mech_class.half_length))
         else:
             y = _stop(mech.y, y, _terrain_face(mech.y, y, mech_class.half_width))
-        there = solid_under(solids, mech_class, x, y)
+        there = solid_under(solid, mech_class, x, y)
     free_x, free_y = _stop_at_mechs(tables, mechs, near, count, m, x, y)
     if free_x != x or free_y != y:
-        there = solid_under(solids, mech_class, free_x, free_y)
+        there = solid_under(solid, mech_class, free_x, free_y)
     mech.x, mech.y = free_x, free_y
     return there
 
@@ -285,12 +285,12 @@ def turn_all(tables: Tables, mechs: Any) -> None:
 @kernel
 def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     """One tick of a mech's movement after its turn: x, y and z."""
-    rules, solids, mechs, near = tables.rules[0], state.solid[b], state.mechs[b], state.near[b, m]
+    rules, solid, mechs, near = tables.rules[0], state.solid[b], state.mechs[b], state.near[b, m]
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     x, y = mech.x, mech.y
     walk = state.walks[b, m]
-    survey(state.battles[b], solids, state.hazard[b], mech_class, mech, walk)
+    survey(state.battles[b], solid, state.hazard[b], mech_class, mech, walk)
     here = integer(walk.solid)
     dx, dy = 0.0, 0.0
     if in_control(mech):
@@ -304,10 +304,10 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     count = _count_near(tables, mechs, near, m, dx, dy)
     if dx != 0.0 or dy != 0.0:
         z, body = mech.z, body_mask(mech_class, mech.z)
-        here = move_along(tables, solids, mechs, near, count, m, dx, 0.0, here, body)
+        here = move_along(tables, solid, mechs, near, count, m, dx, 0.0, here, body)
         if mech.z != z:
             body = body_mask(mech_class, mech.z)
-        here = move_along(tables, solids, mechs, near, count, m, 0.0, dy, here, body)
+        here = move_along(tables, solid, mechs, near, count, m, 0.0, dy, here, body)
         if walk.harmless == walk.surveyed:
             walk.solid = here
         elif not covers_same_cells(mech_class, mech, x, y):

@@ -163,9 +163,12 @@ def line_is_clear(blocking: Any, blocks: Any, x0: float, y0: float, z0: float, x
 
 
 @kernel
-def blocks(blocking: int, ix: int, iy: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float) -> bool:
-    """Whether a column blocks a line as in `blocking_column`. The segment need not cross the column."""
-    bits = blocking & _heights_between(z0, z1)
+def blocks(column: int, ix: int, iy: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float) -> bool:
+    """Whether a column blocks a line as in `blocking_column`. The segment need not cross the column.
+
+    `column` are its voxels that block, as bits by height.
+    """
+    bits = column & _heights_between(z0, z1)
     return (
         bits != 0
         and math.floor(min(x0, x1)) <= ix <= math.floor(max(x0, x1))

@@ -61,7 +61,7 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
 
 @kernel
 def pack_ground(tables: Tables, state: State, top: int, b: int) -> None:
-    """Pack a battle's voxels, air from `top` on, into its zeroed columns and its blocks, and count the hazards."""
+    """Pack a battle's voxels, air from `top` on, into its columns and blocks, and count the hazards."""
     opaque, solid, hazard = state.opaque[b], state.solid[b], state.hazard[b]
     state.battles[b].num_hazards = pack_columns(tables.materials, state.voxels[b], top, opaque, solid, hazard)
     pack_blocks(opaque, solid, hazard, state.blocks[b])

@@ -22,7 +22,7 @@ from echelon_env.terrain import RecipeError, Terrain, generate
 _SPARSE = ("voxels", "voxel_damage", "events")
 """Arrays of which only the bytes are stored that differ from the map, or from 0."""
 
-_DERIVED = ("started",)
+_CONSTANT = ("started",)
 """Arrays that are the same in every saved state."""
 
 _REWARDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
@@ -53,7 +53,7 @@ def engine_arrays(engine: BattleEngine) -> Arrays:
                 changed = data
             arrays[f"{name}_at"] = np.flatnonzero(changed).astype(np.int64)
             arrays[f"{name}_bytes"] = data[arrays[f"{name}_at"]]
-        elif name not in _DERIVED:
+        elif name not in _CONSTANT:
             arrays[name] = as_bytes(array)
     return arrays
 
@@ -71,7 +71,7 @@ def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> 
     dataclasses.replace(engine.config, rewards=rewards)  # raises if they are invalid
     check_same("the battles", "rewards.gamma", engine.config.rewards.gamma, rewards.gamma)
     for name, array in snapshot.items():
-        if name not in (*_SPARSE, *_DERIVED):
+        if name not in (*_SPARSE, *_CONSTANT):
             snapshot[name] = from_bytes(arrays[name], array)
     hashes = [digest.tobytes().hex() for digest in arrays["map_hashes"]]
     terrains = _make_maps(engine, snapshot["battles"]["map_seed"].tolist(), hashes)
@@ -125,7 +125,7 @@ def _check(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]], arrays: M
     for name, array in snapshot.items():
         if name in _SPARSE:
             expected |= {f"{name}_at": ((None,), np.int64), f"{name}_bytes": ((None,), np.uint8)}
-        elif name not in _DERIVED:
+        elif name not in _CONSTANT:
             expected[name] = bytes_kind(array, battles)
     _check_config(engine.config, arrays.get("config"))  # before the shapes, most of which depend on it
     check_arrays("the battles", arrays, expected)

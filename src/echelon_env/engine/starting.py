@@ -19,8 +19,8 @@ _NEXT_WRITTEN = (
 )  # fmt: skip
 """Arrays of which a start overwrites everything, or clears what was used."""
 
-_OF_MAP = ("opaque", "solid", "hazard", "blocks")
-"""Arrays that follow from a battle's map."""
+_OF_VOXELS = ("opaque", "solid", "hazard", "blocks")
+"""Arrays that follow from a battle's voxels."""
 
 
 class _Bound(NamedTuple):
@@ -83,9 +83,6 @@ class BattleStarter:
 
     def pack(self, b: int) -> None:
         """Compute what follows from a battle's voxels."""
-        assert self._bound is not None
-        for name in _OF_MAP:
-            self._bound.rows[name][b] = 0
         self._pack(self._config.terrain.height, b)
 
     def start(self, b: int, seed: int, terrain: Terrain) -> None:
@@ -99,8 +96,6 @@ class BattleStarter:
         packed = None if self._maps is None else self._maps.packed(materials, terrain.seed)
         if packed is None:
             rows["battles"][b], top = _battle_of(terrain), max(1, terrain.top)
-            for name in _OF_MAP:
-                rows[name][b] = 0
         else:  # all that follows from the map is known
             top = 0
             for name, row in packed.items():
@@ -110,7 +105,7 @@ class BattleStarter:
         state.voxels[b], self._spawns[b] = terrain.voxels, terrain.spawns
         self.begin(top, b)
         if self._maps is not None and packed is None:
-            computed = {name: rows[name][b].copy() for name in _OF_MAP}
+            computed = {name: rows[name][b].copy() for name in _OF_VOXELS}
             computed["battles"] = _battle_of(terrain, int(state.battles["num_hazards"][b]))
             self._maps.keep_packed(materials, terrain.seed, computed)
 

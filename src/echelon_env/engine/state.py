@@ -330,10 +330,10 @@ class State(NamedTuple):
     visible: NDArray[np.int8]  # (B, M, M) how the first mech sees the second: UNSEEN, SEEN or IN_SIGHT
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
+    # Scratch arrays, which are no part of a snapshot: see SCRATCH.
     opaque: NDArray[np.uint32]  # (B, Y, X) bit z of a column: the voxel at height z blocks sight
     solid: NDArray[np.uint32]  # (B, Y, X) bit z: it blocks movement
     hazard: NDArray[np.uint32]  # (B, Y, X) bit z: it slows, heats, cools or burns
-    # Scratch arrays, on which later steps do not depend: see SCRATCH.
     bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
     move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick
     walks: NDArray[Any]  # (B, M) WALK: the ground under a mech and how far it may walk

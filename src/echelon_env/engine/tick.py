@@ -115,7 +115,7 @@ def step_range(
 
 @entry_point
 def pack_terrain(tables: Tables, state: State, top: int, b: int) -> None:
-    """Compute what follows from the voxels of a battle: its columns and blocks, zeros before, and `num_hazards`.
+    """Compute what follows from the voxels of a battle: its columns, its blocks and `num_hazards`.
 
     All voxels above `top` metres are air.
     """

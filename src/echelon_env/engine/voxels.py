@@ -35,8 +35,11 @@ def pack_blocks(opaque: Any, solid: Any, hazard: Any, blocks: Any) -> None:
 
 @kernel
 def pack_columns(materials: Any, voxels: Any, top: int, opaque: Any, solid: Any, hazard: Any) -> int:
-    """Pack voxels (Z, Y, X) below `top` into zeroed columns (Y, X). Returns the number of hazards."""
-    hazards = 0
+    """Pack voxels (Z, Y, X) below `top` into columns (Y, X). Returns the number of hazards."""
+    count = 0
+    opaque[:, :] = 0
+    solid[:, :] = 0
+    hazard[:, :] = 0
     for iz in range(top):
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
@@ -49,10 +52,10 @@ def pack_columns(materials: Any, voxels: Any, top: int, opaque: Any, solid: Any,
                     opaque[iy, ix] |= bit
                 if material.hazard:
                     hazard[iy, ix] |= bit
-                    hazards += 1
+                    count += 1
                 if material.blocks_movement:
                     solid[iy, ix] |= bit
-    return hazards
+    return count
 
 
 @kernel
