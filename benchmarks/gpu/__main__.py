@@ -1,6 +1,6 @@
 """Measure the trainer on a GPU, a part at a time: ``python -m benchmarks.gpu PART``.
 
-Every part is a command of its own and takes at most 8 minutes; all of them together take at most 16. Results are
+Every part is a command of its own and takes at most 5 minutes; all of them together take at most 15. Results are
 appended to a file as they come. ``page`` writes docs/gpu.md from the published file. Nothing is downloaded. Without a
 GPU a part runs its own logic on the CPU at small sizes, and measures nothing.
 """
@@ -17,15 +17,16 @@ import torch
 from benchmarks.gpu.opponents import opponents
 from benchmarks.gpu.page import PUBLISHED, write_page
 from benchmarks.gpu.results import PARTS, Entry, Run, append
-from benchmarks.gpu.runs import learning, processes
+from benchmarks.gpu.runs import gpus, learning, processes
 from benchmarks.gpu.setting import Setting, describe
 from benchmarks.gpu.speed import speed
 
 MEASURE: dict[str, tuple[Callable[[Setting], None], float]] = {
-    "speed": (speed, 340.0),
+    "speed": (speed, 285.0),
     "opponents": (opponents, 105.0),
     "processes": (processes, 90.0),
-    "learning": (learning, 420.0),
+    "gpus": (gpus, 90.0),
+    "learning": (learning, 285.0),
 }
 """Every part, and the seconds after which it is stopped, without its set-up."""
 UNMEASURED = "no GPU: the part ran at small sizes on the CPU; nothing was measured"

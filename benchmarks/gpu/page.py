@@ -20,6 +20,7 @@ TITLES = {
     "speed": "The training loop",
     "opponents": "Opponents and matches",
     "processes": "Processes that share the GPU",
+    "gpus": "A GPU for each process",
     "learning": "The same run on the GPU and on the CPU",
 }
 

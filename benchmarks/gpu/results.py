@@ -11,7 +11,7 @@ from benchmarks.tables import read_document
 from echelon_env.storage.atomic import write_json
 
 SCHEMA = 1
-PARTS = ("speed", "opponents", "processes", "learning")
+PARTS = ("speed", "opponents", "processes", "gpus", "learning")
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def read(path: Path) -> list[Run]:
 
 
 def last_of_each(runs: list[Run]) -> dict[str, Run]:
-    """The last measured run of every part, by the part."""
-    return {run.part: run for run in runs if run.measured}
+    """The last run of every part that measured something, by the part."""
+    return {run.part: run for run in runs if run.measured and run.entries}
 
 
 def _run(data: dict[str, Any]) -> Run:

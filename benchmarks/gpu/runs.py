@@ -1,4 +1,4 @@
-"""Runs of `echelon train` with the same settings: on the GPU and on the CPU, or of one process and of two."""
+"""Runs of `echelon train` with the same settings: on the GPU and on the CPU, or of one process and of several."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmarks.gpu.results import Entry
 from benchmarks.gpu.setting import Setting, alternatives
 from benchmarks.gpu.training import MAPS
 from benchmarks.machine import ROOT, cores
 from echelon_train.runs.folder import METRICS_FILE, read_metrics
 
-LEARNING_MINUTES, PROCESSES_MINUTES = 6.0, 0.4
+LEARNING_MINUTES, PROCESSES_MINUTES = 4.0, 0.4
 POINTS = 40
 """Of a curve that are kept, at most."""
 SETTINGS = {
@@ -53,15 +55,28 @@ def processes(setting: Setting) -> None:
 
     One may compute while the other's battles advance.
     """
-    battles, batch = alternatives(setting, (4, 160), (512, 16_384))
     for count in (1, 2):
-        changes = {
-            "processes": count, "battles": battles // count, "ppo.batch-size": batch // count, "maps": MAPS,
-            "device": setting.device.type, "threads": alternatives(setting, 1, max(1, cores() // count)),
-            "torch-threads": 1, **alternatives(setting, {"steps": 1280}, {"max-minutes": PROCESSES_MINUTES}),
-        }  # fmt: skip
-        name = f"skirmish, {battles} battles, {count} process{'es' * (count > 1)}"
-        setting.keep(train(setting, name, changes, setting.seconds / 2, rate, setting.device.index))
+        several(setting, f"{count} process{'es' * (count > 1)}", count, setting.device.index)
+
+
+def gpus(setting: Setting) -> None:
+    """The same run of one process on a GPU, then of two with a GPU each. A machine with one GPU measures nothing."""
+    if not setting.small and torch.cuda.device_count() < 2:
+        print("one GPU here: two are needed")
+        return
+    several(setting, "1 GPU", 1, setting.device.index)
+    several(setting, "2 GPUs", 2, None)
+
+
+def several(setting: Setting, name: str, count: int, gpu: int | None) -> None:
+    """A short run of so many processes, with the same battles and minibatches in all. They see one GPU; None: all."""
+    battles, batch = alternatives(setting, (4, 160), (512, 16_384))
+    changes = {
+        "processes": count, "battles": battles // count, "ppo.batch-size": batch // count, "maps": MAPS,
+        "device": setting.device.type, "threads": alternatives(setting, 1, max(1, cores() // count)),
+        "torch-threads": 1, **alternatives(setting, {"steps": 1280}, {"max-minutes": PROCESSES_MINUTES}),
+    }  # fmt: skip
+    setting.keep(train(setting, f"skirmish, {battles} battles, {name}", changes, setting.seconds / 2, rate, gpu))
 
 
 def train(

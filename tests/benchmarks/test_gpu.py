@@ -44,6 +44,13 @@ class TestParts:
         assert run.entries and all(entry.numbers for entry in run.entries)
         assert last_of_each([run]) == {}
 
+    def test_a_machine_with_one_gpu_measures_no_two(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+        monkeypatch.setattr(command, "describe", lambda device: {"gpu": "one"})
+        assert command.run("gpus", torch.device("cuda:0"), tmp_path / "gpu.json") == 0
+        assert "one GPU here" in capsys.readouterr().out
+        assert last_of_each(read(tmp_path / "gpu.json")) == {}
+
 
 class TestFile:
     def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path, capsys):
