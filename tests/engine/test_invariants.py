@@ -12,14 +12,13 @@ from oracles.configs import odd_config, small_config
 from oracles.movement import mech_overlaps, solid_overlaps
 from oracles.situations import (
     brawling_actions,
-    columns_of,
     gather,
     random_actions,
     rough_voxels,
     set_voxels,
 )
 from oracles.stirring import kill_some, shoot_around, stir
-from oracles.world import blocks_of, count_bits, load
+from oracles.world import blocks_of, columns_of, count_bits, load
 
 BATTLES = 2
 DECISIONS = 25

@@ -17,8 +17,8 @@ from echelon_env.engine.tables import build_tables
 from echelon_env.engine.voxels import pack_blocks
 from oracles import raycast as oracle
 from oracles.configs import small_config
-from oracles.situations import columns_of, rough_voxels
-from oracles.world import COLUMN, blocks_of, material_mask
+from oracles.situations import rough_voxels
+from oracles.world import COLUMN, blocks_of, columns_of, material_mask
 
 SIZE, HEIGHT = 20, 8
 RULES = build_tables(small_config()).rules

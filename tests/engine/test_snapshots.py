@@ -9,8 +9,7 @@ from echelon_env import BattleEngine, ControlledBattles, MapPool, make_config
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.storage.arrays import as_bytes
-from oracles.situations import columns_of
-from oracles.world import set_columns
+from oracles.world import columns_of, set_columns
 
 CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)
 

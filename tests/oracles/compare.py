@@ -16,8 +16,7 @@ from echelon_env.engine.state import EVENT_KINDS, STATISTIC_NAMES, State
 from echelon_env.layout.observations import feature_names
 from oracles.battle import Result, decide
 from oracles.observation import observe
-from oracles.situations import columns_of
-from oracles.world import GRAZING, Mech, Projectile, World, count_bits, load
+from oracles.world import GRAZING, Mech, Projectile, World, columns_of, count_bits, load
 
 STATE_TOLERANCE = 1e-9
 OUTPUT_TOLERANCE = 1e-5

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.geometry import wrap_angle
 from echelon_env.engine.state import NO_MECH, State
-from oracles.situations import columns_of
-from oracles.world import set_columns
+from oracles.world import columns_of, set_columns
 
 BACKWARD = ("facing_x", "facing_y", "vx", "vy", "hurt_x", "hurt_y")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ from echelon_env.engine.state import State
 from echelon_env.layout.actions import ACTION_DIM, Action
 from oracles.movement import highest_floor, is_free
 from oracles.stirring import stir
-from oracles.world import COLUMN, Mech, World, load, material_mask, set_columns
+from oracles.world import Mech, World, columns_of, load, set_columns
 
 Random = np.random.Generator
 
@@ -48,18 +47,6 @@ def rough_voxels(rng: Random, size: int, height: int, density: float = 0.06) -> 
         material = rng.choice(filling) if kind != 4 else rng.choice([WATER, LAVA, DEBRIS])
         voxels[bottom:top, y : y + depth, x : x + width] = material
     return voxels
-
-
-def columns_of(voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> NDArray[Any]:
-    """The columns (Y, X) COLUMN of voxels (Z, Y, X)."""
-    columns = np.zeros(voxels.shape[1:], COLUMN)
-    bits = 2 ** np.arange(voxels.shape[0], dtype=np.int64)[:, None, None]
-    solid = material_mask(voxels, "blocks_movement", materials)
-    columns["solid"] = (solid * bits).sum(axis=0)
-    columns["opaque"] = (material_mask(voxels, "blocks_sight", materials) * bits).sum(axis=0)
-    harmless = [material.speed_factor == 1 and material.heat == 0 == material.damage for material in materials]
-    columns["hazard"] = (~np.array(harmless)[voxels] * bits).sum(axis=0)
-    return columns
 
 
 def set_voxels(state: State, battle: int, voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> None:

@@ -11,7 +11,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS, WRECK
 from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, NO_MECH, State
 from oracles.movement import overlap
-from oracles.world import columns_in, load, set_columns
+from oracles.world import columns_of, load, set_columns
 
 Random = np.random.Generator
 
@@ -138,8 +138,4 @@ def kill_some(state: State, battle: int, config: BattleConfig, rng: Random, coun
         row["wreck_ticks"] = rng.choice([1, 2, int(rng.integers(1, 50))])
         state.voxels[battle, z, y, x] = WRECK
         state.voxel_damage[battle, z, y, x] = 0
-        columns = columns_in(state, battle)
-        columns["solid"][y, x] |= 1 << z
-        columns["opaque"][y, x] |= 1 << z
-        columns["hazard"][y, x] &= 2**32 - 1 - (1 << z)
-        set_columns(state, battle, columns)
+        set_columns(state, battle, columns_of(state.voxels[battle], config.catalog.materials))

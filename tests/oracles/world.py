@@ -260,14 +260,6 @@ def count_bits(words: NDArray[np.uint32]) -> int:
     return sum(int(word).bit_count() for word in words.flat)
 
 
-def columns_in(state: State, battle: int) -> NDArray[Any]:
-    """The columns (Y, X) COLUMN of a battle."""
-    columns = np.zeros(state.solid.shape[1:], COLUMN)
-    for name in COLUMN.names or ():
-        columns[name] = getattr(state, name)[battle]
-    return columns
-
-
 def set_columns(state: State, battle: int, columns: NDArray[Any]) -> None:
     """Write columns (Y, X) COLUMN, their blocks, and the number of hazards."""
     for name in COLUMN.names or ():
@@ -294,6 +286,18 @@ def material_mask(
 ) -> NDArray[np.bool_]:
     """Which voxels have a material with the attribute."""
     return np.array([getattr(material, attribute) for material in materials])[voxels]
+
+
+def columns_of(voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> NDArray[Any]:
+    """The columns (Y, X) COLUMN of voxels (Z, Y, X)."""
+    columns = np.zeros(voxels.shape[1:], COLUMN)
+    bits = 2 ** np.arange(voxels.shape[0], dtype=np.int64)[:, None, None]
+    solid = material_mask(voxels, "blocks_movement", materials)
+    columns["solid"] = (solid * bits).sum(axis=0)
+    columns["opaque"] = (material_mask(voxels, "blocks_sight", materials) * bits).sum(axis=0)
+    harmless = [material.speed_factor == 1 and material.heat == 0 == material.damage for material in materials]
+    columns["hazard"] = (~np.array(harmless)[voxels] * bits).sum(axis=0)
+    return columns
 
 
 def load(state: State, battle: int, config: BattleConfig) -> World:

@@ -20,8 +20,7 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH, RED
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import STREAMS
-from oracles.situations import columns_of
-from oracles.world import set_columns
+from oracles.world import columns_of, set_columns
 
 SIZE, HEIGHT = 64, 20
 PLAIN = {"decision_repeat": 1, "max_steps": 10**6}
