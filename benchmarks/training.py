@@ -222,7 +222,7 @@ def _memory(ours: Any, stock: Any) -> Table:
     """Bytes of the rollouts' buffers, and of what is made of them for a minibatch."""
     buffer = ours.rollout_buffer
     kept = nested_bytes(vars(buffer).values())
-    batch = buffer.batch(next(buffer.minibatches(ours.batch_size // ours.chunk)), buffer.advantages)
+    batch = buffer.batch(buffer.orders(1)[0, : ours.batch_size // ours.chunk], buffer.advantages)
     mine = kept, kept + nested_bytes(batch)
     theirs = _stock_memory(stock)
     rows = {

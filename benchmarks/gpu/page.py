@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.gpu.results import PARTS, Entry, Run, last_of_each, read
 from benchmarks.gpu.setting import TOOK
-from benchmarks.gpu.speed import PARTS as PARTS_OF_AN_ITERATION
+from benchmarks.gpu.speed import IDLE
 from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.tables import Table, as_markdown, filled
 from echelon_env.storage.atomic import write_bytes
@@ -52,7 +52,7 @@ def shown_run(run: Run) -> str:
     by_columns: dict[tuple[str, ...], list[Entry]] = {}
     for entry in run.entries:
         shown = [name for name, value in entry.numbers.items() if not isinstance(value, list) and name != TOOK]
-        shares = [f"{name}, %" for name in PARTS_OF_AN_ITERATION]
+        shares = [name for name in shown if run.part == "speed" and name.endswith(", %") and name != IDLE]
         for columns in ([name for name in shown if name not in shares], [name for name in shown if name in shares]):
             if columns and not entry.error:
                 by_columns.setdefault(tuple(columns), []).append(entry)

@@ -18,10 +18,11 @@ from benchmarks.gpu.training import Trainer, config_of
 ITERATIONS = 5
 """That are timed, after one that warms up: medians of them count."""
 PARTS = (
-    "copying observations", "policy", "opponents", "engine", "rest of collecting", "minibatches", "gradients",
-    "optimizer", "rest of the update",
+    "copying observations", "policy", "opponents", "engine", "rest of collecting", "gradients", "optimizer",
+    "rest of the update",
 )  # fmt: skip
-"""In the order of an iteration."""
+"""In the order of an iteration. Gradients are with the samples of their minibatches."""
+IDLE = "GPU idle, %"
 WAYS: dict[str, dict[str, Any]] = {
     "sparse": {"dense": False},
     "dense": {"dense": True, "compile_mode": "off"},
@@ -74,7 +75,7 @@ def measure(setting: Setting, scenario: str, battles: int, width: int, **argumen
             **shares(setting, trainer),
         }
         if not setting.small:
-            numbers["GPU idle, %"] = 100 * (1 - busy(trainer) / whole)
+            numbers[IDLE] = 100 * (1 - busy(trainer) / whole)
             reserved = torch.cuda.max_memory_reserved(setting.device)  # also what CUDA graphs keep
             numbers["GPU memory at the peak, GB"] = reserved / 1e9
         return numbers
@@ -127,11 +128,11 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
     battles = model.env.battles
     patches = [
         (model.collector.staging, "to_device", collecting, "copying observations"),
-        (model.policy, "forward", collecting, "policy"),
+        (model.collector, "_decide", collecting, "policy"),
         (battles, "_act", collecting, "opponents"),
         (battles.engine, "advance", collecting, "engine"),
-        (model.rollout_buffer, "batch", update, "minibatches"),
-        (model.update, "add_gradients", update, "gradients"),
+        (model.update, "_gradient", update, "gradients"),
+        (model.update, "_step", update, "optimizer"),
         (model.policy.optimizer, "step", update, "optimizer"),
     ]
     with ExitStack() as stack:

@@ -131,18 +131,17 @@ class BattlePolicy(SequencePolicy):
 
         Actions and log-probabilities of dead mechs are zero.
         """
-        rows = len(episode_starts)
-        # a death must not shift other rows' noise
-        noise = None if deterministic else torch.randn(rows, RAW_DIM, device=episode_starts.device)
+        noise = None if deterministic else self.noise(len(episode_starts))
         return self.decide(obs, lstm_states, episode_starts, noise)
+
+    def noise(self, rows: int) -> Tensor:
+        """Standard normal numbers (rows, RAW_DIM): also for dead mechs, as a death must not shift other rows' noise."""
+        return torch.randn(rows, RAW_DIM, device=self.device)
 
     def decide(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, noise: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
-        """The results of `forward`, given standard normal numbers (rows, RAW_DIM); None for the most probable actions.
-
-        It draws no random numbers, so that it can be recorded.
-        """
+        """The results of `forward`, given standard normal numbers (rows, RAW_DIM); None: the most probable actions."""
         rows, mask = len(episode_starts), self.actor_mask(obs)
         active = None if mask is None or self.dense else mask.nonzero().flatten()
         starts = episode_starts if active is None else Sequences(1, rows, episode_starts, None)
@@ -203,8 +202,7 @@ class BattlePolicy(SequencePolicy):
         distribution, states = self.get_distribution(observation, lstm_states, episode_starts)
         if deterministic:
             return environment_actions(distribution.mode()), states
-        noise = torch.randn(len(episode_starts), RAW_DIM, device=self.device)
-        return environment_actions(distribution.sample(noise)), states
+        return environment_actions(distribution.sample(self.noise(len(episode_starts)))), states
 
     def recorded_settings(self) -> Hashable:
         """What may change and is no tensor. Kernels that are recorded in a CUDA graph depend on it."""
@@ -231,17 +229,6 @@ class BattlePolicy(SequencePolicy):
         """
         self._blocks_off = self.network.blocks_off | config.abilities.blocks_off
         self.action_limits.copy_(torch.from_numpy(action_limits(config)))
-
-    def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
-        """``entropy_<block>``: mean entropy of each action block over living mechs, in nats."""
-        living = _living(observations).nonzero().flatten()
-        if not len(living):
-            return {}
-        active = None if self.dense else living
-        latent, contacts, _ = self._trunk(observations, states.pi, sequences, active)
-        entropies = self._distribution(observations, latent, contacts, active).block_entropies()
-        means = (entropies[living] if self.dense else entropies).mean(0).tolist()
-        return {f"entropy_{name}": mean for name, mean in zip(self.blocks, means, strict=True)}
 
     def set_dense(self, dense: bool) -> None:
         """Set `dense`, and that of the encoders."""

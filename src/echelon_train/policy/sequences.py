@@ -80,8 +80,8 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     any step: samples are in the order of `place` = None, and `starts` is (L, n)."""
 
     can_be_recorded = False
-    """Whether `decide`, as `BattlePolicy` has it, and `evaluate` can be recorded in CUDA graphs if the policy is dense:
-    they neither wait for the GPU nor read memory of the CPU, draw no random numbers, and change nothing."""
+    """Whether `decide` and `evaluate` can be recorded in CUDA graphs if the policy is dense: they neither wait for the
+    GPU nor read memory of the CPU, draw no random numbers, and change nothing."""
 
     encoding_dtype: torch.dtype | None = None
     """Autocast dtype of the encoders, for policies that support it. None: float32, as the LSTM and heads always use."""
@@ -143,6 +143,17 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         output = output.flatten(0, 1)
         return (output if place is None else output[place]), states
 
+    def noise(self, rows: int) -> Tensor | None:
+        """Random numbers for `decide`; None if it draws them itself."""
+        return None
+
+    def decide(
+        self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, noise: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
+        """The results of `forward` with the random numbers of `noise`."""
+        decided: tuple[Tensor, Tensor, Tensor, RNNStates] = self(obs, lstm_states, episode_starts)
+        return decided
+
     def evaluate(
         self,
         observations: Observations,
@@ -191,10 +202,6 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     def actor_mask(self, observations: Observations) -> Tensor | None:
         """(rows,) bool: rows whose actions have an effect; the other rows train the critic only. None: all rows."""
         return None
-
-    def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
-        """Metrics to log after an update, computed on some samples; the arguments are those of `evaluate`."""
-        return {"std": float(self.log_std.detach().exp().mean())} if hasattr(self, "log_std") else {}
 
     def critic_parameters(self) -> list[nn.Parameter]:
         """The parameters that only the critic uses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,17 +25,18 @@ from echelon_train.policy import BattlePolicy, CnnLstmPolicy, MlpLstmPolicy, Mul
 from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer, write_batch
 from echelon_train.ppo.collector import Collector, pin_memory, shared_rows
-from echelon_train.ppo.losses import Coefficients
-from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
+from echelon_train.ppo.cuda_graphs import is_recorded
+from echelon_train.ppo.losses import Coefficients, Losses
+from echelon_train.ppo.normalize import ReturnNormalizer
 from echelon_train.ppo.saving import load_model, save_model
 from echelon_train.ppo.settings import check_env, check_settings, set_up_cuda
 from echelon_train.ppo.teacher import Teacher
-from echelon_train.ppo.update import Update
-from echelon_train.ppo.update_log import UpdateLog, explained_variance, rollout_metrics
+from echelon_train.ppo.update import StepSettings, Update
+from echelon_train.ppo.update_log import UpdateLog, rollout_metrics
 from echelon_train.tensor_files import weights_of
 
 MAX_SKIPPED = 5
-"""Training stops after this many successive minibatches whose gradient is not finite."""
+"""Training stops after an update with this many successive minibatches whose gradient is not finite."""
 
 _SHARED = inspect.signature(RecurrentPPO.__init__).parameters
 
@@ -160,7 +162,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         if dense is None:
             dense = self.policy.can_be_dense and (self.device.type == "cuda" or self.compile_mode == "graphs")
         self.policy.set_dense(dense)
-        self.update = Update(self.policy, self.compile_mode, self.accumulate)
+        self.recorded = is_recorded(self.policy, self.compile_mode)
+        self.update = Update(self.policy, self.recorded, self.accumulate)
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
@@ -175,7 +178,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         """
         self._n_updates = 0
         if self.normalize_returns:
-            self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
+            self.policy.return_normalizer.reset(self.return_std)
         for name, tensor in weights_of(self.policy).items():
             if name in weights:
                 tensor.copy_(weights[name])
@@ -252,12 +255,12 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
             decision = collector.act(n_steps)
             actions, clipped_actions = decision.actions, decision.played
             new_obs, rewards, dones, infos = env.step(clipped_actions)
-            self.num_timesteps += env.num_envs if decision.active is None else int(decision.active.sum())
+            self.num_timesteps += decision.active
             collector.note_players(dones, infos)
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
-            collector.store(n_steps, decision, new_obs, rewards, dones, infos)
+            collector.store(n_steps, new_obs, rewards, dones, infos)
             self._last_obs, self._last_episode_starts = new_obs, dones
             ended = np.flatnonzero(dones)
             self._update_info_buffer([infos[row] for row in ended], dones[ended])
@@ -267,8 +270,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         """Update the policy from the rollout in the buffer.
 
         Metrics of minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) are averages over
-        all processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``, the
-        policy's diagnostics) cover this process only.
+        all processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``) cover this
+        process only.
         """
         policy, buffer, update = self.policy, self.rollout_buffer, self.update
         policy.set_training_mode(True)
@@ -277,32 +280,23 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         warming_up = self._n_updates < self.critic_warmup * self.n_epochs
         if warming_up:
             coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0, kickstart_coef=0.0)
-        update.normalize_returns(buffer.returns)
-        explained = explained_variance(buffer.values, buffer.returns)
-        log, stopped = UpdateLog(policy.blocks), False
-        advantages = buffer.advantages
-        if self.normalize_advantage:
-            advantages = normalize_advantages(advantages, buffer.actor_mask)
-        for _ in range(self.n_epochs):
-            for chunks in buffer.minibatches(self.batch_size // self.chunk):
-                losses = update.gradient(buffer, chunks, advantages, coefficients)
-                if warming_up:
-                    update.keep_policy()
-                norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), self.max_grad_norm)
-                if not bool(torch.isfinite(norm) & torch.isfinite(losses.total)):
-                    self._skip(chunks, advantages)
-                    continue
-                self.skipped_in_a_row = 0
-                log.add(losses, norm)
-                if self.target_kl and float(losses.approx_kl) > 1.5 * self.target_kl:
-                    stopped = True
-                    break
-                policy.optimizer.step()
+        limit = 1.5 * self.target_kl if self.target_kl else math.inf
+        update.begin(buffer, coefficients, StepSettings(self.max_grad_norm, limit), self.normalize_advantage)
+        log, parts = UpdateLog(policy.blocks, rollout_metrics(buffer)), []
+        for order in buffer.orders(self.n_epochs):
             self._n_updates += 1
-            if stopped:
-                break
+            for chunks in order.split(self.batch_size // self.chunk):
+                row = update.minibatch(chunks, warming_up)
+                log.add(row)
+                parts.append(chunks)
+                if self.target_kl and float(Losses.unpacked(row[:-1]).approx_kl) > limit:
+                    break
+            else:
+                continue
+            break
         policy.optimizer.zero_grad()
-        self._record(log, coefficients, explained)
+        self._count_skipped(parts, log.finite())
+        self._record(log, coefficients)
 
     def save(
         self,
@@ -368,22 +362,23 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         super()._update_current_progress_remaining(num_timesteps, total_timesteps)
         self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
 
-    def _skip(self, chunks: Tensor, advantages: Tensor) -> None:
-        """Skip a minibatch whose gradient is not finite; stop after too many in a row."""
-        self.skipped_minibatches += 1
-        self.skipped_in_a_row += 1
-        self.policy.optimizer.zero_grad()
-        if self.skipped_in_a_row < MAX_SKIPPED:
-            return
-        file = write_batch(self.rollout_buffer.batch(chunks, advantages), self.logger.dir)
-        raise NonFiniteError(
-            f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; the last one is in {file}"
-        )
+    def _count_skipped(self, minibatches: list[Tensor], finite: list[bool]) -> None:
+        """Count the minibatches that were skipped; raise NonFiniteError for too many in a row."""
+        for chunks, kept in zip(minibatches, finite, strict=True):
+            self.skipped_minibatches += not kept
+            self.skipped_in_a_row = 0 if kept else self.skipped_in_a_row + 1
+            if self.skipped_in_a_row == MAX_SKIPPED:
+                file = write_batch(self.rollout_buffer.batch(chunks, self.update.advantages), self.logger.dir)
+                raise NonFiniteError(
+                    f"the gradients of {MAX_SKIPPED} minibatches in a row were not finite; the last one is in {file}"
+                )
 
-    def _record(self, log: UpdateLog, coefficients: Coefficients, explained: float) -> None:
-        numbers = log.means() | {"explained_variance": explained} | rollout_metrics(self.rollout_buffer, self.policy)
+    def _record(self, log: UpdateLog, coefficients: Coefficients) -> None:
+        numbers = log.metrics()
         numbers |= {"clip_range": coefficients.clip_range, "ent_coef": coefficients.ent_coef}
         numbers["skipped_minibatches"] = self.skipped_minibatches
+        if hasattr(self.policy, "log_std"):
+            numbers["std"] = float(self.policy.log_std.detach().exp().mean())
         if self.update.parts > self.accumulate:
             numbers["accumulate"] = self.update.parts
         for name, number in numbers.items():
@@ -395,5 +390,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         check_env(self.policy, self.env)
         pin_memory(self.env, self.device)
         state_rows = shared_rows(self.policy, self.env)
-        self.collector = Collector(self.policy, self.n_envs, state_rows, self.n_steps, self.chunk, self.teacher)
+        sizes = self.n_envs, state_rows, self.n_steps, self.chunk
+        self.collector = Collector(self.policy, *sizes, self.recorded, self.teacher)
         self.rollout_buffer = self.collector.buffer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +64,8 @@ class ChunkBuffer:
         of chunks.
     state_rows
         Rows in succession that have one global state, a divisor of N; 1: every row has its own, or there are none.
+    encoding_dtype
+        Dtype in which the policy encodes observations, see `SequencePolicy`: floats are kept in it. None: float32.
     """
 
     def __init__(
@@ -81,10 +82,11 @@ class ChunkBuffer:
         device: torch.device,
         dense: bool = False,
         state_rows: int = 1,
+        encoding_dtype: torch.dtype | None = None,
     ) -> None:
         if num_rows % state_rows:
             raise ValueError(f"state_rows: expected a divisor of {num_rows} rows, got {state_rows}")
-        self.dense, self.state_rows = dense, state_rows
+        self.dense, self.state_rows, self.encoding_dtype = dense, state_rows, encoding_dtype
         self.teams = None if state_rows == 1 else torch.arange(num_rows, device=device) // state_rows
         """(N,) int64: the number of each row's state; None if no rows share one."""
         self.num_steps, self.num_rows, self.chunk = num_steps, num_rows, chunk
@@ -94,7 +96,9 @@ class ChunkBuffer:
         def allocate(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(*shape, *tail, dtype=dtype, device=device)
 
-        self.observations = observations.allocate(observation_space, *shape, device, state_rows)
+        self.observations = observations.rounded(
+            observations.allocate(observation_space, *shape, device, state_rows), encoding_dtype
+        )
         self.actions = allocate(*action_shape, dtype=action_dtype)
         self.labels = allocate(*action_shape, dtype=action_dtype) if labelled else None
         self.has_labels = False
@@ -120,12 +124,15 @@ class ChunkBuffer:
 
     def sample_counts(self, chunks: Tensor) -> Tensor:
         """(2,) float32: numbers of active samples and of all samples of the chunks."""
-        active = self.actor_mask.view(-1, self.chunk, self.num_rows).sum(1).flatten()[chunks.to(self.device)].sum()
+        active = self.actor_mask.view(-1, self.chunk, self.num_rows).sum(1).flatten().index_select(0, chunks).sum()
         return torch.stack([active, torch.full_like(active, len(chunks) * self.chunk)]).float()
 
-    def minibatches(self, chunks_per_batch: int) -> Iterator[Tensor]:
-        """Indices of all chunks in random order, (n,) int64 for each minibatch; the last minibatch may be smaller."""
-        yield from torch.split(torch.randperm(self.num_chunks), chunks_per_batch)
+    def orders(self, epochs: int) -> Tensor:
+        """All chunks in a random order for each of some epochs, (epochs, chunks) int64 on the device."""
+        orders = torch.stack([torch.randperm(self.num_chunks) for _ in range(epochs)])
+        if self.device.type == "cuda":  # otherwise the copy would wait for the GPU
+            orders = orders.pin_memory()
+        return orders.to(self.device, non_blocking=True)
 
     def batch(self, chunks: Tensor, advantages: Tensor) -> Batch:
         """The samples of a minibatch.
@@ -133,11 +140,10 @@ class ChunkBuffer:
         Parameters
         ----------
         chunks
-            (n,) int64: indices of its chunks.
+            (n,) int64: indices of its chunks, on the device.
         advantages
             (T, N), normalised.
         """
-        chunks = chunks.to(self.device)
         chunk_index, row_index = chunks // self.num_rows, chunks % self.num_rows
         steps = torch.arange(self.chunk, device=self.device)[:, None] + chunk_index * self.chunk
         index = (steps * self.num_rows + row_index).flatten()

@@ -15,9 +15,10 @@ from torch import Tensor
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.policy.sequences import Observations, SequencePolicy
 from echelon_train.ppo.buffer import ChunkBuffer
+from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import Staging, share_states, store, tensors_of, tree_map, with_teams
+from echelon_train.ppo.observations import Staging, put, rounded, share_states, store, tensors_of, tree_map, with_teams
 from echelon_train.ppo.teacher import BY_TEACHER, Teacher
 
 
@@ -26,8 +27,7 @@ class Decision(NamedTuple):
 
     actions: Tensor  # (rows, ...) raw
     played: NDArray[Any]  # (rows, ...) the environment's, of the policy or of the teacher
-    states: RNNStates  # after the step
-    active: Tensor | None  # (rows,) bool: rows whose actions have an effect; None: all
+    active: int  # rows whose actions have an effect
 
 
 class Truncation(NamedTuple):
@@ -42,7 +42,8 @@ class Truncation(NamedTuple):
 class Collector:
     """Fills a `ChunkBuffer`: `begin`, then for each step `act`, a step of the environment and `store`; then `finish`.
 
-    `act` is the only part that computes decisions.
+    `act` is the only part that computes decisions. Where kernels are recorded, everything that it computes on the
+    device, to the tensors of the buffer, is one CUDA graph. Rewards and ends go to the device at the end of a rollout.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ class Collector:
         Rows in succession that have one global state, see `shared_rows`.
     num_steps, chunk
         As for `ChunkBuffer`.
+    recorded
+        Whether decisions are recorded in CUDA graphs, see `is_recorded`.
     teacher
         Labels the observations with its actions; None: no labels.
     """
@@ -65,11 +68,12 @@ class Collector:
         state_rows: int,
         num_steps: int,
         chunk: int,
+        recorded: bool = False,
         teacher: Teacher | None = None,
     ) -> None:
         self.teacher = teacher
         self._policy, self._device = policy, policy.device
-        self.staging = Staging(self._device)
+        self.staging, self._small = Staging(self._device), Staging(self._device)
         self._space, self._own_critic_lstm = policy.observation_space, policy.lstm_critic is not None
         lstm = policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, rows, lstm.hidden_size, device=self._device)
@@ -95,7 +99,14 @@ class Collector:
             self._device,
             policy.dense,
             state_rows,
+            policy.encoding_dtype,
         )
+        self._recorded = recorded
+        self._decide = Graphed(self._decided, policy) if recorded else self._decided
+        self._advantages = Graphed(advantages_and_returns, policy) if recorded else advantages_and_returns
+        self._steps = torch.arange(num_steps, device=self._device)
+        self._rewards = np.zeros((num_steps, rows), np.float32)
+        self._dones = np.zeros((num_steps, rows), np.bool_)
 
     def state_tensors(self) -> tuple[Tensor, ...]:
         """The tensors of `states`, (layers, rows, units) each: the actor's, and the critic's if it has an LSTM."""
@@ -116,19 +127,35 @@ class Collector:
         """Decide on the last observations, and store the decision in the buffer."""
         buffer, policy = self.buffer, self._policy
         buffer.store_states(step, self.state_tensors())
-        observations, starts = self._on_device(self.observations), self._float_starts()
-        actions, values, log_probs, states = policy(observations, self.states, starts)
-        active = policy.actor_mask(observations)
-        played = policy.environment_actions(actions).cpu().numpy()
+        seen = self._tensors(self.observations)
+        active = policy.actor_mask(seen)
+        if active is None:
+            active = torch.ones(len(self.starts), dtype=torch.bool)
+        observations, flags = self._on_device(seen), self._flags(active)
+        place = self._steps[step] if self._recorded else step
+        played, self.states = self._decide(observations, flags, self.states, policy.noise(len(active)), place)
+        actions = played.cpu().numpy()
         if buffer.has_labels:
-            played = self._label(step, played)
+            actions = self._label(step, actions)
+        return Decision(buffer.actions[step], actions, int(active.sum()))
+
+    def _decided(
+        self, observations: Observations, flags: Tensor, states: RNNStates, noise: Tensor | None, step: int | Tensor
+    ) -> tuple[Tensor, RNNStates]:
+        """Decide, and store the decision in the buffer. Returns the environment's actions and the next states.
+
+        `flags` (2, rows) float32: where episodes start, and rows whose actions have an effect.
+        """
+        buffer, (starts, active) = self.buffer, flags.unbind()
+        observations = rounded(observations, buffer.encoding_dtype)  # as the update will see them
+        actions, values, log_probs, after = self._policy.decide(observations, states, starts, noise)
         store(buffer.observations, step, observations)  # environments of others may overwrite them in a step
-        buffer.actions[step] = actions.view(buffer.actions[step].shape)
-        buffer.values[step] = self._denormalized(values.flatten())
-        buffer.log_probs[step] = log_probs.view(len(starts), -1)
-        buffer.actor_mask[step] = True if active is None else active
-        buffer.episode_starts[step] = starts > 0
-        return Decision(actions, played, states, active)
+        put(buffer.actions, step, actions.view(buffer.actions.shape[1:]))
+        put(buffer.values, step, self._denormalized(values.flatten()))
+        put(buffer.log_probs, step, log_probs.view(len(starts), -1))
+        put(buffer.actor_mask, step, active > 0)
+        put(buffer.episode_starts, step, starts > 0)
+        return self._policy.environment_actions(actions), after
 
     def note_players(self, dones: NDArray[np.bool_], infos: list[dict[str, Any]]) -> None:
         """In a labelled rollout, say in the infos of the battles that end whether the teacher has played them."""
@@ -139,16 +166,17 @@ class Collector:
     def store(
         self,
         step: int,
-        decision: Decision,
         observations: Any,
         rewards: NDArray[Any],
         dones: NDArray[np.bool_],
         infos: list[dict[str, Any]],
     ) -> None:
         """Store what the environment returned for a decision."""
-        self.buffer.rewards[step] = torch.as_tensor(rewards)
-        self.buffer.dones[step] = torch.as_tensor(dones)
-        self.observations, self.starts, self.states = observations, dones, decision.states
+        self._rewards[step], self._dones[step] = rewards, dones
+        if step == self.buffer.num_steps - 1:
+            self.buffer.rewards.copy_(torch.from_numpy(self._rewards))
+            self.buffer.dones.copy_(torch.from_numpy(self._dones))
+        self.observations, self.starts = observations, dones
         rows = [row for row in np.flatnonzero(dones).tolist() if infos[row].get("TimeLimit.truncated", False)]
         rows = [row for row in rows if infos[row].get("terminal_observation") is not None]
         if rows:
@@ -164,9 +192,11 @@ class Collector:
         """Compute the advantages and returns of a full buffer from its rewards and values."""
         self._bootstrap()
         buffer = self.buffer
-        last_values = self._values(self._on_device(self.observations), self.states, self._float_starts())
-        buffer.advantages[:], buffer.returns[:] = advantages_and_returns(
-            buffer.rewards, buffer.values, last_values, buffer.dones, buffer.bootstraps, gamma, gae_lambda
+        starts = torch.as_tensor(self.starts, dtype=torch.float32, device=self._device)
+        last_values = self._values(self._on_device(self._tensors(self.observations)), self.states, starts)
+        factors = (torch.full((), each, dtype=torch.float64, device=self._device) for each in (gamma, gae_lambda))
+        buffer.advantages[:], buffer.returns[:] = self._advantages(
+            buffer.rewards, buffer.values, last_values, buffer.dones, buffer.bootstraps, *factors
         )
 
     def _label(self, step: int, actions: NDArray[Any]) -> NDArray[Any]:
@@ -203,12 +233,18 @@ class Collector:
         normalizer = self._policy.return_normalizer
         return predictions if normalizer is None else normalizer.denormalize(predictions)
 
-    def _float_starts(self) -> Tensor:
-        return torch.as_tensor(self.starts, dtype=torch.float32, device=self._device)
+    def _tensors(self, observations: Any) -> Observations:
+        """The environment's observations as tensors on the CPU, without states that rows share."""
+        return share_states(tensors_of(self._space, observations), self.buffer.state_rows)
 
-    def _on_device(self, observations: Any) -> Observations:
-        tensors = share_states(tensors_of(self._space, observations), self.buffer.state_rows)
-        return with_teams(self.staging.to_device(tensors), self.buffer.teams)
+    def _on_device(self, observations: Observations) -> Observations:
+        return with_teams(self.staging.to_device(observations), self.buffer.teams)
+
+    def _flags(self, active: Tensor) -> Tensor:
+        """(2, rows) float32 on the device: where episodes start, and `active` (rows,) bool."""
+        flags = self._small.to_device(torch.stack([torch.as_tensor(self.starts, dtype=torch.bool), active]).float())
+        assert isinstance(flags, Tensor)
+        return flags
 
 
 def shared_rows(policy: SequencePolicy, env: VecEnv) -> int:

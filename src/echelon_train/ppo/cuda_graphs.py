@@ -11,6 +11,9 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from echelon_train.config.ppo import COMPILE_MODES, CompileMode
+from echelon_train.policy.sequences import SequencePolicy
+
 WARM_UP = 3
 """Calls before the recording, in which torch chooses kernels and makes tables."""
 
@@ -48,8 +51,9 @@ class Recordable(Protocol):
 class Graphed:
     """A function of tensors and of constants, recorded once for each shape of the tensors and value of the constants.
 
-    It must not wait for the GPU, draw random numbers or change anything but gradients. The last `KEPT` recordings keep
-    their memory. Copies and pickles have none. On the CPU nothing is recorded: the function is called again.
+    It must not wait for the GPU or draw random numbers, and calling it several times must change what one call changes:
+    it is called `WARM_UP` times before the recording. The last `KEPT` recordings keep their memory. On the CPU
+    nothing is recorded: the function is called again.
 
     Parameters
     ----------
@@ -61,22 +65,27 @@ class Graphed:
     gradients
         Whether it computes gradients of the policy's parameters. Otherwise it is recorded, and replayed, where
         gradients are disabled, and is called where they are not.
+    harmless
+        Given the arguments of a call, those with which the function changes nothing, for the calls before a recording.
     """
 
-    def __init__(self, function: Callable[..., Any], policy: Recordable, gradients: bool = False) -> None:
-        self._function, self._policy, self._gradients = function, policy, gradients
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        policy: Recordable,
+        gradients: bool = False,
+        harmless: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
+    ) -> None:
+        self._function, self._policy, self._gradients, self._harmless = function, policy, gradients, harmless
         self._parameters: list[Tensor] = []
         self._weights: list[Tensor] = []
         self._used: Hashable = None
         self._recordings: OrderedDict[Hashable, Recording] = OrderedDict()  # in the order in which they were last used
 
-    def __reduce__(self) -> tuple[type[Graphed], tuple[Any, ...]]:
-        return Graphed, (self._function, self._policy, self._gradients)
-
     def __call__(self, *arguments: Any) -> Any:
-        """The function's results, in new tensors. Gradients replace those of the policy's parameters.
+        """The function's results. Gradients replace those of the policy's parameters.
 
-        The next call writes over the gradients.
+        The next call writes over both.
         """
         if torch.is_grad_enabled() and not self._gradients:
             return self._function(*arguments)
@@ -94,14 +103,15 @@ class Graphed:
             while len(self._recordings) >= KEPT:
                 self._recordings.popitem(last=False)
             with torch.inference_mode(False), torch.set_grad_enabled(self._gradients):
-                self._recordings[key] = self._record(_mapped(torch.clone, arguments))
+                given = arguments if self._harmless is None else self._harmless(arguments)
+                self._recordings[key] = self._record(_mapped(torch.clone, given))
         recording = self._recordings[key]
         _copy(arguments, recording.arguments)
         recording.replay()
         for parameter, gradient in zip(self._parameters, recording.gradients, strict=self._gradients):
             if gradient is not None:
                 parameter.grad = gradient
-        return _mapped(torch.clone, recording.results)
+        return recording.results
 
     def clear(self) -> None:
         """Free the memory of all recordings."""
@@ -120,6 +130,23 @@ class Graphed:
         with _uncollected():
             (results, found), replay = (_graph if device.type == "cuda" else _again)(run, device)
         return Recording(arguments, results, found, replay)
+
+
+def is_recorded(policy: SequencePolicy, mode: CompileMode) -> bool:
+    """Whether the decisions and updates of a policy are recorded in CUDA graphs.
+
+    ``auto`` is ``graphs`` for a dense policy on CUDA that can be recorded, else ``off``. Raises ValueError for a policy
+    that is not dense or cannot be recorded, if that is needed, and for another mode.
+    """
+    if mode not in COMPILE_MODES:
+        raise ValueError(f"compile_mode: expected one of {', '.join(COMPILE_MODES)}, got {mode!r}")
+    if mode == "auto":
+        return policy.dense and policy.can_be_recorded and policy.device.type == "cuda"
+    if mode == "graphs" and not policy.dense:
+        raise ValueError(f"compile_mode: {mode!r} needs a dense policy, got {type(policy).__name__}")
+    if mode == "graphs" and not policy.can_be_recorded:
+        raise ValueError(f"compile_mode: the kernels of {type(policy).__name__} cannot be recorded")
+    return mode == "graphs"
 
 
 @contextmanager
@@ -179,12 +206,22 @@ def _mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
 
 
 def _copy(source: Any, target: Any) -> None:
-    """Copy the tensors of a value into those of another."""
-    if isinstance(source, Tensor):
-        target.copy_(source)
-    elif isinstance(source, dict):
-        for name, each in source.items():
-            _copy(each, target[name])
-    elif isinstance(source, (tuple, list)):
-        for one, other in zip(source, target, strict=True):
-            _copy(one, other)
+    """Copy the tensors of a value into those of another, all tensors of a dtype with one kernel."""
+    groups: dict[torch.dtype, tuple[list[Tensor], list[Tensor]]] = {}
+    for one, other in zip(_tensors(target), _tensors(source), strict=True):
+        for group, each in zip(groups.setdefault(one.dtype, ([], [])), (one, other), strict=True):
+            group.append(each)
+    for targets, sources in groups.values():
+        torch._foreach_copy_(targets, sources)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors of a value, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _tensors(each)
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors(each)

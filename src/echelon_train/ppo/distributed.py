@@ -6,7 +6,7 @@ All processes must call them in the same order.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -74,30 +74,29 @@ def all_reduce_sum(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def all_reduce_gradients(parameters: Iterable[Tensor], scalars: Sequence[Tensor]) -> Tensor:
+def all_reduce_gradients(parameters: Iterable[Tensor], numbers: Tensor) -> Tensor:
     """Replace gradients by their sums over all processes, in one all-reduce.
 
     Parameters
     ----------
     parameters
         The parameters; the same ones must have a gradient in all processes.
-    scalars
-        Tensors () that are summed in the same all-reduce.
+    numbers
+        (n,) float32, summed in the same all-reduce.
 
     Returns
     -------
-    (len(scalars),) float32: the sums of the scalars.
+    (n,) float32: the sums of the numbers; in a single process the numbers themselves.
     """
-    numbers = torch.stack([scalar.detach().float() for scalar in scalars])
     if not _is_distributed():
         return numbers
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     flat = torch.cat([numbers, *(gradient.flatten() for gradient in gradients)])
     torch.distributed.all_reduce(flat)
-    sums = torch.split(flat[len(scalars) :], [gradient.numel() for gradient in gradients])
+    sums = torch.split(flat[len(numbers) :], [gradient.numel() for gradient in gradients])
     for gradient, total in zip(gradients, sums, strict=True):
         gradient.copy_(total.view_as(gradient))
-    return flat[: len(scalars)]
+    return flat[: len(numbers)]
 
 
 def broadcast_tensors(tensors: Iterable[Tensor]) -> None:

@@ -13,8 +13,8 @@ def advantages_and_returns(
     last_values: Tensor,
     dones: Tensor,
     bootstraps: Tensor,
-    gamma: float,
-    gae_lambda: float,
+    gamma: float | Tensor,
+    gae_lambda: float | Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Generalised advantage estimation: advantages and the critic's targets, accumulated in float64.
 

@@ -32,7 +32,7 @@ class Coefficients(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Means over the samples of a minibatch, () each but the last. Results of parts of a minibatch add up."""
+    """Means over the samples of a minibatch, () each but the last two. Results of parts of a minibatch add up."""
 
     total: Tensor
     policy: Tensor
@@ -41,18 +41,20 @@ class Losses(NamedTuple):
     kickstart: Tensor
     approx_kl: Tensor
     clip_fraction: Tensor
+    entropy_blocks: Tensor
+    """The entropy by block of the action, (blocks,)."""
     kickstart_blocks: Tensor
-    """The loss of labels by block of the action, not scaled, (blocks,); (0,) without labels."""
+    """The loss of labels by block of the action, not scaled, (blocks,); zeros without labels."""
 
     def packed(self) -> Tensor:
-        """All numbers in one detached float32 tensor, (7 + blocks,)."""
+        """All numbers in one detached float32 tensor, (7 + 2 blocks,)."""
         return torch.cat([each.detach().float().reshape(-1) for each in self])
 
     @classmethod
     def unpacked(cls, numbers: Tensor) -> Losses:
         """The inverse of `packed`."""
-        single = len(cls._fields) - 1
-        return cls._make((*numbers[:single].unbind(), numbers[single:]))
+        single = len(cls._fields) - 2
+        return cls._make((*numbers[:single].unbind(), *numbers[single:].view(2, -1)))
 
 
 def losses(
@@ -102,17 +104,20 @@ def losses(
     entropies = own(-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy)
     entropy = entropies.sum() / num_actor
     bonus = _bonus(entropies, policy, coefficients.motion_ent_scale) / num_actor
-    kickstart, by_block = entropy.new_zeros(()), entropy.new_zeros(0)
+    with torch.no_grad():
+        entropy_blocks = entropies.sum(0) / num_actor
+    kickstart, kickstart_blocks = entropy.new_zeros(()), torch.zeros_like(entropy_blocks)
     if evaluation.label_losses is not None:
         label_losses = own(evaluation.label_losses)
-        by_block = label_losses.sum(0) / num_actor
+        kickstart_blocks = label_losses.sum(0) / num_actor
         kickstart = label_losses.sum() / num_actor
     total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
     total = total + coefficients.kickstart_coef * kickstart
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
         clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().sum() / num_actor
-    return Losses(total, policy_loss, value_loss, entropy, kickstart, approx_kl, clip_fraction, by_block)
+    blocks = entropy_blocks, kickstart_blocks
+    return Losses(total, policy_loss, value_loss, entropy, kickstart, approx_kl, clip_fraction, *blocks)
 
 
 def add_gradients(policy: SequencePolicy, *arguments: Any) -> Tensor:

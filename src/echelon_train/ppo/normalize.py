@@ -32,7 +32,13 @@ class ReturnNormalizer(nn.Module):
         self.mean: Tensor
         self.mean_square: Tensor
         self.register_buffer("mean", torch.zeros((), dtype=torch.float64))
-        self.register_buffer("mean_square", torch.full((), initial_std**2, dtype=torch.float64))
+        self.register_buffer("mean_square", torch.zeros((), dtype=torch.float64))
+        self.reset(initial_std)
+
+    def reset(self, std: float) -> None:
+        """Set the standard deviation, and the mean to 0."""
+        self.mean.zero_()
+        self.mean_square.fill_(std**2)
 
     @property
     def std(self) -> Tensor:
@@ -53,11 +59,10 @@ class ReturnNormalizer(nn.Module):
 
         Moments that are not finite are ignored.
         """
-        if not bool(torch.isfinite(mean) & torch.isfinite(mean_square)):
-            return
+        finite = torch.isfinite(mean) & torch.isfinite(mean_square)  # not a branch, for which a GPU would be waited for
         old_mean, old_std = self.mean.clone(), self.std
-        self.mean += RATE * (mean.double() - self.mean)
-        self.mean_square += RATE * (mean_square.double() - self.mean_square)
+        for moment, new in ((self.mean, mean), (self.mean_square, mean_square)):
+            moment.lerp_(torch.where(finite, new.double(), moment), RATE)
         weight, bias = last_layer.weight, last_layer.bias
         weight.copy_(weight.double() * (old_std / self.std))
         bias.copy_((bias.double() * old_std + old_mean - self.mean) / self.std)

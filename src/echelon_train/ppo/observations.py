@@ -61,6 +61,13 @@ def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -
     return function(observations)
 
 
+def rounded(observations: Observations, dtype: torch.dtype | None) -> Observations:
+    """Observations with floats of a dtype; None: as they are."""
+    if dtype is None:
+        return observations
+    return tree_map(lambda part: part.to(dtype) if part.is_floating_point() else part, observations)
+
+
 def flat(observations: Observations) -> Observations:
     """Reshape observations (T, N, ...) to (T * N, ...), every entry with its own N."""
     return tree_map(lambda part: part.flatten(0, 1), observations)
@@ -112,15 +119,23 @@ def page_locked(shape: tuple[int, int]) -> NDArray[np.float32]:
         return np.zeros(shape, np.float32)
 
 
-def store(buffer: Observations, step: int, observations: Observations) -> None:
+def put(buffer: Tensor, step: int | Tensor, value: Tensor) -> None:
+    """Set an entry of a buffer (T, ...); a step that is a tensor (), on the device, may be recorded."""
+    if isinstance(step, Tensor):
+        buffer.index_copy_(0, step.view(1), value.unsqueeze(0).to(buffer.dtype))
+    else:
+        buffer[step] = value  # takes half of the time on the CPU
+
+
+def store(buffer: Observations, step: int | Tensor, observations: Observations) -> None:
     """Store the observations of a step in a buffer (T, ...); further entries than the buffer's are left out."""
     if isinstance(buffer, Tensor):
         assert isinstance(observations, Tensor)
-        buffer[step] = observations
+        put(buffer, step, observations)
         return
     assert isinstance(observations, dict)
     for name, part in buffer.items():
-        part[step] = observations[name]
+        put(part, step, observations[name])
 
 
 def _zeros(space: spaces.Space, lengths: tuple[int, ...], device: torch.device) -> Tensor:  # type: ignore[type-arg]

@@ -1,140 +1,190 @@
-"""What an update of a policy computes: gradients of minibatches, and normalised returns and advantages."""
+"""What an update of a policy computes: gradients of minibatches, steps of the optimizer, and normalised returns."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
+import dataclasses
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from echelon_train.config.ppo import COMPILE_MODES, CompileMode
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo import distributed
-from echelon_train.ppo.buffer import Batch, ChunkBuffer
+from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.losses import Coefficients, Losses, add_gradients
+from echelon_train.ppo.normalize import normalize_advantages
+
+
+@dataclasses.dataclass(frozen=True)
+class StepSettings:
+    """Settings of the step after the gradient."""
+
+    max_grad_norm: float
+    kl_limit: float
+    """A minibatch with a larger KL divergence changes nothing."""
 
 
 class Update:
-    """Gradients and moments of a rollout for a policy, over all processes.
+    """Updates of a policy from rollouts, over all processes: `begin`, then `minibatch` for each.
 
     Parameters
     ----------
     policy
         The policy.
-    mode
-        How decisions and losses are computed, see `CompileMode`.
+    recorded
+        Whether gradients and steps of a dense policy are recorded in CUDA graphs. Then nothing waits for the GPU. A
+        step is recorded for an optimizer that can skip one on the device, as torch's fused ones can, and made by
+        the CPU for others.
     parts
-        Parts of a minibatch whose gradients are computed one after the other.
-
-    Raises
-    ------
-    ValueError
-        For a mode that the policy does not allow.
+        Parts of a minibatch whose gradients are computed one after the other, not recorded.
     """
 
-    def __init__(self, policy: SequencePolicy, mode: CompileMode, parts: int) -> None:
-        self._policy = policy
-        self.add_gradients = compiled(policy, mode)
+    def __init__(self, policy: SequencePolicy, recorded: bool, parts: int) -> None:
+        self._policy, self._recorded = policy, recorded
         self.parts = parts
         """It is doubled when they do not fit the device's memory."""
+        self.buffer: ChunkBuffer | None = None
+        self._coefficients: Coefficients
+        self._settings: StepSettings
+        self._forget()
 
-    def gradient(self, buffer: ChunkBuffer, chunks: Tensor, advantages: Tensor, coefficients: Coefficients) -> Losses:
-        """Compute a minibatch's gradient, summed over all processes. Returns the losses over all processes.
+    def _forget(self) -> None:
+        """Free all recordings."""
+        policy = self._policy
+        self._gradient = Graphed(self._add_gradient, policy, gradients=True) if self._recorded else self._add_gradient
+        self._step = Graphed(self._step_recorded, policy, harmless=_without_effect)
 
-        `chunks` and `advantages` are those of `ChunkBuffer.batch`.
+    def begin(
+        self,
+        buffer: ChunkBuffer,
+        coefficients: Coefficients,
+        settings: StepSettings,
+        normalize: bool,
+    ) -> None:
+        """Begin an update from a full buffer, and update the normaliser of returns, if there is one.
+
+        `normalize`: normalise the advantages over the rollout's active samples.
         """
-        counts = distributed.all_reduce_sum(buffer.sample_counts(chunks))
-        totals = counts.clamp_min(1.0).unbind()
+        policy, advantages = self._policy, buffer.advantages
+        self._normalize_returns(buffer.returns)
+        if normalize:
+            advantages = normalize_advantages(advantages, buffer.actor_mask)
+        if buffer is not self.buffer:
+            self.buffer, self.advantages = buffer, torch.empty_like(advantages)
+            self._forget()  # recordings read the tensors of a buffer
+        self.advantages.copy_(advantages)
+        self._settings = settings
+        self._coefficients = _as_tensors(coefficients, policy.device) if self._recorded else coefficients
+        self._rates = [torch.full((), group["lr"], device=policy.device) for group in policy.optimizer.param_groups]
+
+    def minibatch(self, chunks: Tensor, critic_only: bool = False) -> Tensor:
+        """Update the policy on a minibatch, (n,) int64 chunks on the device, unless its gradient is not finite.
+
+        `critic_only`: keep all parameters that the actor uses, as the critic's loss would change a shared trunk.
+
+        Returns
+        -------
+        (8 + 2 blocks,) float32 on the device: the losses over all processes, `Losses.packed`, and the gradient's norm.
+        """
+        numbers = self.gradient(chunks)
+        policy = self._policy
+        if critic_only:
+            critic = {id(parameter) for parameter in policy.critic_parameters()}
+            for parameter in policy.parameters():
+                if id(parameter) not in critic:
+                    parameter.grad = None
+        if self._recorded and getattr(policy.optimizer, "_step_supports_amp_scaling", False):
+            gradients = tuple(parameter.grad for parameter in policy.parameters())
+            with torch.no_grad():
+                row: Tensor = self._step(numbers, gradients, tuple(self._rates), self._settings)
+            return row.clone()
+        row, applied = self._judge(numbers, self._settings)
+        if bool(applied):
+            policy.optimizer.step()
+        return row
+
+    def gradient(self, chunks: Tensor) -> Tensor:
+        """Compute a minibatch's gradient and losses, summed over all processes. Returns `Losses.packed`."""
+        assert self.buffer is not None
+        totals = distributed.all_reduce_sum(self.buffer.sample_counts(chunks)).clamp_min(1.0)
         numbers = None
         while numbers is None:
             parts = min(self.parts, len(chunks))
             try:
-                numbers = self._backward(
-                    (buffer.batch(part, advantages) for part in chunks.tensor_split(parts)),
-                    # a CUDA graph would write over the gradients of the part before
-                    self.add_gradients if parts == 1 else add_gradients,
-                    coefficients,
-                    totals,
-                )
+                numbers = self._backward(chunks.tensor_split(parts), totals)
             except torch.OutOfMemoryError:
                 if parts == len(chunks):
                     raise
                 self.parts = 2 * parts
-                if isinstance(self.add_gradients, Graphed):
-                    self.add_gradients.clear()  # parts are not recorded, and the whole does not fit
+                self._forget()  # parts are not recorded, and the whole does not fit
             if numbers is None and self._policy.device.type == "cuda":
                 torch.cuda.empty_cache()  # the failed attempt's memory is in pieces of other sizes
-        return Losses.unpacked(distributed.all_reduce_gradients(self._policy.parameters(), numbers.unbind()))
+        return distributed.all_reduce_gradients(self._policy.parameters(), numbers)
 
-    def _backward(
-        self,
-        batches: Iterable[Batch],
-        compute: Callable[..., Tensor],
-        coefficients: Coefficients,
-        totals: tuple[Tensor, ...],
-    ) -> Tensor:
+    def _backward(self, parts: tuple[Tensor, ...], totals: Tensor) -> Tensor:
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
-        policy = self._policy
-        policy.optimizer.zero_grad()
-        results = [compute(policy, batch, policy.return_normalizer, coefficients, *totals) for batch in batches]
-        return torch.stack(results).sum(0)
+        assert self.buffer is not None
+        self._policy.optimizer.zero_grad()
+        # a CUDA graph would write over the gradients of the part before
+        compute = self._gradient if len(parts) == 1 else self._add_gradient
+        rows = [compute(part, totals, self._coefficients, self.buffer.has_labels) for part in parts]
+        return torch.stack(rows).sum(0)
 
-    def keep_policy(self) -> None:
-        """Drop the gradients of all parameters that the actor uses: the critic's loss would change a shared trunk."""
-        critic = {id(parameter) for parameter in self._policy.critic_parameters()}
-        for parameter in self._policy.parameters():
-            if id(parameter) not in critic:
-                parameter.grad = None
+    def _add_gradient(self, chunks: Tensor, totals: Tensor, coefficients: Coefficients, _labelled: bool) -> Tensor:
+        """Add the gradient of chunks to the policy's; returns the losses, packed."""
+        policy, buffer = self._policy, self.buffer
+        assert buffer is not None
+        batch = buffer.batch(chunks, self.advantages)
+        return add_gradients(policy, batch, policy.return_normalizer, coefficients, *totals.unbind())
 
-    def normalize_returns(self, returns: Tensor) -> None:
+    def _judge(self, numbers: Tensor, settings: StepSettings) -> tuple[Tensor, Tensor]:
+        """Clip the gradient; returns the row of `minibatch`, and whether to make a step, () bool."""
+        norm = torch.nn.utils.clip_grad_norm_(self._policy.parameters(), settings.max_grad_norm)
+        losses = Losses.unpacked(numbers)
+        applied = norm.isfinite() & losses.total.isfinite() & (losses.approx_kl <= settings.kl_limit)
+        return torch.cat([numbers, norm.float().view(1)]), applied
+
+    def _step_recorded(
+        self, numbers: Tensor, gradients: tuple[Tensor | None, ...], rates: tuple[Tensor, ...], settings: StepSettings
+    ) -> Tensor:
+        """As `_judge` and a step, given gradients and learning rates. The optimizer skips the step itself."""
+        optimizer: Any = self._policy.optimizer
+        for parameter, gradient in zip(self._policy.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        row, applied = self._judge(numbers, settings)
+        given = [group["lr"] for group in optimizer.param_groups]
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group.update(lr=rate, capturable=True)
+        optimizer._warned_capturable_if_run_uncaptured = True  # the calls before a recording would warn
+        optimizer.grad_scale, optimizer.found_inf = None, (~applied).float()
+        optimizer.step()
+        del optimizer.grad_scale, optimizer.found_inf
+        for group, rate in zip(optimizer.param_groups, given, strict=True):
+            group["lr"] = rate
+        return row
+
+    def _normalize_returns(self, returns: Tensor) -> None:
         """Update the policy's normaliser of returns, if there is one, with those of all processes."""
         normalizer = self._policy.return_normalizer
         if normalizer is None:
             return
         exact = returns.double()
-        sums = torch.stack([exact.new_tensor(float(exact.numel())), exact.sum(), (exact**2).sum()])
+        sums = torch.stack([torch.full_like(exact[0, 0], exact.numel()), exact.sum(), (exact**2).sum()])
         count, total, squares = distributed.all_reduce_sum(sums).unbind()
         normalizer.update(total / count, squares / count, self._policy.value_net)
 
 
-def compiled(policy: SequencePolicy, mode: CompileMode) -> Callable[..., Tensor]:
-    """Record the decisions of a dense policy, and return such a version of `add_gradients`.
-
-    ``auto`` is for a policy on CUDA that can be recorded ``graphs``, else ``off``. Raises ValueError for a policy that
-    is not dense or cannot be recorded, if that is needed, and for another mode.
-    """
-    if mode not in COMPILE_MODES:
-        raise ValueError(f"compile_mode: expected one of {', '.join(COMPILE_MODES)}, got {mode!r}")
-    if mode == "auto":
-        mode = "graphs" if policy.dense and policy.can_be_recorded and policy.device.type == "cuda" else "off"
-    if mode == "off":
-        return add_gradients
-    if not policy.dense:
-        raise ValueError(f"compile_mode: {mode!r} needs a dense policy, got {type(policy).__name__}")
-    if not policy.can_be_recorded:
-        raise ValueError(f"compile_mode: the kernels of {type(policy).__name__} cannot be recorded")
-    policy.decide = Graphed(policy.decide, policy)
-    return GraphedGradients(add_gradients, policy, gradients=True)
+def _without_effect(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a step that is skipped."""
+    numbers, *others = arguments
+    return torch.full_like(numbers, torch.nan), *others
 
 
-class GraphedGradients(Graphed):
-    """`add_gradients`, recorded."""
-
-    def __call__(
-        self, policy: SequencePolicy, batch: Batch, normalizer: Any, coefficients: Coefficients, *totals: Tensor
-    ) -> Any:
-        """As `add_gradients`, but the gradient replaces an earlier one."""
-        return super().__call__(policy, batch, normalizer, _as_tensors(coefficients, policy.device), *totals)
-
-
-@functools.lru_cache(maxsize=1)
 def _as_tensors(coefficients: Coefficients, device: torch.device) -> Coefficients:
     """The coefficients of an update with tensors in place of the numbers that schedules change."""
     numbers: dict[str, Any] = coefficients._asdict()
     changing = {"clip_range", "ent_coef"}
     changing |= {"kickstart_coef"} if coefficients.kickstart_coef else set()
     changing |= {"motion_ent_scale"} if coefficients.motion_ent_scale != 1.0 else set()
-    return Coefficients(**numbers | {name: torch.tensor(numbers[name], device=device) for name in changing})
+    return Coefficients(**numbers | {name: torch.full((), numbers[name], device=device) for name in changing})

@@ -1,4 +1,4 @@
-"""Metrics of an update."""
+"""Metrics of an update, computed on the policy's device and read at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.buffer import ChunkBuffer
-from echelon_train.ppo.losses import Losses, recurrent_states
-
-DIAGNOSTIC_SAMPLES = 256
-"""Samples on which the policy's diagnostics are computed; they cost an additional forward pass."""
 
 _NAMES = (
     "loss", "policy_gradient_loss", "value_loss", "entropy", "kickstart_loss", "approx_kl", "clip_fraction",
@@ -21,56 +16,62 @@ _NAMES = (
 
 
 class UpdateLog:
-    """Losses and gradient norms of the minibatches of an update.
+    """The results of the minibatches of an update, `Update.minibatch`, and a rollout's metrics.
 
     Parameters
     ----------
     blocks
         Names of the blocks of an action.
+    rollout
+        The metrics of the rollout, as `rollout_metrics` gives them.
     """
 
-    def __init__(self, blocks: Sequence[str] = ()) -> None:
-        self._blocks = blocks
+    def __init__(self, blocks: Sequence[str], rollout: dict[str, Tensor]) -> None:
+        self._blocks, self._rollout = blocks, rollout
         self._rows: list[Tensor] = []
 
-    def add(self, result: Losses, gradient_norm: Tensor) -> None:
-        """Record a minibatch, without synchronising with the device."""
-        self._rows.append(torch.cat([result.packed(), gradient_norm.float().view(1)]))
+    def add(self, row: Tensor) -> None:
+        """Record a minibatch, without waiting for the device."""
+        self._rows.append(row)
 
-    def means(self) -> dict[str, float]:
-        """Means over the minibatches by name, and the number of minibatches; empty if there were none.
+    def finite(self) -> list[bool]:
+        """Whether each minibatch's loss and gradient were finite. It waits for the device, once."""
+        rows = torch.stack(self._rows).cpu()
+        self._rows = [*rows.unbind()]
+        return (rows[:, 0].isfinite() & rows[:, -1].isfinite()).tolist()
+
+    def metrics(self) -> dict[str, float]:
+        """The rollout's metrics, means over the finite minibatches by name, and the number of these.
 
         ``kickstart_loss_<block>`` is there for the blocks with a label: a loss of exactly 0 is one without.
         """
-        if not self._rows:
-            return {}
-        *numbers, norm = torch.stack(self._rows).mean(0).tolist()
-        means = dict(zip(_NAMES, numbers, strict=False)) | {"grad_norm": norm}
-        by_block = zip(self._blocks, numbers[len(_NAMES) :], strict=False)  # none without labels
-        means |= {f"kickstart_loss_{block}": number for block, number in by_block if number}
-        return {**means, "entropy_loss": -means["entropy"], "minibatches": float(len(self._rows))}
+        metrics = dict(zip(self._rollout, torch.stack([*self._rollout.values()]).tolist(), strict=True))
+        rows = [row for row, finite in zip(self._rows, self.finite(), strict=True) if finite]
+        if not rows:
+            return metrics
+        *numbers, norm = torch.stack(rows).mean(0).tolist()
+        blocks = len(self._blocks)
+        by_block = zip(self._blocks, numbers[-2 * blocks : -blocks], numbers[-blocks:], strict=True)
+        metrics |= dict(zip(_NAMES, numbers, strict=False)) | {"grad_norm": norm, "minibatches": float(len(rows))}
+        for block, entropy, kickstart in by_block:
+            metrics |= {f"entropy_{block}": entropy} if blocks > 1 else {}
+            metrics |= {f"kickstart_loss_{block}": kickstart} if kickstart else {}
+        return {**metrics, "entropy_loss": -metrics["entropy"]}
 
 
-def explained_variance(values: Tensor, returns: Tensor) -> float:
-    """Share of the returns' variance explained by values of the same shape; NaN if the returns have no variance."""
-    variance = float(returns.var())
-    return 1.0 - float((returns - values).var()) / variance if variance else float("nan")
+def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
+    """Share of the returns' variance explained by values of the same shape, (); NaN if the returns have no variance."""
+    variance = returns.var()
+    return torch.where(variance > 0, 1.0 - (returns - values).var() / variance, torch.nan)
 
 
-def rollout_metrics(buffer: ChunkBuffer, policy: SequencePolicy) -> dict[str, float]:
-    """Standard deviations over a rollout's active samples, their share, and the policy's `diagnostics`."""
-    numbers = {}
+def rollout_metrics(buffer: ChunkBuffer) -> dict[str, Tensor]:
+    """The explained variance, the share of active samples and standard deviations over these, () each on the device."""
+    mask = buffer.actor_mask
+    count = mask.sum().clamp_min(1)
+    metrics = {"explained_variance": explained_variance(buffer.values, buffer.returns).double()}
     for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
-        active = tensor[buffer.actor_mask]
-        numbers[f"{name}_std"] = float(active.std(correction=0)) if len(active) else 0.0
-    numbers["active_share"] = float(buffer.actor_mask.float().mean())
-    return numbers | diagnostics(buffer, policy)
-
-
-@torch.no_grad()
-def diagnostics(buffer: ChunkBuffer, policy: SequencePolicy) -> dict[str, float]:
-    """The policy's diagnostics on about `DIAGNOSTIC_SAMPLES` samples, evenly spaced in the rollout."""
-    count = min(max(1, DIAGNOSTIC_SAMPLES // buffer.chunk), buffer.num_chunks)
-    chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
-    batch = buffer.batch(chunks, buffer.advantages)
-    return policy.diagnostics(batch.observations, recurrent_states(batch.states), batch.sequences)
+        exact = tensor.double()
+        mean = torch.where(mask, exact, 0.0).sum() / count
+        metrics[f"{name}_std"] = (torch.where(mask, exact - mean, 0.0).square().sum() / count).sqrt()
+    return metrics | {"active_share": mask.double().mean()}

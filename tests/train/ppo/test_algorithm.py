@@ -52,13 +52,13 @@ def test_inactive_rows_are_not_counted():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_normalizing_advantages_can_be_turned_off(wanted, monkeypatch):
     model = model_with_rollout(normalize_advantage=wanted)
-    given, gradient = [], model.update.gradient
+    given, batch = [], model.rollout_buffer.batch
 
-    def recorded(buffer, chunks, advantages, *rest):
-        given.append(advantages)
-        return gradient(buffer, chunks, advantages, *rest)
+    def watched(chunks, advantages):
+        given.append(advantages.clone())
+        return batch(chunks, advantages)
 
-    monkeypatch.setattr(model.update, "gradient", recorded)
+    monkeypatch.setattr(model.rollout_buffer, "batch", watched)
     model.train()
     raw = model.rollout_buffer.advantages
     expected = normalize_advantages(raw, model.rollout_buffer.actor_mask) if wanted else raw

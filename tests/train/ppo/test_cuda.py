@@ -180,7 +180,6 @@ def test_observations_of_battles_arrive_whole(device):
 
 @pytest.mark.cuda
 def test_a_minibatch_without_room_is_split(monkeypatch):
-    monkeypatch.setattr("echelon_train.ppo.update_log.DIAGNOSTIC_SAMPLES", 1)
     model = model_on("cuda", batch_size=192)
     collect(model)
     free, _ = torch.cuda.mem_get_info()

@@ -1,9 +1,7 @@
 """Recorded functions give the results of the functions themselves. What is recorded on a GPU is in test_cuda.py."""
 
-import copy
 import dataclasses
 import gc
-import pickle
 import weakref
 
 import numpy as np
@@ -16,9 +14,10 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import battle_config
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import RAW_DIM
-from echelon_train.ppo.cuda_graphs import KEPT, Graphed, _mapped
+from echelon_train.ppo.collector import Collector
+from echelon_train.ppo.cuda_graphs import KEPT, Graphed, _mapped, is_recorded
 from echelon_train.ppo.losses import Coefficients, add_gradients
-from echelon_train.ppo.update import compiled
+from echelon_train.ppo.update import StepSettings, Update
 from train.ppo.random_env import collect, make_model
 from train.ppo.recorded_battles import RecordedBattles, whole_batch
 from train.ppo.test_dense import NETWORKS, model_of
@@ -38,7 +37,7 @@ class OnDevice(TorchDispatchMode):
 
 def decision_of(model):
     """The arguments of a decision: those of the last step of a rollout."""
-    observations = model.collector._on_device(model._last_obs)
+    observations = model.collector._on_device(model.collector._tensors(model._last_obs))
     noise = torch.randn(model.n_envs, RAW_DIM, generator=torch.Generator().manual_seed(0))
     return observations, model.collector.states, torch.zeros(model.n_envs), noise
 
@@ -50,25 +49,65 @@ def gradients_of(model):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("name", ["sets-central", "flat-separate-forgetful"])
 def test_recorded_training_is_the_same(name, device):
-    """Over updates in which schedules change, the critic warms up, and the last minibatch is smaller."""
+    """Over updates in which schedules change, the critic warms up, gradients are not finite, and the last minibatch is
+    smaller."""
     settings = {
         "batch_size": 128,
         "n_epochs": 2,
         "critic_warmup": 1,
+        "learning_rate": Schedule(0.01, 0.001, "linear"),
         "ent_coef": Schedule(0.01, 0.001, "linear"),
         "clip_range": Schedule(0.3, 0.1, "linear"),
     }
-    weights = []
+    weights, optimizers, logged = [], [], []
     for mode in ("off", "graphs"):
         model = model_of(NETWORKS[name], dense=True, compile_mode=mode, device=device, **settings)
+        finish, rollouts = model.collector.finish, []
+
+        def finish_with_nan(*arguments, model=model, finish=finish, rollouts=rollouts):
+            finish(*arguments)
+            rollouts.append(None)
+            if len(rollouts) == 3:
+                model.rollout_buffer.returns[-1, 0] = torch.nan
+
+        model.collector.finish = finish_with_nan
         torch.manual_seed(1)
         np.random.seed(1)  # noqa: NPY002
         model.learn(4 * model.n_steps * model.n_envs)
+        assert model.skipped_minibatches == 2
         weights.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
-    assert len(model.policy.decide._recordings) == 1
-    assert len(model.update.add_gradients._recordings) == KEPT
-    close = 1e-6 if device == "cpu" else 1e-4
+        states = model.policy.optimizer.state.values()
+        optimizers.append([torch.as_tensor(state[key]) for state in states for key in ("step", "exp_avg")])
+        logged.append({key: each for key, each in model.logger.name_to_value.items() if key.startswith("train/")})
+    assert len(model.collector._decide._recordings) == len(model.collector._advantages._recordings) == 1
+    assert len(model.update._gradient._recordings) == KEPT
+    assert len(model.update._step._recordings) == KEPT, "with and without the actor"
+    close = 1e-5 if device == "cpu" else 1e-4
     torch.testing.assert_close(*weights, rtol=close, atol=close)
+    torch.testing.assert_close(*optimizers, rtol=close, atol=close)
+    assert logged[0] == pytest.approx(logged[1], rel=10 * close, abs=10 * close)
+
+
+class Reads(TorchDispatchMode):
+    """Counts the numbers that are read: a GPU would be waited for."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        self.count += function is torch.ops.aten._local_scalar_dense.default
+        return function(*arguments, **(keywords or {}))
+
+
+def test_a_recorded_update_reads_nothing_for_a_minibatch():
+    counts = []
+    for batch_size in (96, 24):
+        model = model_of(NETWORKS["sets-central"], dense=True, compile_mode="graphs", batch_size=batch_size)
+        collect(model)
+        model.train()
+        with Reads() as reads:
+            model.train()
+        counts.append(reads.count)
+    assert counts[0] == counts[1]
 
 
 def test_no_garbage_is_collected_while_a_function_is_recorded():
@@ -105,45 +144,32 @@ def test_a_model_that_has_become_garbage_does_not_break_a_recording():
         model.learn(model.n_steps * model.n_envs)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])
-def test_copies_of_a_policy_record_for_themselves(copied):
-    model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs")
-    collect(model)
-    policy, arguments = copied(model.policy), decision_of(model)
-    with torch.no_grad():
-        policy.action_net.bias += 0.5
-        assert not policy.decide._recordings
-        found, before = policy.decide(*arguments), model.policy.decide(*arguments)
-        expected = type(policy).decide(policy, *arguments)
-    assert all(torch.equal(*pair) for pair in zip(tree_leaves(found), tree_leaves(expected), strict=True))
-    assert not torch.equal(found[0], before[0])
-
-
 def test_policies_that_do_not_say_so_are_not_recorded():
     class Others(BattlePolicy):
         can_be_recorded = False
 
     model = make_model(RecordedBattles(), policy=Others, policy_kwargs={"network": NETWORKS["sets-shared"]}, dense=True)
-    assert compiled(model.policy, "auto") is add_gradients
+    assert not is_recorded(model.policy, "auto")
     with pytest.raises(ValueError, match="the kernels of Others cannot be recorded"):
-        compiled(model.policy, "graphs")
+        is_recorded(model.policy, "graphs")
 
 
-def test_results_are_kept_when_the_next_call_writes_over_them():
+def test_the_next_call_writes_over_results():
     model = model_of(NETWORKS["sets-shared"], dense=True)
     collect(model)
     batch, totals = whole_batch(model), (torch.tensor(192.0), torch.tensor(192.0))
     graphed = Graphed(add_gradients, model.policy, gradients=True)
-    found = []
+    kept = []
     for scale in (1.0, 2.0):
-        numbers = graphed(model.policy, batch._replace(returns=scale * batch.returns), None, WEIGHTS, *totals)
-        found.append((numbers, gradients_of(model)))
-    for (numbers, gradients), scale in zip(found, (1.0, 2.0), strict=True):
+        arguments = batch._replace(returns=scale * batch.returns), None, WEIGHTS, *totals
+        numbers = graphed(model.policy, *arguments)
+        found, gradients = numbers.clone(), gradients_of(model)
         model.policy.zero_grad()
-        expected = add_gradients(model.policy, batch._replace(returns=scale * batch.returns), None, WEIGHTS, *totals)
-        assert torch.equal(numbers, expected)
+        assert torch.equal(found, add_gradients(model.policy, *arguments))
         for one, other in zip(gradients, gradients_of(model), strict=True):
             assert (one is other is None) or torch.equal(one, other)
+        kept.append(numbers)
+    assert kept[0] is kept[1]
     assert len(graphed._recordings) == 1
     graphed(model.policy, batch, None, WEIGHTS._replace(policy_coef=0.0), *totals)
     assert len(graphed._recordings) == 2
@@ -174,21 +200,29 @@ def test_it_is_recorded_again_when_the_policy_has_changed():
 
 @pytest.mark.parametrize("name", ["sets-separate", "sets-central-forgetful", "flat-shared"])
 def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
-    model = model_of(NETWORKS[name], dense=True)
+    model = model_of(NETWORKS[name], dense=True, compile_mode="graphs")
     collect(model)
-    arguments, batch = decision_of(model), whole_batch(model)
-    totals = torch.tensor(192.0), torch.tensor(192.0)
-    changing = WEIGHTS._replace(
-        clip_range=torch.tensor(0.2), ent_coef=torch.tensor(0.01), motion_ent_scale=torch.tensor(0.5)
-    )
+    observations, states, _, noise = decision_of(model)
+    sizes = model.n_envs, model.collector.buffer.state_rows, model.n_steps, model.chunk
     model.policy.to("meta")
-    model.policy.return_normalizer.to("meta")
-    arguments, batch, totals, changing = _mapped(lambda each: each.to("meta"), (arguments, batch, totals, changing))
-    model.policy.encoding_dtype = None
-    with torch.no_grad():
-        model.policy.decide(*arguments)  # makes the tables
-    add_gradients(model.policy, batch, model.policy.return_normalizer, changing, *totals)
-    with OnDevice():
+    model.policy.optimizer._need_device_dtype_check_for_fused = False
+    collector, update = Collector(model.policy, *sizes, recorded=True), Update(model.policy, recorded=True, parts=1)
+    flags = torch.zeros(2, model.n_envs)
+    decision, chunks, totals = _mapped(
+        lambda each: each.to("meta"),
+        ((observations, flags, states, noise, torch.tensor(3)), torch.arange(4), torch.tensor([192.0, 192.0])),
+    )
+
+    def everything():
         with torch.no_grad():
-            model.policy.decide(*arguments)
-        add_gradients(model.policy, batch, model.policy.return_normalizer, changing, *totals)
+            collector._decided(*decision)
+        update.begin(collector.buffer, WEIGHTS._replace(motion_ent_scale=0.5), StepSettings(0.5, 0.1), True)
+        update.buffer.sample_counts(chunks)
+        numbers = update._add_gradient(chunks, totals, update._coefficients, False)
+        gradients = tuple(each.grad for each in model.policy.parameters())
+        with torch.no_grad():
+            update._step_recorded(numbers, gradients, tuple(update._rates), update._settings)
+
+    everything()  # makes the tables
+    with OnDevice():
+        everything()

@@ -1,6 +1,7 @@
 """Dense policies: all rows and samples, masked, with shapes that do not depend on the data."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -8,8 +9,8 @@ import torch
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import raw_actions
-from echelon_train.ppo.losses import Coefficients, add_gradients
-from echelon_train.ppo.update_log import diagnostics
+from echelon_train.ppo.losses import Coefficients, recurrent_states
+from echelon_train.ppo.update import StepSettings
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import SMALL, RecordedBattles, WithGlobalState, losses_of, set_heads, whole_batch
 
@@ -70,7 +71,7 @@ def test_a_dense_policy_collects_the_same_rollout(pair):
         torch.testing.assert_close(one, other, **CLOSE)
 
 
-def test_its_losses_gradients_and_diagnostics_are_the_same(pair):
+def test_its_losses_and_gradients_are_the_same(pair):
     generator = torch.Generator().manual_seed(5)
     copy_rollout(*pair)
     shifted(*pair)
@@ -92,8 +93,6 @@ def test_its_losses_gradients_and_diagnostics_are_the_same(pair):
     size = max(float(gradient.abs().max()) for gradient in gradients)
     for one, other in zip(gradients, dense, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-5 * size)
-    one, other = (diagnostics(model.rollout_buffer, model.policy) for model in pair)
-    assert one == pytest.approx(other, rel=1e-5, abs=1e-5)
 
 
 def test_policies_that_cannot_be_dense_are_refused():
@@ -122,7 +121,6 @@ def test_a_minibatch_that_does_not_fit_the_memory_is_split(fits, parts, monkeypa
         return batch(chunks, *arguments)
 
     monkeypatch.setattr(model.rollout_buffer, "batch", limited)
-    monkeypatch.setattr("echelon_train.ppo.update_log.DIAGNOSTIC_SAMPLES", 1)
     for each in (model, other):
         each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.01)
         torch.manual_seed(1)
@@ -136,19 +134,31 @@ def test_a_minibatch_that_does_not_fit_the_memory_is_split(fits, parts, monkeypa
 
 def test_parts_of_a_minibatch_are_not_computed_with_cuda_graphs():
     """A graph writes its gradients into the same memory every time."""
-    model = model_of(NETWORKS["sets-shared"], dense=True)
+    model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs")
     collect(model)
-    seen = []
-
-    def add(policy, batch, *rest):
-        seen.append(len(batch.actions))
-        return add_gradients(policy, batch, *rest)
-
-    model.update.add_gradients = add
-    weights, buffer = Coefficients(0.2, 0.01, 0.5), model.rollout_buffer
+    model.update.begin(model.rollout_buffer, Coefficients(0.2, 0.01, 0.5), StepSettings(0.5, math.inf), True)
     found = []
     for model.update.parts in (1, 3):
-        losses = model.update.gradient(buffer, torch.arange(12), buffer.advantages, weights)
-        found.append(losses.packed())
-    assert seen == [48]
+        found.append(model.update.gradient(torch.arange(12)))
+        assert len(model.update._gradient._recordings) == 1
     torch.testing.assert_close(*found, **CLOSE)
+
+
+def test_observations_are_kept_as_the_encoders_see_them():
+    """In bfloat16 the update computes the log-probabilities and values of the rollout, from half of the memory."""
+    model = model_of(NETWORKS["sets-central"], dense=True, batch_size=192)
+    model.policy.encoding_dtype = torch.bfloat16
+    model.set_teacher(None)  # a new buffer
+    collect(model)
+    buffer = model.rollout_buffer
+    assert {part.dtype for part in buffer.observations.values()} == {torch.bfloat16}
+    assert buffer.actor_mask.any() and not buffer.actor_mask.all()
+    buffer.returns.copy_(buffer.values)  # to have them in the order of the samples
+    batch = whole_batch(model)
+    with torch.no_grad():
+        states = recurrent_states(batch.states)
+        found = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    living = batch.actor_mask.unsqueeze(1)
+    expected = model.policy.return_normalizer.normalize(batch.returns)
+    torch.testing.assert_close(torch.where(living, found.log_probs, 0.0), batch.old_log_probs, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(found.values.flatten(), expected, rtol=1e-3, atol=1e-3)

@@ -131,7 +131,8 @@ def test_losses_by_block_equal_a_naive_implementation(settings):
     for name, number in expected.items():
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-5), name
     assert found.kickstart_blocks.sum().item() == pytest.approx(expected["kickstart"], rel=1e-4)
-    assert len(found.kickstart_blocks) == (len(model.policy.blocks) if coefficients.kickstart_coef else 0)
+    assert found.entropy_blocks.sum().item() == pytest.approx(expected["entropy"], rel=1e-4)
+    assert len(found.kickstart_blocks) == len(found.entropy_blocks) == len(model.policy.blocks)
 
 
 def test_kickstarting_needs_a_policy_that_learns_from_a_teacher(model):

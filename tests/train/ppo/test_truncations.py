@@ -53,7 +53,7 @@ def test_each_is_the_value_of_its_observation_and_state():
 
     def keep(step):
         decision = act(step)
-        states.append(tuple(each.clone() for each in decision.states.vf))
+        states.append(tuple(each.clone() for each in model.collector.states.vf))
         return decision
 
     model.collector.act = keep

@@ -16,9 +16,9 @@ from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 def test_explained_variance():
     returns = torch.tensor([1.0, 2.0, 3.0, 4.0])
-    assert explained_variance(returns, returns) == 1.0
-    assert explained_variance(torch.zeros(4), returns) == pytest.approx(0.0)
-    assert explained_variance(-returns, returns) == pytest.approx(-3.0)
+    assert float(explained_variance(returns, returns)) == 1.0
+    assert float(explained_variance(torch.zeros(4), returns)) == pytest.approx(0.0)
+    assert float(explained_variance(-returns, returns)) == pytest.approx(-3.0)
     assert math.isnan(explained_variance(returns, torch.ones(4)))
 
 

@@ -104,13 +104,13 @@ def stopped_by_kl(folder: Path) -> dict[str, Any]:
     joint, own = [], []
     sum_gradients, gradient = distributed.all_reduce_gradients, model.update.gradient
 
-    def recording_all_reduce(parameters: Any, scalars: Any) -> torch.Tensor:
-        own.append(float(scalars[Losses._fields.index("approx_kl")]))
-        return sum_gradients(parameters, scalars)
+    def recording_all_reduce(parameters: Any, numbers: torch.Tensor) -> torch.Tensor:
+        own.append(float(Losses.unpacked(numbers).approx_kl))
+        return sum_gradients(parameters, numbers)
 
-    def recording_gradient(*args: Any) -> Losses:
+    def recording_gradient(*args: Any) -> torch.Tensor:
         result = gradient(*args)
-        joint.append(float(result.approx_kl))
+        joint.append(float(Losses.unpacked(result).approx_kl))
         return result
 
     distributed.all_reduce_gradients, model.update.gradient = recording_all_reduce, recording_gradient

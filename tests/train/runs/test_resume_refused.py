@@ -185,7 +185,7 @@ def test_bad_lines_of_metrics_are_set_aside(whole, finished, capsys):
 def test_numbers_that_are_not_finite_do_not_keep_a_run_from_being_saved(tmp_path, monkeypatch):
     """The explained variance of constant values is logged as not a number."""
     config = resumable_run(steps=96)
-    monkeypatch.setattr("echelon_train.ppo.algorithm.explained_variance", lambda *_: float("nan"))
+    monkeypatch.setattr("echelon_train.ppo.update_log.explained_variance", lambda *_: torch.tensor(torch.nan))
     train(config, tmp_path / "run", console=QUIET)
     pending = load_training_state(tmp_path / "run").values["pending"]
     assert pending["train/explained_variance"] == {"number": "nan", "exclude": [""]}
