@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import math
@@ -26,13 +27,14 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer, write_batch
 from echelon_train.ppo.collector import Collector, pin_memory, shared_rows
 from echelon_train.ppo.cuda_graphs import is_recorded
-from echelon_train.ppo.losses import Coefficients, Losses
+from echelon_train.ppo.losses import Coefficients
 from echelon_train.ppo.normalize import ReturnNormalizer
+from echelon_train.ppo.overlap import Overlap
 from echelon_train.ppo.saving import load_model, save_model
 from echelon_train.ppo.settings import check_env, check_settings, set_up_cuda
 from echelon_train.ppo.teacher import Teacher
-from echelon_train.ppo.update import StepSettings, Update
-from echelon_train.ppo.update_log import UpdateLog, rollout_metrics
+from echelon_train.ppo.update import Update, UpdateSettings
+from echelon_train.ppo.update_log import UpdateLog
 from echelon_train.tensor_files import weights_of
 
 MAX_SKIPPED = 5
@@ -102,6 +104,10 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
 
     collector: Collector
     update: Update
+    _policy: SequencePolicy
+    _overlap: Overlap | None = None
+    _unread: UpdateLog | None = None
+    """The results of the last update, until they are read."""
     rollout_buffer: ChunkBuffer
     num_timesteps: int
     _current_progress_remaining: float
@@ -141,6 +147,16 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         """Whether training ends before the next rollout."""
         if _init_setup_model:
             self._setup_model()
+
+    @property
+    def policy(self) -> SequencePolicy:
+        """The policy. An update that runs beside the collection of a rollout is waited for."""
+        self.finish_update()
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: SequencePolicy) -> None:
+        self._policy = policy
 
     def _setup_model(self) -> None:
         check_settings(self, self.n_envs)
@@ -185,6 +201,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         self.policy.optimizer.state.clear()
         for state in self.collector.state_tensors():
             state.zero_()
+        if self._overlap is not None:
+            self._overlap.forget()
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """Like stable-baselines3's; a rollout has a new buffer if there is none for such an environment."""
@@ -227,7 +245,9 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         start of the rollout, in all processes, stops it before the first step. Time steps count active rows only.
         """
         self.before_rollout()
-        self.policy.set_training_mode(False)
+        self.collector.policy.set_training_mode(False)
+        if self._overlap is not None:
+            self._overlap.begin_rollout()
         # stable-baselines3 does so only after a rollout: a resumed run would begin with the start of its schedules
         self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
         started = self.num_timesteps
@@ -243,6 +263,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
             return False
         self.collector.finish(self.current("gamma"), self.gae_lambda)
         callback.on_rollout_end()
+        self.finish_update()
         return True
 
     def _collect(self, callback: BaseCallback) -> bool:
@@ -273,30 +294,48 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         all processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``) cover this
         process only.
         """
-        policy, buffer, update = self.policy, self.rollout_buffer, self.update
+        self.finish_update()
+        policy = self._policy
         policy.set_training_mode(True)
         self._update_learning_rate(policy.optimizer)
         coefficients = Coefficients(*map(self.current, Coefficients._fields))
         warming_up = self._n_updates < self.critic_warmup * self.n_epochs
         if warming_up:
             coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0, kickstart_coef=0.0)
-        limit = 1.5 * self.target_kl if self.target_kl else math.inf
-        update.begin(buffer, coefficients, StepSettings(self.max_grad_norm, limit), self.normalize_advantage)
-        log, parts = UpdateLog(policy.blocks, rollout_metrics(buffer)), []
-        for order in buffer.orders(self.n_epochs):
-            self._n_updates += 1
-            for chunks in order.split(self.batch_size // self.chunk):
-                row = update.minibatch(chunks, warming_up)
-                log.add(row)
-                parts.append(chunks)
-                if self.target_kl and float(Losses.unpacked(row[:-1]).approx_kl) > limit:
-                    break
-            else:
-                continue
-            break
-        policy.optimizer.zero_grad()
-        self._count_skipped(parts, log.finite())
-        self._record(log, coefficients)
+        settings = UpdateSettings(
+            epochs=self.n_epochs,
+            chunks=self.batch_size // self.chunk,
+            normalize_advantage=self.normalize_advantage,
+            critic_only=warming_up,
+            max_grad_norm=self.max_grad_norm,
+            kl_limit=1.5 * self.target_kl if self.target_kl else math.inf,
+        )
+        if self._overlap is None:
+            self._unread = self.update.run(self.rollout_buffer, coefficients, settings)
+        else:
+            with self._overlap.update(self.rollout_buffer) as rollout:
+                self._unread = self.update.run(rollout, coefficients, settings)
+        self._n_updates += self._unread.epochs
+        if self._overlap is None or self.device.type != "cuda":
+            self.finish_update()
+
+    def finish_update(self) -> None:
+        """Wait for an update that runs beside the collection of a rollout, and log its metrics.
+
+        Raises NonFiniteError if the gradients of too many minibatches in a row were not finite.
+        """
+        if self._unread is None:
+            return
+        log, self._unread = self._unread, None
+        with contextlib.nullcontext() if self._overlap is None else self._overlap.beside():
+            self._count_skipped(log)
+            self._record(log)
+
+    def learn(self, *args: Any, **kwargs: Any) -> Self:
+        """Train as stable-baselines3's algorithms do."""
+        super().learn(*args, **kwargs)
+        self.finish_update()
+        return self
 
     def save(
         self,
@@ -362,23 +401,21 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         super()._update_current_progress_remaining(num_timesteps, total_timesteps)
         self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
 
-    def _count_skipped(self, minibatches: list[Tensor], finite: list[bool]) -> None:
+    def _count_skipped(self, log: UpdateLog) -> None:
         """Count the minibatches that were skipped; raise NonFiniteError for too many in a row."""
-        for chunks, kept in zip(minibatches, finite, strict=True):
+        for chunks, kept in zip(log.minibatches, log.finite(), strict=True):
             self.skipped_minibatches += not kept
             self.skipped_in_a_row = 0 if kept else self.skipped_in_a_row + 1
             if self.skipped_in_a_row == MAX_SKIPPED:
-                file = write_batch(self.rollout_buffer.batch(chunks, self.update.advantages), self.logger.dir)
+                file = write_batch(self.update.batch(chunks), self.logger.dir)
                 raise NonFiniteError(
                     f"the gradients of {MAX_SKIPPED} minibatches in a row were not finite; the last one is in {file}"
                 )
 
-    def _record(self, log: UpdateLog, coefficients: Coefficients) -> None:
-        numbers = log.metrics()
-        numbers |= {"clip_range": coefficients.clip_range, "ent_coef": coefficients.ent_coef}
-        numbers["skipped_minibatches"] = self.skipped_minibatches
-        if hasattr(self.policy, "log_std"):
-            numbers["std"] = float(self.policy.log_std.detach().exp().mean())
+    def _record(self, log: UpdateLog) -> None:
+        numbers = log.metrics() | {"skipped_minibatches": self.skipped_minibatches}
+        if hasattr(self._policy, "log_std"):
+            numbers["std"] = float(self._policy.log_std.detach().exp().mean())
         if self.update.parts > self.accumulate:
             numbers["accumulate"] = self.update.parts
         for name, number in numbers.items():
@@ -391,5 +428,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         pin_memory(self.env, self.device)
         state_rows = shared_rows(self.policy, self.env)
         sizes = self.n_envs, state_rows, self.n_steps, self.chunk
-        self.collector = Collector(self.policy, *sizes, self.recorded, self.teacher)
+        self._overlap = Overlap(self.policy) if self.overlap else None
+        actor = self.policy if self._overlap is None else self._overlap.actor
+        self.collector = Collector(actor, *sizes, self.recorded, self.teacher)
         self.rollout_buffer = self.collector.buffer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import torch
@@ -10,23 +11,31 @@ from torch import Tensor
 
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo import distributed
-from echelon_train.ppo.buffer import ChunkBuffer
+from echelon_train.ppo.buffer import Batch, ChunkBuffer
 from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.losses import Coefficients, Losses, add_gradients
 from echelon_train.ppo.normalize import normalize_advantages
+from echelon_train.ppo.update_log import UpdateLog, rollout_metrics
 
 
-@dataclasses.dataclass(frozen=True)
-class StepSettings:
-    """Settings of the step after the gradient."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UpdateSettings:
+    """Settings of an update beside those of the losses."""
 
+    epochs: int
+    chunks: int
+    """Of a minibatch."""
+    normalize_advantage: bool = True
+    """Over the rollout's active samples."""
+    critic_only: bool = False
+    """Keep all parameters that the actor uses, as the critic's loss would change a shared trunk."""
     max_grad_norm: float
-    kl_limit: float
-    """A minibatch with a larger KL divergence changes nothing."""
+    kl_limit: float = math.inf
+    """A minibatch with a larger KL divergence changes nothing, and ends the update."""
 
 
 class Update:
-    """Updates of a policy from rollouts, over all processes: `begin`, then `minibatch` for each.
+    """Updates of a policy from rollouts, over all processes.
 
     Parameters
     ----------
@@ -44,10 +53,28 @@ class Update:
         self._policy, self._recorded = policy, recorded
         self.parts = parts
         """It is doubled when they do not fit the device's memory."""
-        self.buffer: ChunkBuffer | None = None
+        self._buffer: ChunkBuffer
+        self._advantages = torch.zeros(0)
         self._coefficients: Coefficients
-        self._settings: StepSettings
+        self._settings: UpdateSettings
         self._forget()
+
+    def run(self, buffer: ChunkBuffer, coefficients: Coefficients, settings: UpdateSettings) -> UpdateLog:
+        """Update the policy, and the normaliser of returns if there is one, from a full buffer."""
+        self.begin(buffer, coefficients, settings)
+        log = UpdateLog(self._policy.blocks, rollout_metrics(buffer), coefficients)
+        for order in buffer.orders(settings.epochs):
+            log.epochs += 1
+            for chunks in order.split(settings.chunks):
+                row = self._minibatch(chunks)
+                log.add(chunks, row)
+                if settings.kl_limit < math.inf and float(Losses.unpacked(row[:-1]).approx_kl) > settings.kl_limit:
+                    break
+            else:
+                continue
+            break
+        self._policy.optimizer.zero_grad()
+        return log
 
     def _forget(self) -> None:
         """Free all recordings."""
@@ -55,33 +82,26 @@ class Update:
         self._gradient = Graphed(self._add_gradient, policy, gradients=True) if self._recorded else self._add_gradient
         self._step = Graphed(self._step_recorded, policy, harmless=_without_effect)
 
-    def begin(
-        self,
-        buffer: ChunkBuffer,
-        coefficients: Coefficients,
-        settings: StepSettings,
-        normalize: bool,
-    ) -> None:
-        """Begin an update from a full buffer, and update the normaliser of returns, if there is one.
-
-        `normalize`: normalise the advantages over the rollout's active samples.
-        """
+    def begin(self, buffer: ChunkBuffer, coefficients: Coefficients, settings: UpdateSettings) -> None:
+        """Prepare for the minibatches of a full buffer."""
         policy, advantages = self._policy, buffer.advantages
         self._normalize_returns(buffer.returns)
-        if normalize:
+        if settings.normalize_advantage:
             advantages = normalize_advantages(advantages, buffer.actor_mask)
-        if buffer is not self.buffer:
-            self.buffer, self.advantages = buffer, torch.empty_like(advantages)
+        if buffer is not getattr(self, "_buffer", None):
+            self._buffer, self._advantages = buffer, torch.empty_like(advantages)
             self._forget()  # recordings read the tensors of a buffer
-        self.advantages.copy_(advantages)
+        self._advantages.copy_(advantages)
         self._settings = settings
         self._coefficients = _as_tensors(coefficients, policy.device) if self._recorded else coefficients
         self._rates = [torch.full((), group["lr"], device=policy.device) for group in policy.optimizer.param_groups]
 
-    def minibatch(self, chunks: Tensor, critic_only: bool = False) -> Tensor:
-        """Update the policy on a minibatch, (n,) int64 chunks on the device, unless its gradient is not finite.
+    def batch(self, chunks: Tensor) -> Batch:
+        """The samples of a minibatch, (n,) int64 chunks on the device."""
+        return self._buffer.batch(chunks, self._advantages)
 
-        `critic_only`: keep all parameters that the actor uses, as the critic's loss would change a shared trunk.
+    def _minibatch(self, chunks: Tensor) -> Tensor:
+        """Update the policy on a minibatch, unless its gradient is not finite or its KL divergence too large.
 
         Returns
         -------
@@ -89,7 +109,7 @@ class Update:
         """
         numbers = self.gradient(chunks)
         policy = self._policy
-        if critic_only:
+        if self._settings.critic_only:
             critic = {id(parameter) for parameter in policy.critic_parameters()}
             for parameter in policy.parameters():
                 if id(parameter) not in critic:
@@ -106,8 +126,7 @@ class Update:
 
     def gradient(self, chunks: Tensor) -> Tensor:
         """Compute a minibatch's gradient and losses, summed over all processes. Returns `Losses.packed`."""
-        assert self.buffer is not None
-        totals = distributed.all_reduce_sum(self.buffer.sample_counts(chunks)).clamp_min(1.0)
+        totals = distributed.all_reduce_sum(self._buffer.sample_counts(chunks)).clamp_min(1.0)
         numbers = None
         while numbers is None:
             parts = min(self.parts, len(chunks))
@@ -124,21 +143,18 @@ class Update:
 
     def _backward(self, parts: tuple[Tensor, ...], totals: Tensor) -> Tensor:
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
-        assert self.buffer is not None
         self._policy.optimizer.zero_grad()
         # a CUDA graph would write over the gradients of the part before
         compute = self._gradient if len(parts) == 1 else self._add_gradient
-        rows = [compute(part, totals, self._coefficients, self.buffer.has_labels) for part in parts]
+        rows = [compute(part, totals, self._coefficients, self._buffer.has_labels) for part in parts]
         return torch.stack(rows).sum(0)
 
     def _add_gradient(self, chunks: Tensor, totals: Tensor, coefficients: Coefficients, _labelled: bool) -> Tensor:
         """Add the gradient of chunks to the policy's; returns the losses, packed."""
-        policy, buffer = self._policy, self.buffer
-        assert buffer is not None
-        batch = buffer.batch(chunks, self.advantages)
-        return add_gradients(policy, batch, policy.return_normalizer, coefficients, *totals.unbind())
+        policy = self._policy
+        return add_gradients(policy, self.batch(chunks), policy.return_normalizer, coefficients, *totals.unbind())
 
-    def _judge(self, numbers: Tensor, settings: StepSettings) -> tuple[Tensor, Tensor]:
+    def _judge(self, numbers: Tensor, settings: UpdateSettings) -> tuple[Tensor, Tensor]:
         """Clip the gradient; returns the row of `minibatch`, and whether to make a step, () bool."""
         norm = torch.nn.utils.clip_grad_norm_(self._policy.parameters(), settings.max_grad_norm)
         losses = Losses.unpacked(numbers)
@@ -146,7 +162,7 @@ class Update:
         return torch.cat([numbers, norm.float().view(1)]), applied
 
     def _step_recorded(
-        self, numbers: Tensor, gradients: tuple[Tensor | None, ...], rates: tuple[Tensor, ...], settings: StepSettings
+        self, numbers: Tensor, gradients: tuple[Tensor | None, ...], rates: tuple[Tensor, ...], settings: UpdateSettings
     ) -> Tensor:
         """As `_judge` and a step, given gradients and learning rates. The optimizer skips the step itself."""
         optimizer: Any = self._policy.optimizer

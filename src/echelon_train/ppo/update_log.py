@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from echelon_train.ppo.buffer import ChunkBuffer
+from echelon_train.ppo.losses import Coefficients
 
 _NAMES = (
     "loss", "policy_gradient_loss", "value_loss", "entropy", "kickstart_loss", "approx_kl", "clip_fraction",
@@ -16,7 +17,7 @@ _NAMES = (
 
 
 class UpdateLog:
-    """The results of the minibatches of an update, `Update.minibatch`, and a rollout's metrics.
+    """The results of an update.
 
     Parameters
     ----------
@@ -24,14 +25,21 @@ class UpdateLog:
         Names of the blocks of an action.
     rollout
         The metrics of the rollout, as `rollout_metrics` gives them.
+    coefficients
+        The settings of the losses.
     """
 
-    def __init__(self, blocks: Sequence[str], rollout: dict[str, Tensor]) -> None:
-        self._blocks, self._rollout = blocks, rollout
+    def __init__(self, blocks: Sequence[str], rollout: dict[str, Tensor], coefficients: Coefficients) -> None:
+        self._blocks, self._rollout, self._coefficients = blocks, rollout, coefficients
+        self.epochs = 0
+        """Passes over the rollout that have begun."""
+        self.minibatches: list[Tensor] = []
+        """The chunks of each minibatch."""
         self._rows: list[Tensor] = []
 
-    def add(self, row: Tensor) -> None:
-        """Record a minibatch, without waiting for the device."""
+    def add(self, chunks: Tensor, row: Tensor) -> None:
+        """Record a minibatch and its losses and gradient norm (8 + 2 blocks,), without waiting for the device."""
+        self.minibatches.append(chunks)
         self._rows.append(row)
 
     def finite(self) -> list[bool]:
@@ -46,6 +54,7 @@ class UpdateLog:
         ``kickstart_loss_<block>`` is there for the blocks with a label: a loss of exactly 0 is one without.
         """
         metrics = dict(zip(self._rollout, torch.stack([*self._rollout.values()]).tolist(), strict=True))
+        metrics |= {"clip_range": self._coefficients.clip_range, "ent_coef": self._coefficients.ent_coef}
         rows = [row for row, finite in zip(self._rows, self.finite(), strict=True) if finite]
         if not rows:
             return metrics

@@ -17,7 +17,7 @@ from echelon_train.policy.raw_actions import RAW_DIM
 from echelon_train.ppo.collector import Collector
 from echelon_train.ppo.cuda_graphs import KEPT, Graphed, _mapped, is_recorded
 from echelon_train.ppo.losses import Coefficients, add_gradients
-from echelon_train.ppo.update import StepSettings, Update
+from echelon_train.ppo.update import Update, UpdateSettings
 from train.ppo.random_env import collect, make_model
 from train.ppo.recorded_battles import RecordedBattles, whole_batch
 from train.ppo.test_dense import NETWORKS, model_of
@@ -47,11 +47,14 @@ def gradients_of(model):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-@pytest.mark.parametrize("name", ["sets-central", "flat-separate-forgetful"])
-def test_recorded_training_is_the_same(name, device):
+@pytest.mark.parametrize(
+    ("name", "overlap"), [("sets-central", False), ("sets-central", True), ("flat-separate-forgetful", False)]
+)
+def test_recorded_training_is_the_same(name, overlap, device):
     """Over updates in which schedules change, the critic warms up, gradients are not finite, and the last minibatch is
-    smaller."""
+    smaller; also if they run beside the next rollout."""
     settings = {
+        "overlap": overlap,
         "batch_size": 128,
         "n_epochs": 2,
         "critic_warmup": 1,
@@ -216,8 +219,12 @@ def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
     def everything():
         with torch.no_grad():
             collector._decided(*decision)
-        update.begin(collector.buffer, WEIGHTS._replace(motion_ent_scale=0.5), StepSettings(0.5, 0.1), True)
-        update.buffer.sample_counts(chunks)
+        update.begin(
+            collector.buffer,
+            WEIGHTS._replace(motion_ent_scale=0.5),
+            UpdateSettings(epochs=1, chunks=4, max_grad_norm=0.5, kl_limit=0.1),
+        )
+        update._buffer.sample_counts(chunks)
         numbers = update._add_gradient(chunks, totals, update._coefficients, False)
         gradients = tuple(each.grad for each in model.policy.parameters())
         with torch.no_grad():

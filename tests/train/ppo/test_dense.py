@@ -1,7 +1,6 @@
 """Dense policies: all rows and samples, masked, with shapes that do not depend on the data."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -10,7 +9,7 @@ from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo.losses import Coefficients, recurrent_states
-from echelon_train.ppo.update import StepSettings
+from echelon_train.ppo.update import UpdateSettings
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import SMALL, RecordedBattles, WithGlobalState, losses_of, set_heads, whole_batch
 
@@ -136,7 +135,9 @@ def test_parts_of_a_minibatch_are_not_computed_with_cuda_graphs():
     """A graph writes its gradients into the same memory every time."""
     model = model_of(NETWORKS["sets-shared"], dense=True, compile_mode="graphs")
     collect(model)
-    model.update.begin(model.rollout_buffer, Coefficients(0.2, 0.01, 0.5), StepSettings(0.5, math.inf), True)
+    model.update.begin(
+        model.rollout_buffer, Coefficients(0.2, 0.01, 0.5), UpdateSettings(epochs=1, chunks=4, max_grad_norm=0.5)
+    )
     found = []
     for model.update.parts in (1, 3):
         found.append(model.update.gradient(torch.arange(12)))
