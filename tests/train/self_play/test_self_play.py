@@ -38,7 +38,7 @@ OLD, NEW = "0000000001", "0000000002"
 
 def make_model(algorithm, opponents, wrap=lambda env: env, action_format=None, device="cpu"):
     if algorithm == "ours":
-        return make_ours(opponents)
+        return make_ours(opponents, device)
     env = BattleVecEnv(BATTLE, 2, opponent=opponents)
     env = wrap(env if action_format is None else DiscreteActions(env, action_format))
     options = {"net_arch": [8]}
@@ -49,11 +49,11 @@ def make_model(algorithm, opponents, wrap=lambda env: env, action_format=None, d
     return made("MlpLstmPolicy" if recurrent else "MlpPolicy", env, policy_kwargs=options, **SMALL | {"device": device})
 
 
-def make_ours(opponents):
+def make_ours(opponents, device="cpu"):
     config = small_run(battle=BATTLE, network=NetworkConfig(width=8, head=8, critic="central"))
     assert isinstance(config, TrainConfig)
     env = make_env(config, opponent=opponents)
-    return build_model(config, env, torch.device("cpu"), None)
+    return build_model(config, env, torch.device(device), None)
 
 
 def trained(algorithm=PPO, steps=256, opponents=None, **options):
@@ -72,10 +72,11 @@ def assert_same(policy, weights, same=True):
     assert equal == same
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("algorithm", [PPO, RecurrentPPO, "ours"])
-def test_past_policies_join(algorithm):
+def test_past_policies_join(algorithm, device):
     opponents = PastPolicies(BATTLE)
-    model = make_model(algorithm, opponents)
+    model = make_model(algorithm, opponents, device=device)
     first = copies(model)
     model.learn(256, callback=SelfPlayCallback(opponents, every=128))
     steps = [int(name) for name in opponents.members]
@@ -85,6 +86,7 @@ def test_past_policies_join(algorithm):
     assert_same(policies[-1], weights_of(model.policy))
     assert_same(policies[0], weights_of(policies[-1]), same=False)
     assert sum(each.battles for each in opponents.results.values()) > 10
+    assert {batch.state.device.type for batch in opponents._batches.values()} == {device}
 
 
 def member(value):

@@ -72,11 +72,13 @@ def test_unusable_options_leave_nothing(commands, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_league_from_nothing_that_is_killed_and_continued(commands, tmp_path):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_a_league_from_nothing_that_is_killed_and_continued(device, commands, tmp_path):
     policy = saved(tmp_path / "policy", 1)
     league = tmp_path / "league"
     matches = ["--maps", "1", "--until-rd", "150"]
-    first = start(league, "--init", str(policy), "--probe-steps", "0", "--league-exploiter", "0", *matches, *SETTINGS)
+    options = ["--init", str(policy), "--probe-steps", "0", "--league-exploiter", "0", f"--set=device={device}"]
+    first = start(league, *options, *matches, *SETTINGS)
     wait(lambda: {"start", "main-1"} <= names(league), first)
     assert names(league) >= {"novice", "trivial", "competent", "veteran", "expert"}
     os.kill(first.pid, signal.SIGKILL)
