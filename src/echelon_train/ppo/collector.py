@@ -131,7 +131,8 @@ class Collector:
         active = policy.actor_mask(seen)
         if active is None:
             active = torch.ones(len(self.starts), dtype=torch.bool)
-        observations, flags = self._on_device(seen), self._flags(active)
+        given = {"starts": torch.as_tensor(self.starts, dtype=torch.float32), "active": active}
+        observations, flags = self._on_device(seen), self._small.to_device(given)
         place = self._steps[step] if self._recorded else step
         played, self.states = self._decide(observations, flags, self.states, policy.noise(len(active)), place)
         actions = played.cpu().numpy()
@@ -140,20 +141,27 @@ class Collector:
         return Decision(buffer.actions[step], actions, int(active.sum()))
 
     def _decided(
-        self, observations: Observations, flags: Tensor, states: RNNStates, noise: Tensor | None, step: int | Tensor
+        self,
+        observations: Observations,
+        flags: Observations,
+        states: RNNStates,
+        noise: Tensor | None,
+        step: int | Tensor,
     ) -> tuple[Tensor, RNNStates]:
         """Decide, and store the decision in the buffer. Returns the environment's actions and the next states.
 
-        `flags` (2, rows) float32: where episodes start, and rows whose actions have an effect.
+        `flags`: ``starts`` (rows,) float32, where episodes start; ``active`` (rows,) bool, rows whose actions have an
+        effect.
         """
-        buffer, (starts, active) = self.buffer, flags.unbind()
+        assert isinstance(flags, dict)
+        buffer, starts = self.buffer, flags["starts"]
         observations = rounded(observations, buffer.encoding_dtype)  # as the update will see them
         actions, values, log_probs, after = self.policy.decide(observations, states, starts, noise)
         store(buffer.observations, step, observations)  # environments of others may overwrite them in a step
         put(buffer.actions, step, actions.view(buffer.actions.shape[1:]))
         put(buffer.values, step, self._denormalized(values.flatten()))
         put(buffer.log_probs, step, log_probs.view(len(starts), -1))
-        put(buffer.actor_mask, step, active > 0)
+        put(buffer.actor_mask, step, flags["active"])
         put(buffer.episode_starts, step, starts > 0)
         return self.policy.environment_actions(actions), after
 
@@ -239,12 +247,6 @@ class Collector:
 
     def _on_device(self, observations: Observations) -> Observations:
         return with_teams(self.staging.to_device(observations), self.buffer.teams)
-
-    def _flags(self, active: Tensor) -> Tensor:
-        """(2, rows) float32 on the device: where episodes start, and `active` (rows,) bool."""
-        flags = self._small.to_device(torch.stack([torch.as_tensor(self.starts, dtype=torch.bool), active]).float())
-        assert isinstance(flags, Tensor)
-        return flags
 
 
 def shared_rows(policy: SequencePolicy, env: VecEnv) -> int:

@@ -62,7 +62,7 @@ class ReturnNormalizer(nn.Module):
         finite = torch.isfinite(mean) & torch.isfinite(mean_square)  # not a branch, for which a GPU would be waited for
         old_mean, old_std = self.mean.clone(), self.std
         for moment, new in ((self.mean, mean), (self.mean_square, mean_square)):
-            moment.lerp_(torch.where(finite, new.double(), moment), RATE)
+            moment.add_(RATE * (torch.where(finite, new.double(), moment) - moment))
         weight, bias = last_layer.weight, last_layer.bias
         weight.copy_(weight.double() * (old_std / self.std))
         bias.copy_((bias.double() * old_std + old_mean - self.mean) / self.std)

@@ -210,7 +210,7 @@ def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
     model.policy.to("meta")
     model.policy.optimizer._need_device_dtype_check_for_fused = False
     collector, update = Collector(model.policy, *sizes, recorded=True), Update(model.policy, recorded=True, parts=1)
-    flags = torch.zeros(2, model.n_envs)
+    flags = {"starts": torch.zeros(model.n_envs), "active": torch.ones(model.n_envs, dtype=torch.bool)}
     decision, chunks, totals = _mapped(
         lambda each: each.to("meta"),
         ((observations, flags, states, noise, torch.tensor(3)), torch.arange(4), torch.tensor([192.0, 192.0])),
