@@ -131,9 +131,8 @@ def timed(model: Any, clock: Callable[[], float]) -> Iterator[Stopwatch]:
         (model.collector, "_decide", collecting, "policy"),
         (battles, "_act", collecting, "opponents"),
         (battles.engine, "advance", collecting, "engine"),
-        (model.update, "_gradient", update, "gradients"),
-        (model.update, "_step", update, "optimizer"),
-        (model.policy.optimizer, "step", update, "optimizer"),
+        (model.update, "_backward", update, "gradients"),
+        (model.update, "_apply", update, "optimizer"),
     ]
     with ExitStack() as stack:
         for owner, name, before, within in patches:

@@ -150,7 +150,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     def decide(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, noise: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
-        """The results of `forward` with the random numbers of `noise`."""
+        """The results of `forward` with the random numbers of `noise`. Rollouts are collected with it."""
         decided: tuple[Tensor, Tensor, Tensor, RNNStates] = self(obs, lstm_states, episode_starts)
         return decided
 
@@ -207,7 +207,10 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         return torch.minimum(torch.maximum(actions, low), high)
 
     def actor_mask(self, observations: Observations) -> Tensor | None:
-        """(rows,) bool: rows whose actions have an effect; the other rows train the critic only. None: all rows."""
+        """(rows,) bool: rows whose actions have an effect; the other rows train the critic only. None: all rows.
+
+        The observations are on the CPU in rollouts, whatever the device of the policy.
+        """
         return None
 
     def critic_parameters(self) -> list[nn.Parameter]:

@@ -246,14 +246,14 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         """
         self.before_rollout()
         self.collector.policy.set_training_mode(False)
-        if self._overlap is not None:
-            self._overlap.begin_rollout()
         # stable-baselines3 does so only after a rollout: a resumed run would begin with the start of its schedules
         self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
         started = self.num_timesteps
         callback.on_rollout_start()
         if self.stopping:
             return False
+        if self._overlap is not None:
+            self._overlap.begin_rollout()
         complete = self._collect(callback)
         progress = distributed.all_reduce_sum(
             torch.tensor([self.num_timesteps - started, int(not complete)], dtype=torch.float64)
@@ -262,8 +262,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         if progress[1] > 0:
             return False
         self.collector.finish(self.current("gamma"), self.gae_lambda)
-        callback.on_rollout_end()
         self.finish_update()
+        callback.on_rollout_end()
         return True
 
     def _collect(self, callback: BaseCallback) -> bool:
@@ -316,7 +316,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
             with self._overlap.update(self.rollout_buffer) as rollout:
                 self._unread = self.update.run(rollout, coefficients, settings)
         self._n_updates += self._unread.epochs
-        if self._overlap is None or self.device.type != "cuda":
+        if self._overlap is None or not self._overlap.ends_later:
             self.finish_update()
 
     def finish_update(self) -> None:
@@ -391,6 +391,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         if not isinstance(load_path_or_dict, dict):
             raise TypeError(f"set_parameters: expected a dict, got {load_path_or_dict!r}; files are read by load")
         super().set_parameters(load_path_or_dict, exact_match, device)
+        if self._overlap is not None:
+            self._overlap.forget()
 
     def current(self, name: str) -> Any:
         """The current value of a setting that may be a schedule."""
@@ -427,6 +429,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         check_env(self.policy, self.env)
         pin_memory(self.env, self.device)
         state_rows = shared_rows(self.policy, self.env)
+        self._overlap = None  # one after the other: two rollouts may not fit
+        self.update.release()
         sizes = self.n_envs, state_rows, self.n_steps, self.chunk
         self._overlap = Overlap(self.policy) if self.overlap else None
         actor = self.policy if self._overlap is None else self._overlap.actor

@@ -64,8 +64,6 @@ class ChunkBuffer:
         of chunks.
     state_rows
         Rows in succession that have one global state, a divisor of N; 1: every row has its own, or there are none.
-    encoding_dtype
-        Dtype in which the policy encodes observations, see `SequencePolicy`: floats are kept in it. None: float32.
     """
 
     def __init__(
@@ -82,11 +80,10 @@ class ChunkBuffer:
         device: torch.device,
         dense: bool = False,
         state_rows: int = 1,
-        encoding_dtype: torch.dtype | None = None,
     ) -> None:
         if num_rows % state_rows:
             raise ValueError(f"state_rows: expected a divisor of {num_rows} rows, got {state_rows}")
-        self.dense, self.state_rows, self.encoding_dtype = dense, state_rows, encoding_dtype
+        self.dense, self.state_rows = dense, state_rows
         self.teams = None if state_rows == 1 else torch.arange(num_rows, device=device) // state_rows
         """(N,) int64: the number of each row's state; None if no rows share one."""
         self.num_steps, self.num_rows, self.chunk = num_steps, num_rows, chunk
@@ -96,9 +93,7 @@ class ChunkBuffer:
         def allocate(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(*shape, *tail, dtype=dtype, device=device)
 
-        self.observations = observations.rounded(
-            observations.allocate(observation_space, *shape, device, state_rows), encoding_dtype
-        )
+        self.observations = observations.allocate(observation_space, *shape, device, state_rows)
         self.actions = allocate(*action_shape, dtype=action_dtype)
         self.labels = allocate(*action_shape, dtype=action_dtype) if labelled else None
         self.has_labels = False

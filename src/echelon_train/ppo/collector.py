@@ -18,7 +18,7 @@ from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.cuda_graphs import Graphed
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import Staging, put, rounded, share_states, store, tensors_of, tree_map, with_teams
+from echelon_train.ppo.observations import Staging, put, share_states, store, tensors_of, tree_map, with_teams
 from echelon_train.ppo.teacher import BY_TEACHER, Teacher
 
 
@@ -99,11 +99,9 @@ class Collector:
             self._device,
             policy.dense,
             state_rows,
-            policy.encoding_dtype,
         )
         self._recorded = recorded
-        self._decide = Graphed(self._decided, policy) if recorded else self._decided
-        self._advantages = Graphed(advantages_and_returns, policy) if recorded else advantages_and_returns
+        self._graphs = (Graphed(self._decided, policy), Graphed(advantages_and_returns, policy)) if recorded else None
         self._steps = torch.arange(num_steps, device=self._device)
         self._rewards = np.zeros((num_steps, rows), np.float32)
         self._dones = np.zeros((num_steps, rows), np.bool_)
@@ -140,6 +138,11 @@ class Collector:
             actions = self._label(step, actions)
         return Decision(buffer.actions[step], actions, int(active.sum()))
 
+    def _decide(self, *arguments: Any) -> tuple[Tensor, RNNStates]:
+        """`_decided`, recorded if it is."""
+        decided: tuple[Tensor, RNNStates] = (self._graphs[0] if self._graphs else self._decided)(*arguments)
+        return decided
+
     def _decided(
         self,
         observations: Observations,
@@ -155,7 +158,6 @@ class Collector:
         """
         assert isinstance(flags, dict)
         buffer, starts = self.buffer, flags["starts"]
-        observations = rounded(observations, buffer.encoding_dtype)  # as the update will see them
         actions, values, log_probs, after = self.policy.decide(observations, states, starts, noise)
         store(buffer.observations, step, observations)  # environments of others may overwrite them in a step
         put(buffer.actions, step, actions.view(buffer.actions.shape[1:]))
@@ -203,7 +205,8 @@ class Collector:
         starts = torch.as_tensor(self.starts, dtype=torch.float32, device=self._device)
         last_values = self._values(self._on_device(self._tensors(self.observations)), self.states, starts)
         factors = (torch.full((), each, dtype=torch.float64, device=self._device) for each in (gamma, gae_lambda))
-        buffer.advantages[:], buffer.returns[:] = self._advantages(
+        estimate = advantages_and_returns if self._graphs is None else self._graphs[1]
+        buffer.advantages[:], buffer.returns[:] = estimate(
             buffer.rewards, buffer.values, last_values, buffer.dones, buffer.bootstraps, *factors
         )
 

@@ -61,13 +61,6 @@ def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -
     return function(observations)
 
 
-def rounded(observations: Observations, dtype: torch.dtype | None) -> Observations:
-    """Observations with floats of a dtype; None: as they are."""
-    if dtype is None:
-        return observations
-    return tree_map(lambda part: part.to(dtype) if part.is_floating_point() else part, observations)
-
-
 def flat(observations: Observations) -> Observations:
     """Reshape observations (T, N, ...) to (T * N, ...), every entry with its own N."""
     return tree_map(lambda part: part.flatten(0, 1), observations)
@@ -122,7 +115,7 @@ def page_locked(shape: tuple[int, int]) -> NDArray[np.float32]:
 def put(buffer: Tensor, step: int | Tensor, value: Tensor) -> None:
     """Set an entry of a buffer (T, ...); a step that is a tensor (), on the device, may be recorded."""
     if isinstance(step, Tensor):
-        buffer.index_copy_(0, step.view(1), value.unsqueeze(0).to(buffer.dtype))
+        buffer.index_copy_(0, step.view(1), value.unsqueeze(0))
     else:
         buffer[step] = value  # takes half of the time on the CPU
 

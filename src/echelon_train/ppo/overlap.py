@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterator, Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.buffer import ChunkBuffer
@@ -31,6 +31,8 @@ class Overlap:
         """The policy that collects."""
         self._rollout: ChunkBuffer | None = None
         self._stream = torch.cuda.Stream(policy.device) if policy.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self.ends_later = self._stream is not None
+        """Whether an update is read at the end of the next rollout."""
         self._late = False
 
     def begin_rollout(self) -> None:
@@ -48,6 +50,7 @@ class Overlap:
 
     def restore(self, weights: Mapping[str, Tensor]) -> None:
         """Let the next rollout have other `weights`."""
+        self.actor.copy_from(self._policy)  # its settings
         for name, tensor in weights_of(self.actor).items():
             tensor.copy_(weights[name])
         self._late = True
@@ -60,7 +63,8 @@ class Overlap:
         with self.beside():
             if self._rollout is None:
                 self._rollout = copy.deepcopy(buffer)
-            self._rollout.copy_(buffer)
+            else:
+                self._rollout.copy_(buffer)
             if self._stream is not None:  # the next rollout is written once this one has been copied
                 copied_rollout = self._stream.record_event()
             yield self._rollout
@@ -83,7 +87,10 @@ def copied(policy: SequencePolicy) -> SequencePolicy:
     optimizer = policy.__dict__.pop("optimizer")
     try:
         actor: SequencePolicy = copy.deepcopy(policy)
-        actor.requires_grad_(False)
-        return actor
     finally:
         policy.optimizer = optimizer
+    actor.requires_grad_(False)
+    for module in actor.modules():
+        if isinstance(module, nn.LSTM):
+            module.flatten_parameters()
+    return actor

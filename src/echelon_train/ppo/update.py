@@ -53,8 +53,11 @@ class Update:
         self._policy, self._recorded = policy, recorded
         self.parts = parts
         """It is doubled when they do not fit the device's memory."""
-        self._buffer: ChunkBuffer
+        self._buffer: ChunkBuffer | None = None
+        self._gradients: Graphed | None
+        self._steps: Graphed | None
         self._advantages = torch.zeros(0)
+        self._optimized: tuple[int, ...] = ()
         self._coefficients: Coefficients
         self._settings: UpdateSettings
         self._forget()
@@ -68,19 +71,38 @@ class Update:
             for chunks in order.split(settings.chunks):
                 row = self._minibatch(chunks)
                 log.add(chunks, row)
-                if settings.kl_limit < math.inf and float(Losses.unpacked(row[:-1]).approx_kl) > settings.kl_limit:
+                if settings.kl_limit < math.inf and self._exceeds(row):
                     break
             else:
                 continue
             break
         self._policy.optimizer.zero_grad()
+        self._optimized = self._optimizer_tensors()
         return log
+
+    def _exceeds(self, row: Tensor) -> bool:
+        """Whether a minibatch that is finite has too large a KL divergence. It waits for the device."""
+        losses, norm = Losses.unpacked(row[:-1].cpu()), float(row[-1])
+        finite = math.isfinite(norm) and math.isfinite(losses.total)
+        return finite and float(losses.approx_kl) > self._settings.kl_limit
+
+    def _optimizer_tensors(self) -> tuple[int, ...]:
+        """Which optimizer there is, and where its state lies."""
+        optimizer = self._policy.optimizer
+        tensors = (each for state in optimizer.state.values() for each in state.values() if isinstance(each, Tensor))
+        return id(optimizer), *(each.data_ptr() for each in tensors)
+
+    def release(self) -> None:
+        """Free the recordings, and the memory that a rollout of another shape does not need."""
+        self._buffer, self._advantages = None, torch.zeros(0)
+        self._forget()
 
     def _forget(self) -> None:
         """Free all recordings."""
-        policy = self._policy
-        self._gradient = Graphed(self._add_gradient, policy, gradients=True) if self._recorded else self._add_gradient
-        self._step = Graphed(self._step_recorded, policy, harmless=_without_effect)
+        self._gradients = self._steps = None
+        if self._recorded:
+            self._gradients = Graphed(self._add_gradient, self._policy, gradients=True)
+            self._steps = Graphed(self._step_recorded, self._policy, harmless=_without_effect)
 
     def begin(self, buffer: ChunkBuffer, coefficients: Coefficients, settings: UpdateSettings) -> None:
         """Prepare for the minibatches of a full buffer."""
@@ -88,9 +110,11 @@ class Update:
         self._normalize_returns(buffer.returns)
         if settings.normalize_advantage:
             advantages = normalize_advantages(advantages, buffer.actor_mask)
-        if buffer is not getattr(self, "_buffer", None):
+        if buffer is not self._buffer:
             self._buffer, self._advantages = buffer, torch.empty_like(advantages)
             self._forget()  # recordings read the tensors of a buffer
+        if self._optimizer_tensors() != self._optimized:
+            self._forget()  # or a recorded step would write into the optimizer's state of before
         self._advantages.copy_(advantages)
         self._settings = settings
         self._coefficients = _as_tensors(coefficients, policy.device) if self._recorded else coefficients
@@ -98,7 +122,12 @@ class Update:
 
     def batch(self, chunks: Tensor) -> Batch:
         """The samples of a minibatch, (n,) int64 chunks on the device."""
-        return self._buffer.batch(chunks, self._advantages)
+        return self._rollout.batch(chunks, self._advantages)
+
+    @property
+    def _rollout(self) -> ChunkBuffer:
+        assert self._buffer is not None
+        return self._buffer
 
     def _minibatch(self, chunks: Tensor) -> Tensor:
         """Update the policy on a minibatch, unless its gradient is not finite or its KL divergence too large.
@@ -114,10 +143,15 @@ class Update:
             for parameter in policy.parameters():
                 if id(parameter) not in critic:
                     parameter.grad = None
-        if self._recorded and getattr(policy.optimizer, "_step_supports_amp_scaling", False):
+        return self._apply(numbers)
+
+    def _apply(self, numbers: Tensor) -> Tensor:
+        """Make the optimizer's step for a gradient, see `_minibatch`."""
+        policy = self._policy
+        if self._steps is not None and getattr(policy.optimizer, "_step_supports_amp_scaling", False):
             gradients = tuple(parameter.grad for parameter in policy.parameters())
             with torch.no_grad():
-                row: Tensor = self._step(numbers, gradients, tuple(self._rates), self._settings)
+                row: Tensor = self._steps(numbers, gradients, tuple(self._rates), self._settings)
             return row.clone()
         row, applied = self._judge(numbers, self._settings)
         if bool(applied):
@@ -126,7 +160,7 @@ class Update:
 
     def gradient(self, chunks: Tensor) -> Tensor:
         """Compute a minibatch's gradient and losses, summed over all processes. Returns `Losses.packed`."""
-        totals = distributed.all_reduce_sum(self._buffer.sample_counts(chunks)).clamp_min(1.0)
+        totals = distributed.all_reduce_sum(self._rollout.sample_counts(chunks)).clamp_min(1.0)
         numbers = None
         while numbers is None:
             parts = min(self.parts, len(chunks))
@@ -145,8 +179,8 @@ class Update:
         """Compute the gradient of the parts of a minibatch; returns the sum of their losses, packed."""
         self._policy.optimizer.zero_grad()
         # a CUDA graph would write over the gradients of the part before
-        compute = self._gradient if len(parts) == 1 else self._add_gradient
-        rows = [compute(part, totals, self._coefficients, self._buffer.has_labels) for part in parts]
+        compute = self._add_gradient if self._gradients is None or len(parts) > 1 else self._gradients
+        rows = [compute(part, totals, self._coefficients, self._rollout.has_labels) for part in parts]
         return torch.stack(rows).sum(0)
 
     def _add_gradient(self, chunks: Tensor, totals: Tensor, coefficients: Coefficients, _labelled: bool) -> Tensor:
@@ -155,7 +189,7 @@ class Update:
         return add_gradients(policy, self.batch(chunks), policy.return_normalizer, coefficients, *totals.unbind())
 
     def _judge(self, numbers: Tensor, settings: UpdateSettings) -> tuple[Tensor, Tensor]:
-        """Clip the gradient; returns the row of `minibatch`, and whether to make a step, () bool."""
+        """Clip the gradient; returns the row of `_minibatch`, and whether to make a step, () bool."""
         norm = torch.nn.utils.clip_grad_norm_(self._policy.parameters(), settings.max_grad_norm)
         losses = Losses.unpacked(numbers)
         applied = norm.isfinite() & losses.total.isfinite() & (losses.approx_kl <= settings.kl_limit)
@@ -174,10 +208,12 @@ class Update:
             group.update(lr=rate, capturable=True)
         optimizer._warned_capturable_if_run_uncaptured = True  # the calls before a recording would warn
         optimizer.grad_scale, optimizer.found_inf = None, (~applied).float()
-        optimizer.step()
-        del optimizer.grad_scale, optimizer.found_inf
-        for group, rate in zip(optimizer.param_groups, given, strict=True):
-            group["lr"] = rate
+        try:
+            optimizer.step()
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
+            for group, rate in zip(optimizer.param_groups, given, strict=True):
+                group["lr"] = rate
         return row
 
     def _normalize_returns(self, returns: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of an update, computed on the policy's device and read at once."""
+"""Metrics of an update, computed on the policy's device and read at its end."""
 
 from __future__ import annotations
 
