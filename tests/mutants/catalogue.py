@@ -451,8 +451,8 @@ PLAYERS = (
 
 PPO = (
     _trainer("ppo: actions are converted twice", "ppo/collector",
-             "self.policy.environment_actions(actions), after",
-             "self.policy.environment_actions(self.policy.environment_actions(actions)), after", "ppo/test_teacher"),
+             "self._policy.environment_actions(actions), after",
+             "self._policy.environment_actions(self._policy.environment_actions(actions)), after", "ppo/test_teacher"),
     _trainer("ppo: advantages reach the next episode's values", "ppo/gae", "torch.where(dones, bootstraps.double(), ",
              "(lambda following: following)(", "ppo/test_gae"),
     _trainer("ppo: bootstraps of an earlier rollout stay", "ppo/collector", "self.buffer.bootstraps.zero_()", "pass",
@@ -480,8 +480,6 @@ PPO = (
              "ppo/test_algorithm"),
     _trainer("ppo: a recorded step applies a gradient that is not finite", "ppo/update", "None, (~applied).float()",
              "None, None", "ppo/test_cuda_graphs"),
-    _trainer("ppo: overlap: a rollout has the weights after the last update", "ppo/overlap", "if not self._late:",
-             "if True:", "ppo/test_overlap"),
     _trainer("ppo: gradients of processes are not added", "ppo/distributed",
              "    torch.distributed.all_reduce(flat)\n", "", "ppo/test_distributed"),
     _trainer("vec_env: a loss is a success", "vec_env", '"is_success": outcome > 0', '"is_success": outcome >= 0',

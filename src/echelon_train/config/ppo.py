@@ -65,10 +65,6 @@ class PPOConfig:
     target_kl: float = quantity(
         0.0, "nats", 0, 1e3, help="an update stops early at 1.5 times this KL divergence; 0: never"
     )
-    overlap: bool = field(
-        default=False,
-        metadata={"help": "on a GPU: update while the next rollout is collected, with weights one update old"},
-    )
     normalize_returns: bool = field(
         default=True, metadata={"help": "normalise the critic's targets by running moments (PopArt)"}
     )

@@ -230,11 +230,6 @@ class BattlePolicy(SequencePolicy):
         self._blocks_off = self.network.blocks_off | config.abilities.blocks_off
         self.action_limits.copy_(torch.from_numpy(action_limits(config)))
 
-    def copy_from(self, other: SequencePolicy) -> None:
-        """Take the weights and settings of another policy of the same shapes."""
-        super().copy_from(other)
-        self._blocks_off = cast("BattlePolicy", other)._blocks_off
-
     def set_dense(self, dense: bool) -> None:
         """Set `dense`, and that of the encoders."""
         super().set_dense(dense)

@@ -181,13 +181,6 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} cannot compute all rows and mask the results")
         self.dense = dense
 
-    @torch.no_grad()
-    def copy_from(self, other: SequencePolicy) -> None:
-        """Take the weights and settings of another policy of the same shapes."""
-        mine, theirs = ([*each.parameters(), *each.buffers()] for each in (self, other))
-        for own, given in zip(mine, theirs, strict=True):
-            own.copy_(given)
-
     def recorded_settings(self) -> Hashable:
         """What may change and is no tensor. Kernels that are recorded in a CUDA graph depend on it."""
         return self.encoding_dtype

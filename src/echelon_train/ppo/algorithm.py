@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import math
@@ -29,7 +28,6 @@ from echelon_train.ppo.collector import Collector, pin_memory, shared_rows
 from echelon_train.ppo.cuda_graphs import is_recorded
 from echelon_train.ppo.losses import Coefficients
 from echelon_train.ppo.normalize import ReturnNormalizer
-from echelon_train.ppo.overlap import Overlap
 from echelon_train.ppo.saving import load_model, save_model
 from echelon_train.ppo.settings import check_env, check_settings, set_up_cuda
 from echelon_train.ppo.teacher import Teacher
@@ -104,10 +102,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
 
     collector: Collector
     update: Update
-    _policy: SequencePolicy
-    _overlap: Overlap | None = None
-    _unread: UpdateLog | None = None
-    """The results of the last update, until they are read."""
     rollout_buffer: ChunkBuffer
     num_timesteps: int
     _current_progress_remaining: float
@@ -147,16 +141,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         """Whether training ends before the next rollout."""
         if _init_setup_model:
             self._setup_model()
-
-    @property
-    def policy(self) -> SequencePolicy:
-        """The policy. An update that runs beside the collection of a rollout is waited for."""
-        self.finish_update()
-        return self._policy
-
-    @policy.setter
-    def policy(self, policy: SequencePolicy) -> None:
-        self._policy = policy
 
     def _setup_model(self) -> None:
         check_settings(self, self.n_envs)
@@ -201,8 +185,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         self.policy.optimizer.state.clear()
         for state in self.collector.state_tensors():
             state.zero_()
-        if self._overlap is not None:
-            self._overlap.forget()
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """Like stable-baselines3's; a rollout has a new buffer if there is none for such an environment."""
@@ -245,15 +227,13 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         start of the rollout, in all processes, stops it before the first step. Time steps count active rows only.
         """
         self.before_rollout()
-        self.collector.policy.set_training_mode(False)
+        self.policy.set_training_mode(False)
         # stable-baselines3 does so only after a rollout: a resumed run would begin with the start of its schedules
         self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
         started = self.num_timesteps
         callback.on_rollout_start()
         if self.stopping:
             return False
-        if self._overlap is not None:
-            self._overlap.begin_rollout()
         complete = self._collect(callback)
         progress = distributed.all_reduce_sum(
             torch.tensor([self.num_timesteps - started, int(not complete)], dtype=torch.float64)
@@ -262,7 +242,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         if progress[1] > 0:
             return False
         self.collector.finish(self.current("gamma"), self.gae_lambda)
-        self.finish_update()
         callback.on_rollout_end()
         return True
 
@@ -294,8 +273,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         all processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``) cover this
         process only.
         """
-        self.finish_update()
-        policy = self._policy
+        policy = self.policy
         policy.set_training_mode(True)
         self._update_learning_rate(policy.optimizer)
         coefficients = Coefficients(*map(self.current, Coefficients._fields))
@@ -310,32 +288,10 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
             max_grad_norm=self.max_grad_norm,
             kl_limit=1.5 * self.target_kl if self.target_kl else math.inf,
         )
-        if self._overlap is None:
-            self._unread = self.update.run(self.rollout_buffer, coefficients, settings)
-        else:
-            with self._overlap.update(self.rollout_buffer) as rollout:
-                self._unread = self.update.run(rollout, coefficients, settings)
-        self._n_updates += self._unread.epochs
-        if self._overlap is None or not self._overlap.ends_later:
-            self.finish_update()
-
-    def finish_update(self) -> None:
-        """Wait for an update that runs beside the collection of a rollout, and log its metrics.
-
-        Raises NonFiniteError if the gradients of too many minibatches in a row were not finite.
-        """
-        if self._unread is None:
-            return
-        log, self._unread = self._unread, None
-        with contextlib.nullcontext() if self._overlap is None else self._overlap.beside():
-            self._count_skipped(log)
-            self._record(log)
-
-    def learn(self, *args: Any, **kwargs: Any) -> Self:
-        """Train as stable-baselines3's algorithms do."""
-        super().learn(*args, **kwargs)
-        self.finish_update()
-        return self
+        log = self.update.run(self.rollout_buffer, coefficients, settings)
+        self._n_updates += log.epochs
+        self._count_skipped(log)
+        self._record(log)
 
     def save(
         self,
@@ -391,8 +347,6 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         if not isinstance(load_path_or_dict, dict):
             raise TypeError(f"set_parameters: expected a dict, got {load_path_or_dict!r}; files are read by load")
         super().set_parameters(load_path_or_dict, exact_match, device)
-        if self._overlap is not None:
-            self._overlap.forget()
 
     def current(self, name: str) -> Any:
         """The current value of a setting that may be a schedule."""
@@ -416,8 +370,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
 
     def _record(self, log: UpdateLog) -> None:
         numbers = log.metrics() | {"skipped_minibatches": self.skipped_minibatches}
-        if hasattr(self._policy, "log_std"):
-            numbers["std"] = float(self._policy.log_std.detach().exp().mean())
+        if hasattr(self.policy, "log_std"):
+            numbers["std"] = float(self.policy.log_std.detach().exp().mean())
         if self.update.parts > self.accumulate:
             numbers["accumulate"] = self.update.parts
         for name, number in numbers.items():
@@ -429,10 +383,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         check_env(self.policy, self.env)
         pin_memory(self.env, self.device)
         state_rows = shared_rows(self.policy, self.env)
-        self._overlap = None  # one after the other: two rollouts may not fit
         self.update.release()
         sizes = self.n_envs, state_rows, self.n_steps, self.chunk
-        self._overlap = Overlap(self.policy) if self.overlap else None
-        actor = self.policy if self._overlap is None else self._overlap.actor
-        self.collector = Collector(actor, *sizes, self.recorded, self.teacher)
+        self.collector = Collector(self.policy, *sizes, self.recorded, self.teacher)
         self.rollout_buffer = self.collector.buffer

@@ -106,18 +106,6 @@ class ChunkBuffer:
             torch.zeros(num_steps // chunk, *state.shape, dtype=state.dtype, device=device) for state in states
         )
 
-    def copy_(self, other: ChunkBuffer) -> None:
-        """Take the rollout of another buffer of the same shapes."""
-        self.has_labels = other.has_labels
-        for name, tensor in vars(other).items():
-            if isinstance(tensor, Tensor):
-                getattr(self, name).copy_(tensor)
-        for own, state in zip(self.states, other.states, strict=True):
-            own.copy_(state)
-        if isinstance(self.observations, dict) and isinstance(other.observations, dict):
-            for name, part in other.observations.items():
-                self.observations[name].copy_(part)
-
     def store_states(self, step: int, states: tuple[Tensor, ...]) -> None:
         """Store the recurrent states before a step, if a chunk starts there."""
         if step % self.chunk == 0:

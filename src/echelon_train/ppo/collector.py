@@ -72,7 +72,7 @@ class Collector:
         teacher: Teacher | None = None,
     ) -> None:
         self.teacher = teacher
-        self.policy, self._device = policy, policy.device
+        self._policy, self._device = policy, policy.device
         self.staging, self._small = Staging(self._device), Staging(self._device)
         self._space, self._own_critic_lstm = policy.observation_space, policy.lstm_critic is not None
         lstm = policy.lstm_actor
@@ -123,7 +123,7 @@ class Collector:
     @torch.no_grad()
     def act(self, step: int) -> Decision:
         """Decide on the last observations, and store the decision in the buffer."""
-        buffer, policy = self.buffer, self.policy
+        buffer, policy = self.buffer, self._policy
         buffer.store_states(step, self.state_tensors())
         seen = self._tensors(self.observations)
         active = policy.actor_mask(seen)
@@ -158,14 +158,14 @@ class Collector:
         """
         assert isinstance(flags, dict)
         buffer, starts = self.buffer, flags["starts"]
-        actions, values, log_probs, after = self.policy.decide(observations, states, starts, noise)
+        actions, values, log_probs, after = self._policy.decide(observations, states, starts, noise)
         store(buffer.observations, step, observations)  # environments of others may overwrite them in a step
         put(buffer.actions, step, actions.view(buffer.actions.shape[1:]))
         put(buffer.values, step, self._denormalized(values.flatten()))
         put(buffer.log_probs, step, log_probs.view(len(starts), -1))
         put(buffer.actor_mask, step, flags["active"])
         put(buffer.episode_starts, step, starts > 0)
-        return self.policy.environment_actions(actions), after
+        return self._policy.environment_actions(actions), after
 
     def note_players(self, dones: NDArray[np.bool_], infos: list[dict[str, Any]]) -> None:
         """In a labelled rollout, say in the infos of the battles that end whether the teacher has played them."""
@@ -238,10 +238,10 @@ class Collector:
 
     def _values(self, observations: Observations, states: RNNStates, starts: Tensor) -> Tensor:
         """Values (rows,) of observations, in units of returns."""
-        return self._denormalized(self.policy.predict_values(observations, states.vf, starts).flatten())
+        return self._denormalized(self._policy.predict_values(observations, states.vf, starts).flatten())
 
     def _denormalized(self, predictions: Tensor) -> Tensor:
-        normalizer = self.policy.return_normalizer
+        normalizer = self._policy.return_normalizer
         return predictions if normalizer is None else normalizer.denormalize(predictions)
 
     def _tensors(self, observations: Any) -> Observations:

@@ -107,8 +107,6 @@ def restore_training_state(model: EchelonRecurrentPPO, tensors: Mapping[str, Ten
     last = {name: tensor.numpy().copy() for name, tensor in part_of(own, "last.").items()}
     model._last_obs = last if isinstance(model._last_obs, dict) else last["observation"]
     model._last_episode_starts = own["episode_starts"].numpy().astype(np.bool_)
-    if model._overlap is not None:
-        model._overlap.restore(part_of(own, "acting."))
     for name, attribute in _COUNTERS.items():
         setattr(model, attribute, getattr(state, name))
     model.ep_info_buffer = deque(state.last_episodes, maxlen=model._stats_window_size)
@@ -167,8 +165,6 @@ def _own_tensors(model: EchelonRecurrentPPO) -> dict[str, Tensor]:
     tensors = {f"lstm.{number}": state for number, state in enumerate(model.collector.state_tensors())}
     last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
     tensors |= {f"last.{name}": torch.tensor(array) for name, array in last.items()}
-    if model._overlap is not None:
-        tensors |= {f"acting.{name}": weights for name, weights in model._overlap.weights().items()}
     tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
     return tensors | {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
 

@@ -135,7 +135,7 @@ def test_weights_and_optimizer_move_between_devices():
     ids=str,
 )
 def test_an_update_equals_that_on_the_cpu(way):
-    """In eight minibatches: CUDA graphs are recorded in the second and replayed in the others."""
+    """In eight minibatches: CUDA graphs are recorded in the first and replayed in the others."""
     cpu, cuda = model_on("cpu", batch_size=24), model_on("cuda", batch_size=24, deterministic=True, **way)
     assert (cpu.policy.dense, cuda.policy.dense) == (False, way.get("dense", True))
     for model in (cpu, cuda):

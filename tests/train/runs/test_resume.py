@@ -58,9 +58,7 @@ CASES = {
         regenerate=2,
         reward_schedules=RewardSchedules(death=course("linear:-1:-9"), team_spirit=course("linear:0:1")),
     ),
-    "a curriculum, a critic that sees all, and updates beside the next rollout": lambda: staged(
-        network={"critic": "central"}, ppo={"overlap": True}, eval_every=100
-    ),
+    "a curriculum, and a critic that sees all": lambda: staged(network={"critic": "central"}, eval_every=100),
     "a teacher that plays less and less, through a curriculum": lambda: staged(
         teacher="novice",
         ppo={"policy_coef": 0.0, "kickstart_coef": course("linear:1:0.5"), "learner_share": course("linear:0:1")},

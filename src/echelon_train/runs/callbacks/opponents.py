@@ -71,15 +71,11 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
 
     def refresh(self, policy: BattlePolicy) -> None:
         """Copy the policy's weights to the learner as its own opponent, if it is one."""
-        if self._plays_itself():
-            self._learner = frozen_copy(policy, self._learner)
-            self.pool.refresh(SELF)
-
-    def _plays_itself(self) -> bool:
-        """Whether the learner's present weights are drawn as an opponent."""
         config = self._config
         drawn = config.self_play_battles < config.battles
-        return drawn and any(each.name == SELF for each in config.drawn_opponents.members)
+        if drawn and any(each.name == SELF for each in config.drawn_opponents.members):
+            self._learner = frozen_copy(policy, self._learner)
+            self.pool.refresh(SELF)
 
     def _load(self, player: str) -> BattlePolicy | Policy:
         path = policy_path(Opponent(player), self._config.battle)
@@ -93,8 +89,7 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         return self._learner
 
     def _on_rollout_start(self) -> None:
-        if self._plays_itself():  # an update beside the rollout would be waited for
-            self.refresh(self.model.policy)
+        self.refresh(self.model.policy)
 
     def _on_step(self) -> bool:
         for infos in finished_battles(self.training_env, self.locals["infos"]):

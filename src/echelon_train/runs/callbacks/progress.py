@@ -106,8 +106,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         return True
 
     def _on_rollout_end(self) -> None:
-        # recorded since the last rollout, possibly by a callback after this one or by an update beside it
-        self._collect("eval/", "train/")
+        self._collect("eval/")  # recorded since the last rollout, possibly by a callback after this one
         for name, value in (("win_rate", self._results.win_rate), ("return", self._results.mean_return)):
             if value is not None:
                 self._values[f"battle/{name}"].append(value)
