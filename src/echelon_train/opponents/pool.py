@@ -113,7 +113,7 @@ class OpponentPool:
         self._team = len(config.red) if team_size is None else team_size
         self._rows = ScriptedRows(check_seed(seed), config, num_threads)
         self._device = torch.device(device)
-        self._recorded = recorded
+        self._wants_recording = recorded
         self._cache = check_integer("cache", cache, 0)
         self._known, self._remaining = tuple(known), 1.0
         self.state = PoolState(
@@ -121,6 +121,11 @@ class OpponentPool:
             handicaps={name: AutoHandicap(win_rate) for name in known if name.endswith(f"@{AUTO}")},
         )
         self._clear()
+
+    @property
+    def _recorded(self) -> bool:
+        wanted = self._wants_recording
+        return self._device.type == "cuda" if wanted is None else wanted
 
     def _clear(self) -> None:
         """Forget all battles and policies."""
@@ -358,11 +363,12 @@ class OpponentPool:
         # no others, and in this order: what is restored draws its noise in the same order
         kinds = _kinds(loaded)
         made = self._idle | self._batches
-        recorded = self._device.type == "cuda" if self._recorded is None else self._recorded
         for kind in self._batches.keys() - kinds:
             made[kind].clear()
         self._batches = {
-            kind: made.pop(kind) if kind in made else PolicyBatch(actor, len(names), self._team, self._device, recorded)
+            kind: made.pop(kind)
+            if kind in made
+            else PolicyBatch(actor, len(names), self._team, self._device, self._recorded)
             for kind, actor in kinds.items()
         }
         self._idle = made
