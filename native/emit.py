@@ -47,7 +47,7 @@ def emit(bitcode: bytes, symbol: str, export: str, triple: str, processor: str) 
         if not value.is_declaration and value.name != export:
             value.linkage = "internal"
     module.triple, module.data_layout = triple, str(machine.target_data)
-    _optimise(module, machine)
+    optimise(module, machine)
     _check(module)
     data: bytes = machine.emit_object(module)
     return data
@@ -89,7 +89,7 @@ def _wrapper(function: llvm.ValueRef, symbol: str, export: str, windows: bool) -
     return "\n".join(lines)
 
 
-def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+def optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, vectors: bool = True) -> None:
     """As Numba does: a cheap round, in which the forced inlining happens, then a full one."""
     cheap = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
     manager = cheap.getModulePassManager()
@@ -98,7 +98,7 @@ def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     manager.add_jump_threading_pass()
     manager.run(module, cheap)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_unrolling = True
+    options.loop_vectorization, options.loop_unrolling = vectors, True
     options.slp_vectorization = False  # measured: slower
     options.inlining_threshold = 100  # of 225; measured: a hundredth faster, and a tenth smaller
     full = llvm.create_pass_builder(machine, options)

@@ -1,0 +1,200 @@
+"""The same bitcode as PTX, the assembly language of NVIDIA's GPUs. Needs llvmlite only, no CUDA.
+
+A kernel ``echelon_NAME(words, first, last)`` runs an entry point once for each number from `first` to `last` - 1, in a
+thread of its own: for a battle, for a row, or as one of several threads that take rows in turn. `words` are those of
+the library's calls, in the GPU's memory.
+
+Results have the same bytes as the CPU's: every operation of floats is rounded to nearest, none is fused, and none is
+approximate. `emit_ptx` refuses others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import binding as llvm
+
+from native.emit import EmitError, optimise
+
+TRIPLE = "nvptx64-nvidia-cuda"
+BASE = "sm_80"
+"""The oldest architecture that the PTX is for: Ampere. A driver translates it for later ones."""
+
+PTX_VERSION = "+ptx78"
+"""Of CUDA 11.8."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a thread with a number passes to an entry point."""
+
+    given: Mapping[str, str]
+    """Arguments by name that are not read from the words: LLVM values, of which ``%number`` is the thread's."""
+    own: tuple[str, ...] = ()
+    """Arguments whose arrays are as many times as long as there are threads: each thread has its part."""
+
+
+_ROWS = {"at_once": "1"}  # threads take rows in turn, one at a time
+LAUNCHES = {
+    "step_range": Launch({"first": "%number", "last": "%next", "at_once": "0"}),
+    "pack_terrain": Launch({"b": "%number"}),
+    "begin_battle": Launch({"b": "%number"}),
+    "write_global_states": Launch({"first": "%number", "last": "%next"}),
+    "act_rows": Launch(_ROWS, own=("scratch", "plans")),
+}
+"""By entry point: what battles and scripted players need. Networks are for torch there."""
+
+_EXACT = {"add", "div", "mul", "rcp", "sqrt", "sub"}
+"""Operations of floats that have a rounding, which must be to the nearest."""
+
+_SUPPORT = """
+declare double @llvm.sqrt.f64(double)
+define double @sqrt(double %x) alwaysinline {
+  %root = call double @llvm.sqrt.f64(double %x)
+  ret double %root
+}
+define double @numba_frexp(double %x, ptr %exponent) alwaysinline {
+  %bits = bitcast double %x to i64
+  %high = lshr i64 %bits, 52
+  %masked = and i64 %high, 2047
+  %biased = trunc i64 %masked to i32
+  %zero = icmp eq i32 %biased, 0
+  %infinite = icmp eq i32 %biased, 2047
+  %special = or i1 %zero, %infinite
+  %unbiased = sub i32 %biased, 1022
+  %found = select i1 %special, i32 0, i32 %unbiased
+  store i32 %found, ptr %exponent
+  %mantissa = and i64 %bits, -9218868437227405313
+  %halved = or i64 %mantissa, 4602678819172646912
+  %half = bitcast i64 %halved to double
+  %result = select i1 %special, double %x, double %half
+  ret double %result
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+"""
+"""What `support.c` and the wrappers of other targets define, as LLVM assembly."""
+
+
+def emit_ptx(bitcode: bytes, name: str, described: Mapping[str, Any], processor: str = BASE) -> str:
+    """The PTX of an entry point, given its bitcode and the description that `lower` writes.
+
+    Raises `EmitError` for an operation whose result could differ from the CPU's, and for a function that is missing.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=processor, features=PTX_VERSION, opt=3)
+    module = llvm.parse_bitcode(bitcode)
+    symbol = described["symbol"]
+    wrapper = llvm.parse_assembly(_wrapper(module.get_function(symbol), name, symbol, described["arguments"]))
+    wrapper.triple, wrapper.data_layout = module.triple, module.data_layout
+    module.link_in(wrapper)
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != f"echelon_{name}":
+            value.linkage = "internal"
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    optimise(module, machine, vectors=False)
+    _check_remainders(str(module))
+    text: str = machine.emit_assembly(module)
+    _check(text)
+    return text
+
+
+def argument_words(arguments: Mapping[str, Any]) -> dict[str, range]:
+    """The words of each argument of a description."""
+    words, at = {}, 0
+    for name, described in arguments.items():
+        count = sum(_lengths(described))
+        words[name] = range(at, at + count)
+        at += count
+    return words
+
+
+def own_addresses(name: str, arguments: Mapping[str, Any]) -> list[int]:
+    """The words of the addresses of arrays of which each thread has a part."""
+    found = []
+    for argument in LAUNCHES[name].own:
+        at = argument_words(arguments)[argument].start
+        for length in _lengths(arguments[argument]):
+            found.append(at + 4)  # after the numbers of entries and of bytes of one
+            at += length
+    return found
+
+
+def _lengths(described: Any) -> Iterator[int]:
+    """The number of words of each number and array in an argument."""
+    if isinstance(described, str):
+        yield 1
+    elif "dtype" in described:
+        yield 5 + 2 * int(described["axes"])
+    else:
+        for each in described["fields"].values():
+            yield from _lengths(each)
+
+
+def _wrapper(function: llvm.ValueRef, name: str, symbol: str, arguments: Mapping[str, Any]) -> str:
+    """LLVM assembly of the kernel. Numba's first two arguments are results."""
+    types = [str(argument.type) for argument in function.arguments]
+    launch, words = LAUNCHES[name], argument_words(arguments)
+    given = {words[argument].start: value for argument, value in launch.given.items()}
+    own = own_addresses(name, arguments)
+    lines = [
+        _SUPPORT,
+        f'declare i32 @"{symbol}"({", ".join(types)})',
+        f"define ptx_kernel void @echelon_{name}(ptr noalias readonly %words, i64 %first, i64 %end) {{",
+        "  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
+        "  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
+        "  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()",
+        "  %before = mul i32 %block, %size",
+        "  %place = add i32 %before, %thread",
+        "  %offset = zext i32 %place to i64",
+        "  %number = add i64 %first, %offset",
+        "  %next = add i64 %number, 1",
+        "  %within = icmp slt i64 %number, %end",
+        "  br i1 %within, label %run, label %done",
+        "run:",
+        "  %result = alloca ptr",
+        "  %exception = alloca ptr",
+    ]
+    passed = ["ptr %result", "ptr %exception"]
+    for i, kind in enumerate(types[2:]):
+        if i in given:
+            passed.append(f"{kind} {given[i]}")
+            continue
+        lines += [f"  %p{i} = getelementptr i64, ptr %words, i64 {i}", f"  %v{i} = load {kind}, ptr %p{i}, align 8"]
+        value = f"%v{i}"
+        if i in own:
+            lines += [
+                f"  %b{i} = mul i64 %v{i - 2}, %v{i - 1}",
+                f"  %d{i} = mul i64 %b{i}, %number",
+                f"  %a{i} = getelementptr i8, ptr %v{i}, i64 %d{i}",
+            ]
+            value = f"%a{i}"
+        passed.append(f"{kind} {value}")
+    lines += [f'  %status = call i32 @"{symbol}"({", ".join(passed)})', "  br label %done", "done:", "  ret void", "}"]
+    return "\n".join(lines)
+
+
+def _check_remainders(assembly: str) -> None:
+    """Raise EmitError for a remainder of floats, unless its divisor is a constant power of two: then it is exact."""
+    for line in re.findall(r"frem .*", assembly):
+        found = re.fullmatch(r"frem (?:\w+ )*double %?[\w.]+, ([-+.\de]+)", line.strip())
+        mantissa = float(found[1]).hex() if found else ""
+        if not re.fullmatch(r"0x1\.0+p[+-]\d+", mantissa):
+            raise EmitError(f"a kernel has a remainder whose divisor is no power of two: {line}")
+
+
+def _check(text: str) -> None:
+    """Raise EmitError for PTX that calls functions, or computes with floats in another way than the CPU."""
+    if calls := re.findall(r"\bcall\b.*|^\.extern .*", text, re.MULTILINE):
+        raise EmitError(f"a kernel needs a function: {calls[0]}")
+    for operation in set(re.findall(r"^\s+(?:@!?%p\d+ )?([a-z]\w*\.[\w.]*f(?:32|64))\b", text, re.MULTILINE)):
+        name, *parts = operation.split(".")
+        if name in _EXACT and parts[0] != "rn":
+            raise EmitError(f"a kernel needs {operation}, which is not rounded to nearest")
+        if {"approx", "ftz", "full"} & set(parts) or name in {"cos", "ex2", "lg2", "rsqrt", "sin", "tanh"}:
+            raise EmitError(f"a kernel needs {operation}, whose result differs from the CPU's")
