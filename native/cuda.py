@@ -1,8 +1,8 @@
 """The same bitcode as PTX, the assembly language of NVIDIA's GPUs. Needs llvmlite only, no CUDA.
 
-A kernel ``echelon_NAME(words, first, last)`` runs an entry point once for each number from `first` to `last` - 1, in a
-thread of its own: for a battle, for a row, or as one of several threads that take rows in turn. `words` are those of
-the library's calls, in the GPU's memory.
+A kernel ``echelon_NAME(const uint64 *words, int first, int end)`` runs an entry point once for each number from `first`
+to `end` - 1, in a thread of its own: for a battle, for a row, or as one of several threads that take rows in turn.
+`words` are those of the library's calls, in the GPU's memory.
 
 Results have the same bytes as the CPU's: every operation of floats is rounded to nearest, none is fused, and none is
 approximate. `emit_ptx` refuses others.
@@ -145,16 +145,16 @@ def _wrapper(function: llvm.ValueRef, name: str, symbol: str, arguments: Mapping
     lines = [
         _SUPPORT,
         f'declare i32 @"{symbol}"({", ".join(types)})',
-        f"define ptx_kernel void @echelon_{name}(ptr noalias readonly %words, i64 %first, i64 %end) {{",
+        f"define ptx_kernel void @echelon_{name}(ptr noalias readonly %words, i32 %first, i32 %end) {{",
         "  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
         "  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
         "  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()",
         "  %before = mul i32 %block, %size",
         "  %place = add i32 %before, %thread",
-        "  %offset = zext i32 %place to i64",
-        "  %number = add i64 %first, %offset",
+        "  %here = add i32 %first, %place",
+        "  %number = sext i32 %here to i64",
         "  %next = add i64 %number, 1",
-        "  %within = icmp slt i64 %number, %end",
+        "  %within = icmp slt i32 %here, %end",
         "  br i1 %within, label %run, label %done",
         "run:",
         "  %result = alloca ptr",

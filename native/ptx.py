@@ -7,8 +7,12 @@ LLVM writes for the kernels of `cuda.LAUNCHES`, and refuses other instructions. 
 
 from __future__ import annotations
 
+import ctypes
 import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from native.cuda import LAUNCHES, argument_words, own_addresses
@@ -54,7 +58,7 @@ class PtxError(Exception):
 
 
 def to_c(text: str, kernel: str) -> str:
-    """C of ``void KERNEL(u64 words, u64 first, u64 end, u32 tid, u32 ctaid, u32 ntid)`` for a kernel without calls.
+    """C of ``void KERNEL(u64 words, u32 first, u32 end, u32 tid, u32 ctaid, u32 ntid)`` for a kernel without calls.
 
     Compile it with ``-ffp-contract=off`` (nothing fused) and ``-fno-strict-aliasing``. Raises `PtxError`.
     """
@@ -67,7 +71,7 @@ def to_c(text: str, kernel: str) -> str:
     body = text[text.index("\n{\n", text.index(f".entry {kernel}(")) + 3 :]
     body = body[: body.index("\n}")]
     lines = [line for line in (line.split("//")[0].strip() for line in body.split("\n")) if line]
-    parameters = "u64 param_0, u64 param_1, u64 param_2, u32 tid, u32 ctaid, u32 ntid"
+    parameters = "u64 param_0, u32 param_1, u32 param_2, u32 tid, u32 ctaid, u32 ntid"
     return f"{HEAD}\n{tables}\nvoid {kernel}({parameters}) {{\n" + "\n".join(map(_statement, lines)) + "\n}\n"
 
 
@@ -296,8 +300,19 @@ THREADS = 7
 BLOCK = 32
 
 
+def launch_c(name: str) -> str:
+    """C of ``void launch_NAME(u64 words, u32 first, u32 end)``: all threads of a launch, the last one first."""
+    return f"""
+void launch_{name}(u64 words, u32 first, u32 end) {{
+    for (s64 block = ((s64)end - first + {BLOCK - 1}) / {BLOCK} - 1; block >= 0; block--)
+        for (int thread = {BLOCK - 1}; thread >= 0; thread--)
+            echelon_{name}(words, first, end, thread, block, {BLOCK});
+}}
+"""
+
+
 def launcher(name: str, arguments: Mapping[str, Any]) -> str:
-    """C of ``int32_t run_NAME(const u64 *words)``, which replaces the library's function: the last thread runs first.
+    """C of ``int32_t run_NAME(const u64 *words)``, which replaces the library's function.
 
     ``threads_NAME`` counts threads. `arguments` are those of the entry point's description. Compile it with the C of
     its kernel.
@@ -324,11 +339,26 @@ def launcher(name: str, arguments: Mapping[str, Any]) -> str:
         *(f"    {line}" for line in [*own, *turn]),
         f"    u64 first = {first}, end = {end};",
         f"    threads_{name} += end - first;",
-        f"    for (s64 block = (s64)(end - first + {BLOCK - 1}) / {BLOCK} - 1; block >= 0; block--)",
-        f"        for (int thread = {BLOCK - 1}; thread >= 0; thread--)",
-        f"            echelon_{name}((u64)words, first, end, thread, block, {BLOCK});",
+        f"    launch_{name}((u64)words, first, end);",
         *(f"    {line}" for line in free),
         "    return 0;",
         "}",
     ]
-    return "#include <stdlib.h>\n" + "\n".join(lines) + "\n"
+    return "#include <stdlib.h>\n" + launch_c(name) + "\n".join(lines) + "\n"
+
+
+OPTIONS = (
+    "-O0", "-fno-inline", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-sanitize=all", "-fPIC", "-shared",
+)  # fmt: skip
+"""Of the compiler. With inlining a minute passes, and the code runs fast enough without."""
+
+
+def compile_c(sources: Sequence[str], folder: Path) -> ctypes.CDLL:
+    """A library of C sources, made in a folder."""
+    files = [folder / f"{number}.c" for number in range(len(sources))]
+    for file, source in zip(files, sources, strict=True):
+        file.write_text(source)
+    library = folder / "ptx.so"
+    command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, *map(str, files), "-lm", "-o", str(library)]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))

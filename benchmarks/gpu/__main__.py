@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.gpu.engine import engine
 from benchmarks.gpu.opponents import opponents
 from benchmarks.gpu.page import PUBLISHED, write_page
 from benchmarks.gpu.results import PARTS, Entry, Run, append
@@ -22,11 +23,12 @@ from benchmarks.gpu.setting import Setting, describe
 from benchmarks.gpu.speed import speed
 
 MEASURE: dict[str, tuple[Callable[[Setting], None], float]] = {
-    "speed": (speed, 285.0),
+    "speed": (speed, 265.0),
     "opponents": (opponents, 105.0),
+    "engine": (engine, 90.0),
     "processes": (processes, 90.0),
     "gpus": (gpus, 90.0),
-    "learning": (learning, 285.0),
+    "learning": (learning, 250.0),
 }
 """Every part, and the seconds after which it is stopped, without its set-up."""
 UNMEASURED = "no GPU: the part ran at small sizes on the CPU; nothing was measured"

@@ -19,6 +19,7 @@ UNTESTED = "**Not measured yet.** No line of this has run on a GPU."
 TITLES = {
     "speed": "The training loop",
     "opponents": "Opponents and matches",
+    "engine": "The engine on the GPU",
     "processes": "Processes that share the GPU",
     "gpus": "A GPU for each process",
     "learning": "The same run on the GPU and on the CPU",

@@ -11,7 +11,7 @@ from benchmarks.tables import read_document
 from echelon_env.storage.atomic import write_json
 
 SCHEMA = 1
-PARTS = ("speed", "opponents", "processes", "gpus", "learning")
+PARTS = ("speed", "opponents", "engine", "processes", "gpus", "learning")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from benchmarks.gpu.training import MAPS
 from benchmarks.machine import ROOT, cores
 from echelon_train.runs.folder import METRICS_FILE, read_metrics
 
-LEARNING_MINUTES, PROCESSES_MINUTES = 4.0, 0.4
+LEARNING_MINUTES, PROCESSES_MINUTES = 3.5, 0.4
 POINTS = 40
 """Of a curve that are kept, at most."""
 SETTINGS = {

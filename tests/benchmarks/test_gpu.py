@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
 from benchmarks.gpu import __main__ as command  # noqa: E402
-from benchmarks.gpu import page, speed  # noqa: E402
+from benchmarks.gpu import engine, page, speed  # noqa: E402
 from benchmarks.gpu.results import PARTS, last_of_each, read  # noqa: E402
 from benchmarks.gpu.setting import Setting  # noqa: E402
 
@@ -43,6 +43,10 @@ class TestParts:
         assert (run.part, run.measured, run.machine["gpu"]) == (part, False, None)
         assert run.entries and all(entry.numbers for entry in run.entries)
         assert last_of_each([run]) == {}
+
+    def test_an_engine_that_differs_is_reported(self):
+        with pytest.raises(RuntimeError, match="after 1 decisions these arrays differ: mechs, battles, "):
+            engine.equality(small(), lambda words, battles: None, "duel", 2, 3)
 
     def test_a_machine_with_one_gpu_measures_no_two(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)

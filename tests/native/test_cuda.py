@@ -2,8 +2,6 @@
 
 import ctypes
 import hashlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ pytest.importorskip("llvmlite")
 pytest.importorskip("ziglang")
 
 from native.cuda import LAUNCHES, EmitError, _check, _check_remainders, emit_ptx
-from native.ptx import launcher, to_c
+from native.ptx import compile_c, launcher, to_c
 
 from native import build
 
@@ -29,7 +27,6 @@ ENTRIES = {
     "write_global_states": global_state.write_global_states,
     "act_rows": scripted.act_rows,
 }
-OPTIONS = ("-O0", "-fno-inline", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-sanitize=all", "-fPIC", "-shared")
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +34,12 @@ def launched(tmp_path_factory):
     """The entry points that GPUs have, by name: functions that run their PTX, and the count of their threads."""
     folder, entries = tmp_path_factory.mktemp("ptx"), build.lower_all()
     assert ENTRIES.keys() == LAUNCHES.keys()
-    files = []
-    for name in LAUNCHES:
-        ptx = emit_ptx(build.read_bitcode(name), name, entries[name])
-        files.append(folder / f"{name}.c")
-        files[-1].write_text(to_c(ptx, f"echelon_{name}") + launcher(name, entries[name]["arguments"]))
-    library = folder / "ptx.so"
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", *OPTIONS, *files, "-lm", "-o", library], check=True)
-    loaded = ctypes.CDLL(str(library))
+    sources = [
+        to_c(emit_ptx(build.read_bitcode(name), name, entries[name]), f"echelon_{name}")
+        + launcher(name, entries[name]["arguments"])
+        for name in LAUNCHES
+    ]
+    loaded = compile_c(sources, folder)
     return {
         name: (
             _library.LibraryFunction(name, getattr(loaded, f"run_{name}"), entries[name]["arguments"]),
