@@ -4,8 +4,8 @@ A kernel ``echelon_NAME(const uint64 *words, int first, int end)`` runs an entry
 to `end` - 1, in a thread of its own: for a battle, for a row, or as one of several threads that take rows in turn.
 `words` are those of the library's calls, in the GPU's memory.
 
-Results have the same bytes as the CPU's: every operation of floats is rounded to nearest, none is fused, and none is
-approximate. `emit_ptx` refuses others.
+Results have the same bytes as the CPU's: every operation of floats is rounded to nearest, none is approximate, and none
+is fused but that of a remainder by a power of two, which is exact. `emit_ptx` refuses others.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def emit_ptx(bitcode: bytes, name: str, described: Mapping[str, Any], processor:
             value.linkage = "internal"
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
     optimise(module, machine, vectors=False)
-    _check_remainders(str(module))
+    remainders = count_remainders(str(module))
     text: str = machine.emit_assembly(module)
-    _check(text)
+    check_ptx(text, remainders)
     return text
 
 
@@ -179,20 +179,28 @@ def _wrapper(function: llvm.ValueRef, name: str, symbol: str, arguments: Mapping
     return "\n".join(lines)
 
 
-def _check_remainders(assembly: str) -> None:
-    """Raise EmitError for a remainder of floats, unless its divisor is a constant power of two: then it is exact."""
-    for line in re.findall(r"frem .*", assembly):
+def count_remainders(assembly: str) -> int:
+    """The number of remainders of floats. Raises EmitError for a divisor that is no constant power of two."""
+    lines = re.findall(r"frem .*", assembly)
+    for line in lines:
         found = re.fullmatch(r"frem (?:\w+ )*double %?[\w.]+, ([-+.\de]+)", line.strip())
         mantissa = float(found[1]).hex() if found else ""
         if not re.fullmatch(r"0x1\.0+p[+-]\d+", mantissa):
             raise EmitError(f"a kernel has a remainder whose divisor is no power of two: {line}")
+    return len(lines)
 
 
-def _check(text: str) -> None:
-    """Raise EmitError for PTX that calls functions, or computes with floats in another way than the CPU."""
+def check_ptx(text: str, remainders: int) -> None:
+    """Raise EmitError for PTX that calls functions, or computes with floats in another way than the CPU.
+
+    Each of the remainders may have one fused operation.
+    """
     if calls := re.findall(r"\bcall\b.*|^\.extern .*", text, re.MULTILINE):
         raise EmitError(f"a kernel needs a function: {calls[0]}")
-    for operation in set(re.findall(r"^\s+(?:@!?%p\d+ )?([a-z]\w*\.[\w.]*f(?:32|64))\b", text, re.MULTILINE)):
+    operations = re.findall(r"^\s+(?:@!?%p\d+ )?([a-z]\w*\.[\w.]*f(?:32|64))\b", text, re.MULTILINE)
+    if sum(operation.startswith("fma.") for operation in operations) > remainders:
+        raise EmitError(f"a kernel has more fused operations than remainders, {remainders}")
+    for operation in set(operations):
         name, *parts = operation.split(".")
         if name in _EXACT and parts[0] != "rn":
             raise EmitError(f"a kernel needs {operation}, which is not rounded to nearest")

@@ -54,16 +54,13 @@ def launcher(setting: Setting) -> Launch:
     if setting.small:
         with tempfile.TemporaryDirectory() as folder:
             run = compile_c([to_c(ptx, export) + launch_c(KERNEL)], Path(folder))[f"launch_{KERNEL}"]
-        return lambda words, battles: run(*_numbers(words.data_ptr(), 0, battles))
+        run.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]
+        return lambda words, battles: run(words.data_ptr(), 0, battles)
     from torch.cuda import _utils  # torch's loader of PTX is not public yet
 
     kernels: Any = _utils._cuda_load_module(ptx, [export])
     kernel = kernels[export]
     return lambda words, battles: kernel((-(-battles // BLOCK), 1, 1), (BLOCK, 1, 1), [words, 0, battles])
-
-
-def _numbers(address: int, first: int, end: int) -> tuple[Any, ...]:
-    return ctypes.c_uint64(address), ctypes.c_uint32(first), ctypes.c_uint32(end)
 
 
 class Battles:

@@ -15,7 +15,7 @@ from echelon_env.opponents import scripted
 pytest.importorskip("llvmlite")
 pytest.importorskip("ziglang")
 
-from native.cuda import LAUNCHES, EmitError, _check, _check_remainders, emit_ptx
+from native.cuda import LAUNCHES, EmitError, check_ptx, count_remainders, emit_ptx
 from native.ptx import compile_c, launcher, to_c
 
 from native import build
@@ -110,6 +110,10 @@ def test_battles_have_the_same_bytes(scenario, level, launched, monkeypatch):
     ("line", "message"),
     [
         ("\tfma.rn.ftz.f32 \t%r1, %r2, %r3, %r4;", "fma.rn.ftz.f32, whose result differs"),
+        (
+            "\tfma.rn.f64 \t%rd1, %rd2, %rd3, %rd4;\n\tfma.rn.f64 \t%rd5, %rd2, %rd3, %rd4;",
+            "more fused operations than",
+        ),
         ("\tsqrt.approx.f32 \t%r1, %r2;", "sqrt.approx.f32, which is not rounded to nearest"),
         ("\t@%p3 div.full.f32 \t%r1, %r2, %r3;", "div.full.f32, which is not rounded to nearest"),
         ("\tmul.f64 \t%rd1, %rd2, %rd3;", "mul.f64, which is not rounded to nearest"),
@@ -120,11 +124,11 @@ def test_battles_have_the_same_bytes(scenario, level, launched, monkeypatch):
 )
 def test_operations_with_other_results_are_refused(line, message):
     with pytest.raises(EmitError, match=message):
-        _check(f".visible .entry echelon_step_range(\n{line}\n")
+        check_ptx(f".visible .entry echelon_step_range(\n{line}\n", remainders=1)
 
 
 def test_remainders_need_a_power_of_two():
-    _check_remainders("  %1 = frem double %.168.i, 8.000000e+00\n  %2 = frem double %x, 5.000000e-01")
+    assert count_remainders("  %1 = frem double %.168.i, 8.000000e+00\n  %2 = frem double %x, 5.000000e-01") == 2
     for divisor in ("3.000000e+00", "%y"):
         with pytest.raises(EmitError, match="divisor is no power of two"):
-            _check_remainders(f"  %1 = frem double %x, {divisor}")
+            count_remainders(f"  %1 = frem double %x, {divisor}")

@@ -100,7 +100,6 @@ class Collector:
             policy.dense,
             state_rows,
         )
-        self._recorded = recorded
         self._graphs = (Graphed(self._decided, policy), Graphed(advantages_and_returns, policy)) if recorded else None
         self._steps = torch.arange(num_steps, device=self._device)
         self._rewards = np.zeros((num_steps, rows), np.float32)
@@ -131,7 +130,7 @@ class Collector:
             active = torch.ones(len(self.starts), dtype=torch.bool)
         given = {"starts": torch.as_tensor(self.starts, dtype=torch.float32), "active": active}
         observations, flags = self._on_device(seen), self._small.to_device(given)
-        place = self._steps[step] if self._recorded else step
+        place = step if self._graphs is None else self._steps[step]
         played, self.states = self._decide(observations, flags, self.states, policy.noise(len(active)), place)
         actions = played.cpu().numpy()
         if buffer.has_labels:
