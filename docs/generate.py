@@ -344,6 +344,7 @@ PUBLIC_MODULES = (
     "echelon_env.wrappers",
     "echelon_env.wrappers.single",
     "echelon_env.wrappers.vector",
+    "echelon_env.gpu",
     "echelon_env.interop",
     "echelon_env.evaluate",
     "echelon_env.evaluate.battle_observer",

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from native import cuda
 from native.emit import emit
 from native.lower import ENTRIES, PACKAGE, builder, write_whole
 from native.targets import TARGETS, Target
@@ -54,7 +55,7 @@ def read_bitcode(name: str) -> bytes:
     return (bitcode_folder() / f"{name}.bc").read_bytes()
 
 
-STAGES = ("lower.py", "emit.py", "build.py", "targets.py", "support.c")
+STAGES = ("lower.py", "emit.py", "cuda.py", "build.py", "targets.py", "support.c")
 
 
 def lower_all() -> dict[str, dict[str, Any]]:
@@ -145,11 +146,24 @@ def _kept(file: Path, key: bytes) -> bytes | None:
     return data if digest == hashlib.sha256(key + data).digest() else None
 
 
+def emit_gpu(entries: dict[str, dict[str, Any]]) -> bytes:
+    """The PTX of what GPUs run. It is kept as the objects are."""
+    file = bitcode_folder() / "echelon.ptx"
+    key = " ".join([builder("emit.py", "cuda.py"), *(entries[name]["sha256"] for name in cuda.ENTRIES)]).encode()
+    data = _kept(file, key)
+    if data is None:
+        data = cuda.emit_ptx(read_bitcode, entries).encode()
+        with contextlib.suppress(OSError):
+            write_whole(file, hashlib.sha256(key + data).digest() + data)
+    return data
+
+
 def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None:
-    """Write a target's library, the WebAssembly module and the manifest into a folder."""
-    pairs = [(name, level) for name in entries for level, _ in target.levels]
+    """Write a target's library, the WebAssembly module, the PTX and the manifest into a folder."""
+    own = {name: described for name, described in entries.items() if name not in cuda.ONLY}
+    pairs = [(name, level) for name in own for level, _ in target.levels]
     jobs = {f"echelon_{name}_{level}".replace("-", "_"): Job(name, target.triple, level) for name, level in pairs}
-    browser = {f"echelon_{name}": Job(name, WASM_TRIPLE, "generic") for name in entries}
+    browser = {f"echelon_{name}": Job(name, WASM_TRIPLE, "generic") for name in own}
     objects = emit_all(entries, jobs | browser)
     with tempfile.TemporaryDirectory() as work:
         for export, data in objects.items():
@@ -160,6 +174,7 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
         module = Path(work, _library.MODULE)
         link_module([Path(work, f"{export}.o") for export in browser], module)
         wasm = module.read_bytes()
+    ptx = emit_gpu(entries)
     sources = next(iter(entries.values()))["sources"]
     if any(described["sources"] != sources for described in entries.values()):
         raise RuntimeError("a source file has changed during the build")
@@ -169,10 +184,11 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
         "library": target.library,
         "sha256": hashlib.sha256(data).hexdigest(),
         "module_sha256": hashlib.sha256(wasm).hexdigest(),
+        "ptx_sha256": hashlib.sha256(ptx).hexdigest(),
         "sources": sources,
         "entries": {
             described["function"]: {"symbol": f"echelon_{name}", "arguments": described["arguments"]}
-            for name, described in entries.items()
+            for name, described in own.items()
         },
         "builder": builder(*STAGES),
         "built_with": {name: version(name) for name in ("numba", "llvmlite", "numpy", "ziglang")},
@@ -181,6 +197,7 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / target.library, data)
     write_whole(out / _library.MODULE, wasm)
+    write_whole(out / _library.PTX, ptx)
     write_whole(out / _library.MANIFEST, json.dumps(manifest).encode())
 
 
@@ -201,7 +218,7 @@ def is_current(target: Target) -> bool:
     """Whether the library in the source tree is for a target, and no file that it was built from has changed since."""
     try:
         manifest = _library.read_manifest(FOLDER)
-        files = (manifest["library"], "sha256"), (_library.MODULE, "module_sha256")
+        files = (manifest["library"], "sha256"), (_library.MODULE, "module_sha256"), (_library.PTX, "ptx_sha256")
         whole = all(_library.file_digest(FOLDER / name) == manifest[key] for name, key in files)
         return whole and manifest["target"] == target.name and _unchanged(manifest, *STAGES)
     except _library.LibraryError:

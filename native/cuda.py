@@ -1,8 +1,7 @@
 """The same bitcode as PTX, the assembly language of NVIDIA's GPUs. Needs llvmlite only, no CUDA.
 
 A kernel ``echelon_NAME(const uint64 *words, int first, int end)`` runs an entry point once for each number from `first`
-to `end` - 1, in a thread of its own: for a battle, for a row, or as one of several threads that take rows in turn.
-`words` are those of the library's calls, in the GPU's memory.
+to `end` - 1, in a thread of its own. `words` are those of the library's calls, in the GPU's memory.
 
 Results have the same bytes as the CPU's: every operation of floats is rounded to nearest, none is approximate, and none
 is fused but that of a remainder by a power of two, which is exact. `emit_ptx` refuses others.
@@ -11,8 +10,7 @@ is fused but that of a remainder by a power of two, which is exact. `emit_ptx` r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from llvmlite import binding as llvm
@@ -27,25 +25,12 @@ PTX_VERSION = "+ptx78"
 """Of CUDA 11.8."""
 
 
-@dataclass(frozen=True)
-class Launch:
-    """What a thread with a number passes to an entry point."""
+ENTRIES = ("load_maps", "play_range", "find_possibilities", "write_global_states")
+"""The entry points that GPUs run, for a range of battles or of their parts. Networks are left to torch, and scripted
+players to the CPU: their branches differ from row to row, so a GPU would run few rows of 32 at a time."""
 
-    given: Mapping[str, str]
-    """Arguments by name that are not read from the words: LLVM values, of which ``%number`` is the thread's."""
-    own: tuple[str, ...] = ()
-    """Arguments whose arrays are as many times as long as there are threads: each thread has its part."""
-
-
-_ROWS = {"at_once": "1"}  # threads take rows in turn, one at a time
-LAUNCHES = {
-    "step_range": Launch({"first": "%number", "last": "%next", "at_once": "0"}),
-    "pack_terrain": Launch({"b": "%number"}),
-    "begin_battle": Launch({"b": "%number"}),
-    "write_global_states": Launch({"first": "%number", "last": "%next"}),
-    "act_rows": Launch(_ROWS, own=("scratch", "plans")),
-}
-"""By entry point: what battles and scripted players need. Networks are for torch there."""
+ONLY = {"load_maps", "play_range"}
+"""Those that no other target has."""
 
 _EXACT = {"add", "div", "mul", "rcp", "sqrt", "sub"}
 """Operations of floats that have a rounding, which must be to the nearest."""
@@ -80,21 +65,29 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 """What `support.c` and the wrappers of other targets define, as LLVM assembly."""
 
 
-def emit_ptx(bitcode: bytes, name: str, described: Mapping[str, Any], processor: str = BASE) -> str:
-    """The PTX of an entry point, given its bitcode and the description that `lower` writes.
+def emit_ptx(
+    read_bitcode: Callable[[str], bytes], described: Mapping[str, Mapping[str, Any]], processor: str = BASE
+) -> str:
+    """The PTX of `ENTRIES`, given their bitcode and the descriptions that `lower` writes.
 
     Raises `EmitError` for an operation whose result could differ from the CPU's, and for a function that is missing.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=processor, features=PTX_VERSION, opt=3)
-    module = llvm.parse_bitcode(bitcode)
-    symbol = described["symbol"]
-    wrapper = llvm.parse_assembly(_wrapper(module.get_function(symbol), name, symbol, described["arguments"]))
-    wrapper.triple, wrapper.data_layout = module.triple, module.data_layout
-    module.link_in(wrapper)
+    module = llvm.parse_bitcode(read_bitcode(ENTRIES[0]))
+    for name in ENTRIES[1:]:
+        module.link_in(llvm.parse_bitcode(read_bitcode(name)))
+    texts = [_SUPPORT]
+    for name in ENTRIES:
+        symbol = described[name]["symbol"]
+        texts.append(_wrapper(module.get_function(symbol), name, symbol, described[name]["arguments"]))
+    wrappers = llvm.parse_assembly("\n".join(texts))
+    wrappers.triple, wrappers.data_layout = module.triple, module.data_layout
+    module.link_in(wrappers)
+    kernels = {f"echelon_{name}" for name in ENTRIES}
     for value in (*module.functions, *module.global_variables):
-        if not value.is_declaration and value.name != f"echelon_{name}":
+        if not value.is_declaration and value.name not in kernels:
             value.linkage = "internal"
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
     optimise(module, machine, vectors=False)
@@ -114,17 +107,6 @@ def argument_words(arguments: Mapping[str, Any]) -> dict[str, range]:
     return words
 
 
-def own_addresses(name: str, arguments: Mapping[str, Any]) -> list[int]:
-    """The words of the addresses of arrays of which each thread has a part."""
-    found = []
-    for argument in LAUNCHES[name].own:
-        at = argument_words(arguments)[argument].start
-        for length in _lengths(arguments[argument]):
-            found.append(at + 4)  # after the numbers of entries and of bytes of one
-            at += length
-    return found
-
-
 def _lengths(described: Any) -> Iterator[int]:
     """The number of words of each number and array in an argument."""
     if isinstance(described, str):
@@ -139,11 +121,9 @@ def _lengths(described: Any) -> Iterator[int]:
 def _wrapper(function: llvm.ValueRef, name: str, symbol: str, arguments: Mapping[str, Any]) -> str:
     """LLVM assembly of the kernel. Numba's first two arguments are results."""
     types = [str(argument.type) for argument in function.arguments]
-    launch, words = LAUNCHES[name], argument_words(arguments)
-    given = {words[argument].start: value for argument, value in launch.given.items()}
-    own = own_addresses(name, arguments)
+    words = argument_words(arguments)
+    given = {words["first"].start: "%number", words["last"].start: "%next"}
     lines = [
-        _SUPPORT,
         f'declare i32 @"{symbol}"({", ".join(types)})',
         f"define ptx_kernel void @echelon_{name}(ptr noalias readonly %words, i32 %first, i32 %end) {{",
         "  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
@@ -166,15 +146,7 @@ def _wrapper(function: llvm.ValueRef, name: str, symbol: str, arguments: Mapping
             passed.append(f"{kind} {given[i]}")
             continue
         lines += [f"  %p{i} = getelementptr i64, ptr %words, i64 {i}", f"  %v{i} = load {kind}, ptr %p{i}, align 8"]
-        value = f"%v{i}"
-        if i in own:
-            lines += [
-                f"  %b{i} = mul i64 %v{i - 2}, %v{i - 1}",
-                f"  %d{i} = mul i64 %b{i}, %number",
-                f"  %a{i} = getelementptr i8, ptr %v{i}, i64 %d{i}",
-            ]
-            value = f"%a{i}"
-        passed.append(f"{kind} {value}")
+        passed.append(f"{kind} %v{i}")
     lines += [f'  %status = call i32 @"{symbol}"({", ".join(passed)})', "  br label %done", "done:", "  ret void", "}"]
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 Registers hold bits, whose type each instruction says. Where PTX differs from C, PTX counts: shifts by too much give 0,
 conversions to integers saturate, the maximum of a number and NaN is the number, and zeros have an order. It has what
-LLVM writes for the kernels of `cuda.LAUNCHES`, and refuses other instructions. NVIDIA, "Parallel Thread Execution ISA".
+LLVM writes for the kernels of `cuda.ENTRIES`, and refuses other instructions. NVIDIA, "Parallel Thread Execution ISA".
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ import ctypes
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-from native.cuda import LAUNCHES, argument_words, own_addresses
 
 HEAD = r"""
 #include <stdint.h>
@@ -103,10 +100,6 @@ def _instruction(operation: str, rest: str) -> str:
         return "return;"
     if name in ("ld", "st"):
         return _load(operation, rest) if name == "ld" else _store(operation, rest)
-    if operation == "atom.add.u64":
-        target, address, value = _operands(rest)
-        taken = f"u64 *at = (u64 *)({_address(address)}); u64 before = *at;"
-        return f"{{ {taken} *at = before + {_value(value, 'u64')}; {target[1:]} = before; }}"
     target, *sources = _operands(rest)
     kind, expression = _expression(operation, sources)
     converted = {"f64": f"bits64({expression})", "f32": f"bits32({expression})", "pred": expression}
@@ -295,9 +288,8 @@ def _store(operation: str, rest: str) -> str:
     return f"{{ u64 at = {_address(target)}; {' '.join(stores)} }}"
 
 
-THREADS = 7
-"""That take rows in turn."""
 BLOCK = 32
+"""Threads of a block."""
 
 
 def launch_c(name: str) -> str:
@@ -311,54 +303,26 @@ void launch_{name}(u64 words, u32 first, u32 end) {{
 """
 
 
-def launcher(name: str, arguments: Mapping[str, Any]) -> str:
-    """C of ``int32_t run_NAME(const u64 *words)``, which replaces the library's function.
-
-    ``threads_NAME`` counts threads. `arguments` are those of the entry point's description. Compile it with the C of
-    its kernel.
-    """
-    words = argument_words(arguments)
-    at = {argument: places.start for argument, places in words.items()}
-    addresses = own_addresses(name, arguments)
-    given = LAUNCHES[name].given
-    if "b" in given:
-        first, end = f"words[{at['b']}]", f"words[{at['b']}] + 1"
-    elif "first" in given:
-        first, end = f"words[{at['first']}]", f"words[{at['last']}]"
-    else:
-        first, end = "0", str(THREADS)
-    count = max(places.stop for places in words.values())
-    own = [f"words[{i}] = (u64)calloc({THREADS}, words[{i - 2}] * words[{i - 1}]);" for i in addresses]
-    turn = [f"*(s64 *)words[{at['turn'] + 4}] = 0;"] if addresses else []
-    free = [f"free((void *)words[{i}]);" for i in addresses]
-    lines = [
-        f"u64 threads_{name} = 0;",
-        f"int32_t run_{name}(const u64 *given) {{",
-        f"    u64 words[{count}];",
-        "    memcpy(words, given, sizeof words);",
-        *(f"    {line}" for line in [*own, *turn]),
-        f"    u64 first = {first}, end = {end};",
-        f"    threads_{name} += end - first;",
-        f"    launch_{name}((u64)words, first, end);",
-        *(f"    {line}" for line in free),
-        "    return 0;",
-        "}",
-    ]
-    return "#include <stdlib.h>\n" + launch_c(name) + "\n".join(lines) + "\n"
-
-
 OPTIONS = (
     "-O0", "-fno-inline", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-sanitize=all", "-fPIC", "-shared",
 )  # fmt: skip
 """Of the compiler. With inlining a minute passes, and the code runs fast enough without."""
 
 
-def compile_c(sources: Sequence[str], folder: Path) -> ctypes.CDLL:
-    """A library of C sources, made in a folder."""
-    files = [folder / f"{number}.c" for number in range(len(sources))]
-    for file, source in zip(files, sources, strict=True):
-        file.write_text(source)
+def compile_kernels(text: str, names: Sequence[str], folder: Path) -> Callable[[str, int, int], None]:
+    """What runs kernels of PTX on the CPU, given a name, the address of the argument words, and the number of threads.
+
+    The library is made in a folder, with Zig's compiler.
+    """
+    files = [folder / f"{name}.c" for name in names]
+    for name, file in zip(names, files, strict=True):
+        file.write_text(to_c(text, f"echelon_{name}") + launch_c(name))
     library = folder / "ptx.so"
     command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, *map(str, files), "-lm", "-o", str(library)]
     subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
+    loaded = ctypes.CDLL(str(library))
+
+    def run(name: str, words: int, count: int) -> None:
+        loaded[f"launch_{name}"](ctypes.c_uint64(words), ctypes.c_uint32(0), ctypes.c_uint32(count))
+
+    return run

@@ -28,6 +28,7 @@ _ELSEWHERE = {
     "echelon_env.config": ("Curriculum", "Progress", "make_curriculum"),
     "echelon_env.envs": ("BattleAECEnv", "Event"),
     "echelon_env.evaluate": ("Player", "baseline", "play_match"),
+    "echelon_env.gpu": ("TorchBattleEnv",),
     "echelon_env.interop": ("EPyMARLEnv", "SMACEnv"),
     "echelon_env.interop.benchmarl": ("EchelonTask",),
     "echelon_env.interop.torchrl": ("TorchRLEnv",),

@@ -20,6 +20,7 @@ SHORT = {
     "single_pilot.py": [],
     "vector_loop.py": ["--decisions=250"],
     "cleanrl_ppo.py": ["--steps=1024", "--envs=8", "--battles=4"],
+    "gpu_ppo.py": ["--device=cpu", "--steps=1024", "--battles=8"],
     "self_play.py": ["--steps=4096", "--every=2048", "--battles=2"],
     "supersuit_pipeline.py": ["--battles=1", "--steps=1280"],
     "custom_reward.py": ["--decisions=20"],

@@ -24,6 +24,8 @@ FOLDER = "machine_code"
 MANIFEST = "manifest.json"
 MODULE = "echelon.wasm"
 """The same functions for browsers."""
+PTX = "echelon.ptx"
+"""Functions for NVIDIA's GPUs."""
 
 
 class LibraryError(Exception):
@@ -200,12 +202,12 @@ def load(package: Path) -> Library:
     return Library(folder, manifest)
 
 
-def read_module(package: Path) -> bytes:
-    """The WebAssembly module in a package's folder. Raises `LibraryError` as `load`, but it is for any machine."""
+def read_built(package: Path, name: str) -> bytes:
+    """A file of a package's folder that is for any machine: MODULE or PTX. Raises `LibraryError` as `load`."""
     folder = package / FOLDER
     manifest = read_manifest(folder)
-    _check(package, manifest, folder / MODULE, manifest["module_sha256"])
-    return (folder / MODULE).read_bytes()
+    _check(package, manifest, folder / name, manifest[{MODULE: "module_sha256", PTX: "ptx_sha256"}[name]])
+    return (folder / name).read_bytes()
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

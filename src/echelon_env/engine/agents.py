@@ -64,14 +64,12 @@ class Results(NamedTuple):
     """(B, a), never together with `terminated`."""
     done: NDArray[np.bool_]
     """(B,): battles without an agent whose episode goes on."""
-    counts: NDArray[np.int64]
-    """(2,): see ENDS and OVER."""
 
 
 def allocate_results(battles: int, agents: int) -> Results:
     """Zeros for the results of so many agents in each battle."""
     rewards, terminated = np.zeros((battles, agents), np.float32), np.zeros((battles, agents), np.bool_)
-    return Results(rewards, terminated, terminated.copy(), np.zeros(battles, np.bool_), np.zeros(2, np.int64))
+    return Results(rewards, terminated, terminated.copy(), np.zeros(battles, np.bool_))
 
 
 @kernel
@@ -135,19 +133,17 @@ def _reward_of(agent: Row) -> Any:
 @kernel
 def _report_episode(
     battle: Row, episode: Row, agent: Row, results: Results, b: int, a: int, max_cycles: int, counts: bool
-) -> None:  # fmt: skip
+) -> Any:  # fmt: skip
     """Follow the episode of agent `a` of battle `b`: its beginning, the decision if `counts`, and its end.
 
     It begins with the battle, also where the report before the first decision is missing. It is truncated after
-    `max_cycles` decisions.
+    `max_cycles` decisions. Returns 1 if it ends in this decision, else 0.
     """
     if battle.step_count == 0 or (counts and battle.step_count == 1):
         episode.total, episode.length, episode.present = 0.0, 0, True
     if battle.step_count >= max_cycles and episode.present and not results.terminated[b, a]:
         results.truncated[b, a] = True
     ends = results.terminated[b, a] or results.truncated[b, a]
-    if ends:
-        results.counts[ENDS] += 1
     if counts:
         if episode.present and battle.step_count > 0:
             episode.length += 1
@@ -158,6 +154,35 @@ def _report_episode(
     if agent.present:
         results.done[b] = False
     agent.statistics[RETURN], agent.statistics[LENGTH] = episode.total, episode.length
+    return integer(ends)
+
+
+@kernel
+def report_battle(
+    state: State,
+    out: Outputs,
+    counters: Any,
+    rows: Any,
+    episodes: Any,
+    results: Results,
+    agents: Any,
+    max_cycles: int,
+    counts: bool,
+    b: int,
+) -> Any:
+    """Write the reports about a battle's agents, see `report_agents`. Returns the episodes that end."""
+    size = rows.shape[1] // agents.shape[1]
+    ends = integer(0)
+    results.done[b] = True
+    for a in range(agents.shape[1]):
+        first = integer(rows[b, a * size])
+        agent = agents[b, a]
+        _report_battle(state.battles[b], state.teams[b], integer(state.mechs[b, first].team), agent)
+        _report_mechs(state, out, counters, rows, b, a * size, size, agent)
+        results.rewards[b, a] = _reward_of(agent)
+        results.terminated[b, a], results.truncated[b, a] = out.terminated[b, first], out.truncated[b, first]
+        ends += _report_episode(state.battles[b], episodes[b, a], agent, results, b, a, max_cycles, counts)
+    return ends
 
 
 @entry_point
@@ -168,6 +193,7 @@ def report_agents(
     rows: Any,
     episodes: Any,
     results: Results,
+    found: Any,
     agents: Any,
     max_cycles: int,
     counts: bool,
@@ -175,19 +201,11 @@ def report_agents(
     """Write the reports about all agents, and follow their episodes.
 
     `rows` (B, n) int64 are the agents' mechs, `episodes` (B, a) EPISODE, `agents` (B, a) AGENT; n is a multiple of a.
-    `counters` (B, M) COUNTERS has the memory of the state's statistics.
+    `counters` (B, M) COUNTERS has the memory of the state's statistics. `found` (2,) int64 are the numbers of ENDS and
+    OVER.
     `counts` tells whether a decision has been taken since the last report, in battles that have not just started.
     """
-    size = rows.shape[1] // agents.shape[1]
-    results.counts[ENDS], results.counts[OVER] = 0, 0
+    found[ENDS], found[OVER] = 0, 0
     for b in range(agents.shape[0]):
-        results.counts[OVER] += state.battles[b].over
-        results.done[b] = True
-        for a in range(agents.shape[1]):
-            first = integer(rows[b, a * size])
-            agent = agents[b, a]
-            _report_battle(state.battles[b], state.teams[b], integer(state.mechs[b, first].team), agent)
-            _report_mechs(state, out, counters, rows, b, a * size, size, agent)
-            results.rewards[b, a] = _reward_of(agent)
-            results.terminated[b, a], results.truncated[b, a] = out.terminated[b, first], out.truncated[b, first]
-            _report_episode(state.battles[b], episodes[b, a], agent, results, b, a, max_cycles, counts)
+        found[OVER] += state.battles[b].over
+        found[ENDS] += report_battle(state, out, counters, rows, episodes, results, agents, max_cycles, counts, b)

@@ -291,7 +291,7 @@ class BattleEngine(BattleResults):
     def possibilities(self) -> Possibilities:
         """What the mechs may be able to do in the coming decision; new arrays."""
         can = allocate_possibilities(self.num_battles, self.num_mechs)
-        self._find_possibilities(can)
+        self._find_possibilities(can, 0, self.num_battles)
         return can
 
     def terrain(self, battle: int = 0) -> Terrain:

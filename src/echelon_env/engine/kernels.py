@@ -64,10 +64,19 @@ def backend() -> Backend:
 
 def browser_module() -> bytes:
     """The kernels as a WebAssembly module. Raises `BackendError` if there is none of the present kernels."""
+    return _built(_library.MODULE, "WebAssembly module")
+
+
+def gpu_code() -> str:
+    """PTX of the kernels for NVIDIA's GPUs. Raises `BackendError` if there is none of the present kernels."""
+    return _built(_library.PTX, "machine code for GPUs").decode()
+
+
+def _built(name: str, what: str) -> bytes:
     try:
-        return _library.read_module(Path(__file__).parents[1])
+        return _library.read_built(Path(__file__).parents[1], name)
     except _library.LibraryError as error:
-        raise BackendError(f"no WebAssembly module: {error}; in a checkout run 'make library'") from None
+        raise BackendError(f"no {what}: {error}; in a checkout run 'make library'") from None
 
 
 @functools.cache

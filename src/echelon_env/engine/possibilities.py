@@ -52,8 +52,8 @@ def allocate_possibilities(battles: int, mechs: int) -> Possibilities:
 
 
 @entry_point
-def find_possibilities(tables: Tables, state: State, can: Possibilities) -> None:
-    """Write what the mechs of all battles may be able to do."""
+def find_possibilities(tables: Tables, state: State, can: Possibilities, first: int, last: int) -> None:
+    """Write what the mechs of the battles from `first` to `last` - 1 may be able to do."""
     rules = tables.rules[0]
     ticks = rules.decision_repeat
     # An upper bound of the cooling: where a shut-down mech falls and how the terrain changes is not simulated, so
@@ -61,7 +61,7 @@ def find_possibilities(tables: Tables, state: State, can: Possibilities) -> None
     by_ground = 0.0
     for code in range(tables.materials.shape[0]):
         by_ground += max(0.0, -tables.materials[code].heat)
-    for b in range(state.mechs.shape[0]):
+    for b in range(first, last):
         for m in range(state.mechs.shape[1]):
             mech = state.mechs[b, m]
             mech_class = tables.classes[mech.mech_class]

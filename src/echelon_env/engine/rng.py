@@ -66,15 +66,15 @@ def random_unit_of_voxel(seed: Any, tick: int, voxel: int, purpose: int) -> floa
     return random_unit(random_bits(seed, tick, 0, purpose), voxel >> 16, voxel & 0xFFFF, purpose)
 
 
+@kernel
+def sequence_seed(seed: Any, episode: int) -> Any:
+    """The uint64 of `episode_seed`."""
+    if episode == 0:
+        return np.uint64(seed)
+    return _mix(np.uint64(seed) + _mix(np.uint64(episode) * GOLDEN)) >> np.uint64(1)
+
+
 def episode_seed(seed: int, episode: int) -> int:
     """Seed of a slot's battle number `episode`: the slot's own seed for 0, else a hash of both, below 2**63."""
-    if episode == 0:
-        return seed
-    mask = 0xFFFFFFFFFFFFFFFF
-
-    def mix(z: int) -> int:
-        z = ((z ^ (z >> 30)) * int(_MIX_1)) & mask
-        z = ((z ^ (z >> 27)) * int(_MIX_2)) & mask
-        return z ^ (z >> 31)
-
-    return mix((seed + mix((episode * int(GOLDEN)) & mask)) & mask) >> 1
+    with np.errstate(over="ignore"):
+        return int(sequence_seed(seed, episode))

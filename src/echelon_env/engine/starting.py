@@ -95,7 +95,7 @@ class BattleStarter:
             each[b] = 0
         packed = None if self._maps is None else self._maps.packed(materials, terrain.seed)
         if packed is None:
-            rows["battles"][b], top = _battle_of(terrain), max(1, terrain.top)
+            rows["battles"][b], top = battle_of(terrain), max(1, terrain.top)
         else:  # all that follows from the map is known
             top = 0
             for name, row in packed.items():
@@ -106,7 +106,7 @@ class BattleStarter:
         self.begin(top, b)
         if self._maps is not None and packed is None:
             computed = {name: rows[name][b].copy() for name in _OF_VOXELS}
-            computed["battles"] = _battle_of(terrain, int(state.battles["num_hazards"][b]))
+            computed["battles"] = battle_of(terrain, int(state.battles["num_hazards"][b]))
             self._maps.keep_packed(materials, terrain.seed, computed)
 
 
@@ -118,7 +118,7 @@ def _clear_used(state: State, events: NDArray[np.uint8], b: int) -> None:
     events[b, : written * EVENT.itemsize] = 0
 
 
-def _battle_of(terrain: Terrain, num_hazards: int = 0) -> NDArray[np.uint8]:
+def battle_of(terrain: Terrain, num_hazards: int = 0) -> NDArray[np.uint8]:
     """The bytes of a BATTLE in which all that follows from the map is set."""
     battle: NDArray[Any] = np.zeros(1, BATTLE)
     battle["map_seed"], battle["num_hazards"] = terrain.seed, num_hazards

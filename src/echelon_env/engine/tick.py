@@ -79,6 +79,22 @@ DECIDE, PERCEIVE, OBSERVE = integer(0), integer(1), integer(2)
 """Parts of a step: all of it, what the mechs perceive and observe, or what they observe."""
 
 
+@kernel
+def play_one(
+    tables: Tables, state: State, actions: Any, out: Outputs, places: Any, observations: Any, part: int, b: int
+) -> None:
+    """One decision of a battle, or a part of it, see `step_range`."""
+    over = state.battles[b].over
+    if part == DECIDE:
+        if over:
+            _write_idle_outputs(state, out, b)
+        else:
+            decide(tables, state, actions, out, b)
+    if part != OBSERVE and not over:
+        perceive(tables, state, b)
+    observe_all(tables, state, b, places[b], observations)
+
+
 @entry_point
 def step_range(
     tables: Tables,
@@ -101,15 +117,7 @@ def step_range(
     at = first_turn(turn, first, at_once)
     while at < last:
         for b in range(at, end_of_turn(at, last, at_once)):
-            over = state.battles[b].over
-            if part == DECIDE:
-                if over:
-                    _write_idle_outputs(state, out, b)
-                else:
-                    decide(tables, state, actions, out, b)
-            if part != OBSERVE and not over:
-                perceive(tables, state, b)
-            observe_all(tables, state, b, places[b], observations)
+            play_one(tables, state, actions, out, places, observations, part, b)
         at = next_turn(turn, last, at_once)
 
 

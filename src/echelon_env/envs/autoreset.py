@@ -40,6 +40,7 @@ class Agents:
         """(B, a) EPISODE."""
         self.results = allocate_results(len(rows), count)
         """Those of the last report, which the next one overwrites."""
+        self._found = np.zeros(2, np.int64)
         self.ends = self.over = 0
         """Agents whose episodes ended in the decision of the last report, and battles that were over."""
         self._bind()
@@ -47,14 +48,15 @@ class Agents:
     def report(self, max_cycles: int | None, counts: bool) -> NDArray[Any]:
         """A new array (B, a) AGENT about the battles, see `report_agents`."""
         self._write(NO_LIMIT if max_cycles is None else max_cycles, counts)
-        self.ends, self.over = self.results.counts.tolist()
+        self.ends, self.over = self._found.tolist()
         return np.ndarray(self.episodes.shape, AGENT, self._bytes.copy())  # faster than a copy of records
 
     def _bind(self) -> None:
         reports, state, out = np.zeros(self.episodes.shape, AGENT), self._engine.state, self._engine.out
         self._bytes = reports.view(np.uint8)
         counters = state.statistics.view(COUNTERS)
-        self._write = report_agents.bind(state, out, counters, self._rows, self.episodes, self.results, reports).call
+        written = self.episodes, self.results, self._found, reports
+        self._write = report_agents.bind(state, out, counters, self._rows, *written).call
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_bytes": None, "_write": None}
@@ -108,7 +110,7 @@ class AutoresetBattles:
     ) -> None:
         self.battles = battles
         self.engine = battles.engine
-        self.mode = _check_autoreset_mode(autoreset_mode)
+        self.mode = check_autoreset_mode(autoreset_mode)
         self.max_cycles = check_max_cycles(max_cycles)
         config = battles.config
         self.names = agent_names(config)
@@ -145,19 +147,9 @@ class AutoresetBattles:
         Raises ResetNeeded if the first reset is partial. Raises ValueError for an unknown option, for a mask or seeds
         of a wrong shape, or a seed that is not an integer in [0, 2**64), with nothing changed.
         """
-        chosen = check_options(options, ("map_seed", "reset_mask"))
-        mask = _check_mask(chosen.get("reset_mask"), len(self._done))
-        map_seeds = _read_seeds(chosen.get("map_seed"), len(mask), step=0, name="map_seed")
-        if not self.was_reset and not mask.all():
-            raise ResetNeeded("reset_mask: the first reset must start every battle")
-        given_seeds = _read_seeds(seed, len(mask))
-        given = mask & np.array([value is not None for value in given_seeds])
-        old = self._seeds or (given_seeds if given.all() else generator.integers(2**63, size=len(mask)).tolist())
-        seeds = [
-            last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
-        ]
-        episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
-        self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
+        chosen = read_reset(seed, options, generator, self._seeds, self._episodes)
+        mask = chosen.mask
+        self._start(chosen, restart=chosen.given)
         report = self._report(counts=False)
         return self.battles.observations[self._shown], report if mask.all() else report.of(mask)
 
@@ -205,33 +197,19 @@ class AutoresetBattles:
         """Stop the threads of the engine and of policies that were given by name."""
         self.battles.close()
 
-    def _start(
-        self,
-        mask: Flags,
-        seeds: list[int],
-        episodes: NDArray[np.int64],
-        restart: Flags | None = None,
-        map_seeds: Sequence[int | None] | None = None,
-    ) -> None:
-        """Start battles where `mask` (B,) is set.
-
-        `episodes` (B,) counts the battles since the seed was given. `restart` (B,) marks sub-environments with a new
-        seed. `map_seeds` are those of the maps, or None where they follow from the seeds.
-        """
-        battle_seeds, chosen_maps = [0] * len(seeds), [0] * len(seeds)
-        for b in mask.nonzero()[0].tolist():
-            episode, chosen = int(episodes[b]), None if map_seeds is None else map_seeds[b]
-            battle_seeds[b] = episode_seed(seeds[b], episode)
-            chosen_maps[b] = map_seed(seeds[b], episode, self._regenerate) if chosen is None else chosen
-        self.battles.start(battle_seeds, mask, map_seeds=chosen_maps, restart=restart)
-        self._seeds, self._episodes = seeds, episodes
-        self._done = self._done & ~mask
+    def _start(self, chosen: Reset, restart: Flags | None = None) -> None:
+        """Start battles. `restart` (B,) marks sub-environments with a new seed."""
+        seeds, maps = battle_seeds(chosen, self._regenerate)
+        self.battles.start(seeds, chosen.mask, map_seeds=maps, restart=restart)
+        self._seeds, self._episodes = chosen.seeds, chosen.episodes
+        self._done = self._done & ~chosen.mask
         self._any_done = bool(self._done.any())
 
     def _start_next(self) -> None:
         """Start the next battles of the sub-environments that are done."""
         assert self._seeds is not None
-        self._start(self._done, self._seeds, self._episodes + self._done)
+        done = self._done
+        self._start(Reset(done, done, self._seeds, self._episodes + done, [None] * len(done)))
 
     def _report(self, counts: bool) -> Report:
         """A report about all battles; with `counts` after a decision, which the agents' episodes count."""
@@ -244,6 +222,50 @@ class AutoresetBattles:
             masks = self.action_masks()
             masks = split_mask(masks[:, 0] if self._single_agent else masks, self._spaces.action, self._spaces.mechs)
         return Report(agents, masks, events, self._agents.over == 0)
+
+
+class Reset(NamedTuple):
+    """Which of B sub-environments a reset starts, and how."""
+
+    mask: Flags  # (B,) those that start
+    given: Flags  # (B,) those of them with a new seed
+    seeds: list[int]  # of all sequences of battles
+    episodes: NDArray[np.int64]  # (B,) battles since the seeds were given
+    map_seeds: Sequence[int | None]  # seeds of the maps, or None where they follow from the seeds
+
+
+def read_reset(
+    seed: Any,
+    options: dict[str, Any] | None,
+    generator: np.random.Generator,
+    last_seeds: list[int] | None,
+    episodes: NDArray[np.int64],
+) -> Reset:
+    """The checked arguments of `AutoresetBattles.reset`, given the last seeds, None before the first reset.
+
+    Raises its errors.
+    """
+    chosen = check_options(options, ("map_seed", "reset_mask"))
+    mask = _check_mask(chosen.get("reset_mask"), len(episodes))
+    map_seeds = _read_seeds(chosen.get("map_seed"), len(mask), step=0, name="map_seed")
+    first = last_seeds is None
+    if first and not mask.all():
+        raise ResetNeeded("reset_mask: the first reset must start every battle")
+    given_seeds = _read_seeds(seed, len(mask))
+    given = mask & np.array([value is not None for value in given_seeds])
+    old = last_seeds or (given_seeds if given.all() else generator.integers(2**63, size=len(mask)).tolist())
+    seeds = [last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)]
+    return Reset(mask, given, seeds, np.where(given | first, 0, episodes + mask), map_seeds)
+
+
+def battle_seeds(chosen: Reset, regenerate: int) -> tuple[list[int], list[int]]:
+    """The seeds of the battles that start, and of their maps; 0 elsewhere."""
+    seeds, maps = [0] * len(chosen.seeds), [0] * len(chosen.seeds)
+    for b in chosen.mask.nonzero()[0].tolist():
+        episode, given = int(chosen.episodes[b]), chosen.map_seeds[b]
+        seeds[b] = episode_seed(chosen.seeds[b], episode)
+        maps[b] = map_seed(chosen.seeds[b], episode, regenerate) if given is None else given
+    return seeds, maps
 
 
 def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:
@@ -265,7 +287,8 @@ def check_max_cycles(max_cycles: int | None) -> int | None:
     return None if max_cycles is None else check_integer("max_cycles", max_cycles)
 
 
-def _check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+def check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """The mode. Raises `ConfigError` for an unknown one."""
     by_name = {m.name: m for m in AutoresetMode} | {m.value: m for m in AutoresetMode}
     if isinstance(mode, AutoresetMode):
         return mode

@@ -6,12 +6,23 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 ALIGNMENT = 64
+
+
+def encode_words(value: Any, place: Callable[[NDArray[Any]], int]) -> bytes:
+    """The argument words of a number, an array or a tuple of them, given the addresses of arrays."""
+    if isinstance(value, tuple):
+        return b"".join(encode_words(each, place) for each in value)
+    if isinstance(value, np.ndarray):
+        numbers = (0, 0, value.size, value.itemsize, place(value), *value.shape, *value.strides)
+        return struct.pack(f"<{len(numbers)}q", *numbers)
+    return struct.pack("<d" if isinstance(value, float) else "<q", value)
 
 
 class MemoryImage:
@@ -41,7 +52,7 @@ class MemoryImage:
 
     def words(self, *arguments: Any) -> int:
         """The address of the argument words of a call. Arrays among the arguments and in tuples are placed."""
-        return self._append(b"".join(map(self._encode, arguments)))
+        return self._append(encode_words(arguments, self.place))
 
     def to_bytes(self) -> bytes:
         """The memory."""
@@ -52,11 +63,3 @@ class MemoryImage:
         address = self.base + len(self._memory)
         self._memory += data or bytes(1)
         return address
-
-    def _encode(self, value: Any) -> bytes:
-        if isinstance(value, tuple):
-            return b"".join(map(self._encode, value))
-        if isinstance(value, np.ndarray):
-            numbers = (0, 0, value.size, value.itemsize, self.place(value), *value.shape, *value.strides)
-            return struct.pack(f"<{len(numbers)}q", *numbers)
-        return struct.pack("<d" if isinstance(value, float) else "<q", value)

@@ -53,7 +53,7 @@ class World:
                 *("step_range", engine.tables, engine.state, engine.actions, engine.out),
                 *(np.zeros(1, np.int64), observed.places, observed.array, 0, 1, 0, DECIDE),
             ),
-            "possibilities": ("find_possibilities", engine.tables, engine.state, can),
+            "possibilities": ("find_possibilities", engine.tables, engine.state, can, 0, 1),
             **(calls or {}),
         }
 

@@ -125,7 +125,8 @@ def _value_table(parts: Sequence[Part]) -> tuple[NDArray[np.intp], NDArray[np.fl
     return part_of, values
 
 
-_VALUE_TABLES = {name: _value_table(parts) for name, parts in CHOICE_PARTS.items()}
+VALUE_TABLES = {name: _value_table(parts) for name, parts in CHOICE_PARTS.items()}
+"""For each format of choices the parts that set the vector's entries, and the entries' values, see `read_action`."""
 _ENTRIES = np.arange(ACTION_DIM)
 
 
@@ -214,7 +215,7 @@ def read_action(
         return _read_only(_read_blocks(action, rows, what))
     sizes = np.array(choice_sizes(action_format, mechs))
     shape = agents if action_format == "discrete" and mechs is None else (*agents, len(sizes))
-    part_of, values = _VALUE_TABLES[action_format]
+    part_of, values = VALUE_TABLES[action_format]
     choices = _read_choices(action, shape, sizes if shape else sizes[0], what).reshape(*rows, -1)
     return _read_only(values[_ENTRIES, choices[..., part_of]])
 

@@ -9,8 +9,10 @@ import numpy as np
 from gymnasium.spaces import MultiBinary, Space, Tuple
 from numpy.typing import NDArray
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.possibilities import Possibilities
 from echelon_env.layout.actions import Action
 from echelon_env.spaces.actions import DISCRETE_CHOICES, MULTI_DISCRETE_SIZES, PARTS, ActionFormat, choice_sizes
 
@@ -36,6 +38,13 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     simpler choice does the same.
     """
     can = engine.possibilities()
+    masks = np.zeros((*can.present.shape, MASK_SIZE), np.int8)
+    write_masks(can, masks, engine.config)
+    return np.asarray(discrete_masks(masks), np.int8) if action_format == "discrete" else masks
+
+
+def write_masks(can: Possibilities, masks: Any, config: BattleConfig) -> None:
+    """Write multi-discrete masks (..., MASK_SIZE), zeros before. All arrays are NumPy's, or all are torch's."""
     allowed = {
         "throttle": can.able & can.walks,
         "strafe": can.able & can.walks,
@@ -46,17 +55,15 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
         "electronics": can.awake & can.electronics,
         "display": can.awake,
     }
-    masks = np.zeros((*can.present.shape, MASK_SIZE), np.int8)
     for part in PARTS:
         mask = masks[..., MASK_SLICES[part.name]]
         if part.name == "target":
             mask[..., 1:] = can.contacts & can.present[..., None]
         else:
             mask[:] = allowed[part.name][..., None]
-        if part.name in engine.config.abilities.blocks_off:
+        if part.name in config.abilities.blocks_off:
             mask[:] = 0
         mask[..., part.neutral] = 1
-    return discrete_masks(masks) if action_format == "discrete" else masks
 
 
 _WEAPONS = tuple(Action[mount.upper()] for mount in MOUNTS)
@@ -86,12 +93,17 @@ def _filled(rows: list[list[int]], always: int) -> NDArray[np.intp]:
     return np.array([row + [row[0] if row else always] * (width - len(row)) for row in rows])
 
 
-_ALL_OF, _ANY_OF = _needed_columns()
+COLUMNS = _needed_columns()
+"""For each discrete choice the columns of the multi-discrete mask of which all, and of which any, must be allowed."""
 
 
-def discrete_masks(masks: NDArray[np.int8] | NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Masks (..., N) of the discrete choices from those of the multi-discrete format, (..., MASK_SIZE)."""
-    return np.asarray(masks[..., _ALL_OF].all(axis=-1) & masks[..., _ANY_OF].any(axis=-1), np.int8)
+def discrete_masks(masks: Any, columns: tuple[Any, Any] = COLUMNS) -> Any:
+    """Masks (..., N) bool of the discrete choices from those of the multi-discrete format, (..., MASK_SIZE).
+
+    For tensors `columns` are `COLUMNS` as tensors.
+    """
+    all_of, any_of = columns
+    return (masks[..., all_of] != 0).all(-1) & (masks[..., any_of] != 0).any(-1)
 
 
 def mask_space(action_format: ActionFormat, mechs: int | None = None) -> Space[Any]:
