@@ -37,7 +37,8 @@ def manifest_file(package):
 
 
 def library_file(package):
-    [path] = {*(package / _library.FOLDER).glob("echelon.*")} - {package / _library.FOLDER / _library.MODULE}
+    folder = package / _library.FOLDER
+    [path] = {*folder.glob("echelon.*")} - {folder / name for name in (_library.MODULE, _library.PTX)}
     return path
 
 
@@ -70,7 +71,7 @@ def put(kind, path):
 
 def test_an_untouched_copy_is_loaded_also_without_sources_and_with_other_line_ends(package):
     assert _library.load(package).description == kernels.backend().reason
-    assert _library.read_module(package)[:4] == b"\0asm"
+    assert _library.read_built(package, _library.MODULE)[:4] == b"\0asm"
     source = package / "engine" / "zone.py"
     source.write_bytes(source.read_bytes().replace(b"\n", b"\r\n"))
     _library.load(package)
@@ -109,10 +110,12 @@ def test_what_was_not_built_here_from_these_kernels_is_refused(package, damage, 
         _library.load(package)
 
 
-def test_a_damaged_module_for_browsers_is_refused(package):
-    flip_a_bit(package / _library.FOLDER / _library.MODULE)
+@pytest.mark.parametrize("name", [_library.MODULE, _library.PTX])
+def test_damaged_code_for_browsers_and_gpus_is_refused(package, name):
+    assert _library.read_built(package, name)
+    flip_a_bit(package / _library.FOLDER / name)
     with pytest.raises(_library.LibraryError, match="is damaged"):
-        _library.read_module(package)
+        _library.read_built(package, name)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="this system has no such files")

@@ -44,7 +44,7 @@ PHASES = (
     _without("list_all_contacts(tables, state, b)", "rules/test_display", "decision"),
     _without("keep_targets(tables, state, b)", "rules/test_weapons", "decision"),
     _without("share_intel(tables, state, b)", "rules/test_intel", "decision"),
-    _without("        observe_all(tables, state, b, places[b], observations)", "rules/test_display", "decision"),
+    _without("observe_all(tables, state, b, places[b], observations)", "rules/test_display", "decision"),
 )
 
 REWARDS = (
@@ -108,7 +108,7 @@ RULES = (
     _engine("agents: the first decision does not count", "agents", "battle.step_count > 0", "battle.step_count > 1",
             "engine/test_agents"),
     Mutant("autoreset: the same battle again", "echelon_env/envs/autoreset.py",
-           "self._seeds, self._episodes + self._done)", "self._seeds, self._episodes)", "tests/envs/test_batch.py"),
+           "self._seeds, self._episodes + done,", "self._seeds, self._episodes,", "tests/envs/test_batch.py"),
 )  # fmt: skip
 
 LEARNING = (
