@@ -1,9 +1,9 @@
 """PPO in one file with battles, networks and rollouts on one device: a policy learns duels by playing against itself.
 
 Every mech of both teams is a row with the same policy. With ``--device cuda`` nothing is copied through the host: the
-battles lie in the GPU's memory, and only what is printed is read. With ``--device cpu`` the same file runs without a GPU,
-on the same battles. Battles restart in the same step (SAME_STEP). Rows of mechs that have died do not count until their
-battle ends, and where the clock cut a battle off its last observation's value takes the place of later rewards.
+battles lie in the GPU's memory, and only what is printed is read. With ``--device cpu`` the same file runs without a
+GPU, on the same battles. Battles restart in the same step (SAME_STEP). Rows of mechs that have died do not count
+until their battle ends, and where the clock cut a battle off its last observation's value takes the place of later rewards.
 """
 
 import argparse
@@ -26,9 +26,7 @@ class Agent(nn.Module):
     def __init__(self, observation_size: int, sizes: list[int], width: int = 128) -> None:
         super().__init__()
         self.sizes = sizes
-        self.body = nn.Sequential(
-            nn.Linear(observation_size, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()
-        )
+        self.body = nn.Sequential(nn.Linear(observation_size, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh())
         self.actor, self.critic = nn.Linear(width, sum(sizes)), nn.Linear(width, 1)
         nn.init.orthogonal_(self.actor.weight, 0.01)
 
@@ -50,8 +48,10 @@ def sample(parts: list[Categorical]) -> Tensor:
 
 
 @torch.no_grad()
-def collect(agent: Agent, envs: TorchBattleEnv, observation: Tensor, present: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """A rollout of (ROLLOUT, battles, mechs) samples, with advantages and returns; the last observation; who is present."""
+def collect(
+    agent: Agent, envs: TorchBattleEnv, observation: Tensor, present: Tensor
+) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """A rollout of (ROLLOUT, battles, mechs) samples with advantages, the last observation, and who is present."""
     steps, goes_on = [], []
     for _ in range(ROLLOUT):
         seen, masks = observation.clone(), envs.action_masks()
@@ -107,7 +107,9 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, batch: dict[str, Tens
 @torch.no_grad()
 def win_rate(agent: Agent, scenario: str, device: str, battles: int) -> float:
     """Share of battles that the policy wins as blue against random actions."""
-    envs = TorchBattleEnv(scenario, battles, device=device, action="multi_discrete", autoreset_mode="SAME_STEP", maps=32)
+    envs = TorchBattleEnv(
+        scenario, battles, device=device, action="multi_discrete", autoreset_mode="SAME_STEP", maps=32
+    )
     observation, _ = envs.reset(seed=12345)
     blue = sum(name.startswith("blue") for name in envs.agents)
     won = torch.zeros(battles, dtype=torch.bool, device=envs.device)
