@@ -3,7 +3,8 @@
 Every mech of both teams is a row with the same policy. With ``--device cuda`` nothing is copied through the host: the
 battles lie in the GPU's memory, and only what is printed is read. With ``--device cpu`` the same file runs without a
 GPU, on the same battles. Battles restart in the same step (SAME_STEP). Rows of mechs that have died do not count
-until their battle ends, and where the clock cut a battle off its last observation's value takes the place of later rewards.
+until their battle ends. Where the clock cut a battle off, its last observation's value takes the place of later
+rewards.
 """
 
 import argparse
