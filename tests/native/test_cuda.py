@@ -3,6 +3,7 @@
 import pytest
 
 pytest.importorskip("llvmlite")
+pytest.importorskip("torch")
 
 from native.cuda import ENTRIES, EmitError, check_ptx, count_remainders
 
