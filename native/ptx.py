@@ -30,7 +30,7 @@ INLINE s64 to_s64(double d) {
     return d >= 0x1p63 ? INT64_MAX : d < -0x1p63 ? INT64_MIN : (s64)d;
 }
 INLINE s32 to_s32(double d) {
-    if (d != d) return 0;
+    if (d != d) return INT32_MIN;
     return d >= 0x1p31 ? INT32_MAX : d <= -0x1p31 - 1 ? INT32_MIN : (s32)d;
 }
 INLINE double largest(double a, double b) {

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.schema import ConfigError
 from echelon_env.engine.agents import AGENT, EPISODE, allocate_results
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.core import BattleEngine
@@ -147,7 +146,7 @@ class DeviceBattles:
     memory
         The device.
     mode, max_cycles, regenerate
-        As for `AutoresetBattles`. Raises `ConfigError` for the mode without autoreset.
+        As for `AutoresetBattles`, with autoreset.
     """
 
     def __init__(
@@ -160,8 +159,6 @@ class DeviceBattles:
         max_cycles: int | None,
         regenerate: int,
     ) -> None:
-        if mode == AutoresetMode.DISABLED:
-            raise ConfigError("autoreset_mode: battles on a GPU need NEXT_STEP or SAME_STEP", "autoreset_mode")
         self.config, self.count, self.maps, self._same_step = config, count, maps, mode == AutoresetMode.SAME_STEP
         self._was_reset = False
         self._memory, self._regenerate, mechs = memory, regenerate, config.num_mechs

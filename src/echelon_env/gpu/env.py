@@ -47,8 +47,8 @@ class TorchBattleEnv:
 
     Infos are tensors without masks: `alive`, `present`, `bad_actions`, `own_share`, `enemy_share`, `own_score`,
     `enemy_score`, `outcome` (B, M), `reward_components` (B, M, K), `episode_statistics` (B, M, S), `map_seed` (B,)
-    uint64, and `reason` (B,) int8, an index into `echelon_env.engine.state.REASONS`. With ``SAME_STEP`` they have
-    `final_obs` (B, M, D) and `final_info`, which count where `_final_obs` (B,) is true.
+    int64 with the bits of the seed, and `reason` (B,) int8, an index into `echelon_env.engine.state.REASONS`. With
+    ``SAME_STEP`` they have `final_obs` (B, M, D) and `final_info`, which count where `_final_obs` (B,) is true.
 
     Parameters
     ----------
@@ -110,6 +110,8 @@ class TorchBattleEnv:
         self.num_envs, mode = check_integer("num_envs", num_envs), check_autoreset_mode(autoreset_mode)
         limits = check_max_cycles(max_cycles), check_integer("regenerate", regenerate)
         pool = map_pool(maps, config)
+        if mode == AutoresetMode.DISABLED:
+            raise ConfigError("autoreset_mode: expected NEXT_STEP or SAME_STEP, got DISABLED", "autoreset_mode")
         if pool is None:
             raise ConfigError("maps: expected a number of maps, a directory of recipes or a MapPool, got None", "maps")
         self.config, self.device = config, _device(device)
@@ -190,8 +192,8 @@ class TorchBattleEnv:
 
     def action_masks(self) -> Tensor:
         """Masks (B, M, K) bool of the actions; of the multi-discrete ones if the format has none."""
-        can = self._battles.possibilities()
         masks = torch.zeros(self.num_envs, self.num_mechs, MASK_SIZE, dtype=torch.int8, device=self.device)
+        can = self._battles.possibilities()
         write_masks(can, masks, self.config)
         chosen: Tensor = discrete_masks(masks, self._columns) if self._action == "discrete" else masks.bool()
         return chosen
@@ -257,11 +259,14 @@ def _device(device: str | torch.device) -> torch.device:
         raise ConfigError(f"device: expected 'cuda' or 'cpu', got {device!r} ({error})", "device") from None
     if found.type not in ("cuda", "cpu"):
         raise ConfigError(f"device: expected 'cuda' or 'cpu', got {device!r}", "device")
-    if found.type == "cuda" and found.index is None and torch.cuda.is_available():
+    if found.type == "cpu":
+        return torch.device("cpu")
+    if found.index is None and torch.cuda.is_available():
         return torch.device("cuda", torch.cuda.current_device())
     return found
 
 
 def _infos(agents: Fields) -> dict[str, Any]:
     named = {_OTHER_NAMES.get(name, name): each for name, each in agents.items() if name not in ("alive", "valid")}
-    return named | {"map_seed": agents["map_seed"][:, 0], "reason": agents["reason"][:, 0]}
+    seeds = agents["map_seed"][:, 0].view(torch.int64)  # CUDA cannot index unsigned numbers
+    return named | {"map_seed": seeds, "reason": agents["reason"][:, 0]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,8 @@ from echelon_env.replays.image import encode_words
 KERNELS = ("load_maps", "play_range", "find_possibilities", "write_global_states")
 """The entry points that GPUs have."""
 
-BLOCK = 64
-"""Threads of a block: registers allow 255 each for four blocks of a multiprocessor at once."""
+BLOCK = 32
+"""Threads of a block: a warp, so that few battles use many multiprocessors."""
 
 OLDEST = (8, 0)
 """The compute capability that the kernels need: Ampere's."""
@@ -91,6 +92,7 @@ class DeviceMemory:
         return lambda: self._launch(kernel, words, count)
 
 
+@functools.cache  # a module is never unloaded
 def cuda_launcher(device: torch.device) -> Launch:
     """What runs the package's kernels on an NVIDIA GPU, whose driver compiles them.
 
@@ -111,6 +113,7 @@ def cuda_launcher(device: torch.device) -> Launch:
         raise ConfigError(
             f"device {str(device)!r}: torch {torch.__version__} cannot load PTX; use torch 2.8 or later"
         ) from None
+    torch.zeros(1, device=device)  # makes the context of this thread
     with torch.cuda.device(device):
         loaded: Any = _cuda_load_module(gpu_code(), [f"echelon_{name}" for name in KERNELS])
 
