@@ -55,7 +55,7 @@ def collect(
     """A rollout of (ROLLOUT, battles, mechs) samples with advantages, the last observation, and who is present."""
     steps, goes_on = [], []
     for _ in range(ROLLOUT):
-        seen, masks = observation.clone(), envs.action_masks()
+        seen, there, masks = observation.clone(), present.clone(), envs.action_masks()
         parts, values = agent(seen, masks)
         actions = sample(parts)
         observation, rewards, terminated, truncated, infos = envs.step(actions)
@@ -64,7 +64,7 @@ def collect(
         steps.append(
             {
                 "observations": seen, "masks": masks, "actions": actions, "log_probs": log_prob(parts, actions),
-                "values": values, "rewards": rewards, "present": present.clone(),
+                "values": values, "rewards": rewards, "present": there,
             }
         )  # fmt: skip
         goes_on.append((~(terminated | truncated)).float())
@@ -106,14 +106,11 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, batch: dict[str, Tens
 
 
 @torch.no_grad()
-def win_rate(agent: Agent, scenario: str, device: str, battles: int) -> float:
+def win_rate(agent: Agent, envs: TorchBattleEnv) -> float:
     """Share of battles that the policy wins as blue against random actions."""
-    envs = TorchBattleEnv(
-        scenario, battles, device=device, action="multi_discrete", autoreset_mode="SAME_STEP", maps=32
-    )
     observation, _ = envs.reset(seed=12345)
     blue = sum(name.startswith("blue") for name in envs.agents)
-    won = torch.zeros(battles, dtype=torch.bool, device=envs.device)
+    won = torch.zeros(envs.num_envs, dtype=torch.bool, device=envs.device)
     running = ~won
     while running.any():
         masks = envs.action_masks()
@@ -137,9 +134,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    envs = TorchBattleEnv(
-        args.scenario, args.battles, device=args.device, action="multi_discrete", autoreset_mode="SAME_STEP", maps=200
-    )
+    settings = {"device": args.device, "action": "multi_discrete", "autoreset_mode": "SAME_STEP"}
+    envs = TorchBattleEnv(args.scenario, args.battles, maps=200, **settings)
+    tests = TorchBattleEnv(args.scenario, min(args.battles, 64), maps=32, **settings)
     sizes = [int(size) for size in envs.single_action_space.nvec]
     agent = Agent(envs.single_observation_space.shape[0], sizes).to(envs.device)
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
@@ -152,9 +149,8 @@ def main() -> None:
         update(agent, optimizer, batch)
         if number == updates - 1 or number % max(1, updates // 8) == 0:
             rate = (number + 1) * samples / (time.perf_counter() - began)
-            won = win_rate(agent, args.scenario, args.device, min(args.battles, 64))
+            won = win_rate(agent, tests)
             print(f"{(number + 1) * samples:,} decisions, {rate:,.0f} a second, won {won:.2f} against random actions")
-    envs.close()
 
 
 if __name__ == "__main__":

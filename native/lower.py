@@ -69,9 +69,9 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.config.biomes import Biome, register_biome
     from echelon_env.config.catalog import MOUNTS
     from echelon_env.config.skill import LEVELS
-    from echelon_env.engine.agents import AGENT, EPISODE, allocate_results
+    from echelon_env.engine.agents import AGENT, EPISODE, Players, allocate_results
     from echelon_env.engine.allocation import allocate, allocate_outputs
-    from echelon_env.engine.playing import SLOT, Cleared, LoadedMaps, Players
+    from echelon_env.engine.playing import SLOT, Cleared, MapBytes, Starts
     from echelon_env.engine.possibilities import allocate_possibilities
     from echelon_env.engine.state import COUNTERS
     from echelon_env.engine.tables import build_tables
@@ -91,10 +91,11 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     actions, observations = np.zeros((1, ACTION_DIM), np.float32), np.zeros((1, OBSERVATION_DIM), np.float32)
     skills = np.concatenate([skill.record() for skill in LEVELS.values()])
     number, bytes_ = np.zeros(1, np.int64), np.zeros((1, 1), np.uint8)
-    spawns, counters = np.zeros((1, 2, 1, 2)), state.statistics.view(COUNTERS)
-    maps = LoadedMaps(**{name: getattr(state, name) for name in LoadedMaps._fields[:-1]}, spawns=spawns)
-    episodes, results, agents = np.zeros((1, 1), EPISODE), allocate_results(1, 1), np.zeros((1, 1), AGENT)
-    players, slots = Players(counters, number[None], episodes, agents, number), np.zeros(1, SLOT)
+    spawns = np.zeros((1, 2, 1, 2))
+    agents, results = np.zeros((1, 1), AGENT), allocate_results(1, 1)
+    players = Players(state.statistics.view(COUNTERS), number[None], np.zeros((1, 1), EPISODE), agents)
+    starts, slots = Starts(state.battles, spawns, number), np.zeros(1, SLOT)
+    maps, cleared = MapBytes(*[bytes_] * len(MapBytes._fields)), Cleared(*[bytes_] * len(Cleared._fields))
     layers = NetworkConfig(encoder="flat", width=1, head=1)
     zeros = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(layers).items()}
     network = load_network(layers, zeros)
@@ -105,11 +106,11 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
         "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs), 0, 1),
         "write_global_states": (tables, state, number, number, np.zeros((1, 1), np.float32), 0, 0, 1),
-        "report_agents": (state, out, counters, number[None], episodes, results, number, agents, 1, False),
-        "load_maps": (state, maps, bytes_, Cleared(*[bytes_] * len(Cleared._fields)), slots, 1, 0, 1),
+        "report_agents": (state, out, players, results, number, 1, False),
+        "load_maps": (state, bytes_[None], bytes_, cleared, maps, maps, slots, 1, 0, 1),
         "play_range": (
             *(tables, state, actions[None], out, number[None], observations),
-            *(maps, slots, players, results, 1, 1, 0, 0, 1),
+            *(starts, slots, players, results, 1, 1, 0, 0, 1),
         ),
         "act_rows": (
             *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),

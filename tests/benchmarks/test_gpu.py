@@ -45,8 +45,15 @@ class TestParts:
         assert last_of_each([run]) == {}
 
     def test_an_engine_that_differs_is_reported(self, monkeypatch):
-        monkeypatch.setattr(engine, "kernels_as_c", lambda: lambda kernel, words, count: None)
-        with pytest.raises(RuntimeError, match="decision 1 has other results"):
+        assert engine.equality(small(), "duel", 2, 12) == {"equal decisions": 24.0}
+        working = engine.kernels_as_c()
+
+        def idle(kernel, words, count):
+            if kernel != "write_global_states":
+                working(kernel, words, count)
+
+        monkeypatch.setattr(engine, "kernels_as_c", lambda: idle)
+        with pytest.raises(RuntimeError, match=r"these differ: masks and states, 1; masks and states, 2$"):
             engine.equality(small(), "duel", 2, 3)
 
     def test_a_machine_with_one_gpu_measures_no_two(self, tmp_path, capsys, monkeypatch):

@@ -53,6 +53,19 @@ ENDS, OVER = integer(0), integer(1)
 """What `report_agents` counts: agents whose episodes end in this decision, and battles that are over."""
 
 
+class Players(NamedTuple):
+    """The agents of B battles, `a` in each, and what is reported about them. All have n / a of n mechs."""
+
+    counters: NDArray[Any]
+    """(B, M) COUNTERS: the memory of the state's statistics."""
+    rows: NDArray[np.int64]
+    """(B, n) their mechs, those of the first agent first."""
+    episodes: NDArray[Any]
+    """(B, a) EPISODE"""
+    agents: NDArray[Any]
+    """(B, a) AGENT"""
+
+
 class Results(NamedTuple):
     """What environments return about the agents of B battles, `a` in each, besides the report."""
 
@@ -159,18 +172,10 @@ def _report_episode(
 
 @kernel
 def report_battle(
-    state: State,
-    out: Outputs,
-    counters: Any,
-    rows: Any,
-    episodes: Any,
-    results: Results,
-    agents: Any,
-    max_cycles: int,
-    counts: bool,
-    b: int,
-) -> Any:
+    state: State, out: Outputs, players: Players, results: Results, max_cycles: int, counts: bool, b: int
+) -> Any:  # fmt: skip
     """Write the reports about a battle's agents, see `report_agents`. Returns the episodes that end."""
+    rows, agents = players.rows, players.agents
     size = rows.shape[1] // agents.shape[1]
     ends = integer(0)
     results.done[b] = True
@@ -178,34 +183,23 @@ def report_battle(
         first = integer(rows[b, a * size])
         agent = agents[b, a]
         _report_battle(state.battles[b], state.teams[b], integer(state.mechs[b, first].team), agent)
-        _report_mechs(state, out, counters, rows, b, a * size, size, agent)
+        _report_mechs(state, out, players.counters, rows, b, a * size, size, agent)
         results.rewards[b, a] = _reward_of(agent)
         results.terminated[b, a], results.truncated[b, a] = out.terminated[b, first], out.truncated[b, first]
-        ends += _report_episode(state.battles[b], episodes[b, a], agent, results, b, a, max_cycles, counts)
+        ends += _report_episode(state.battles[b], players.episodes[b, a], agent, results, b, a, max_cycles, counts)
     return ends
 
 
 @entry_point
 def report_agents(
-    state: State,
-    out: Outputs,
-    counters: Any,
-    rows: Any,
-    episodes: Any,
-    results: Results,
-    found: Any,
-    agents: Any,
-    max_cycles: int,
-    counts: bool,
-) -> None:
+    state: State, out: Outputs, players: Players, results: Results, found: Any, max_cycles: int, counts: bool
+) -> None:  # fmt: skip
     """Write the reports about all agents, and follow their episodes.
 
-    `rows` (B, n) int64 are the agents' mechs, `episodes` (B, a) EPISODE, `agents` (B, a) AGENT; n is a multiple of a.
-    `counters` (B, M) COUNTERS has the memory of the state's statistics. `found` (2,) int64 are the numbers of ENDS and
-    OVER.
-    `counts` tells whether a decision has been taken since the last report, in battles that have not just started.
+    `found` (2,) int64 are the numbers of ENDS and OVER. `counts` tells whether a decision has been taken since the last
+    report, in battles that have not just started.
     """
     found[ENDS], found[OVER] = 0, 0
-    for b in range(agents.shape[0]):
+    for b in range(players.agents.shape[0]):
         found[OVER] += state.battles[b].over
-        found[ENDS] += report_battle(state, out, counters, rows, episodes, results, agents, max_cycles, counts, b)
+        found[ENDS] += report_battle(state, out, players, results, max_cycles, counts, b)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.engine.agents import Results, report_battle
+from echelon_env.engine.agents import Players, Results, report_battle
 from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.engine.rng import sequence_seed
 from echelon_env.engine.setup import place_all
@@ -39,16 +39,25 @@ PARTS = 128
 """Threads of a GPU that bring a battle's map."""
 
 
-class LoadedMaps(NamedTuple):
-    """The maps of a pool, and what follows from them: a row for each of N maps, as in `State`."""
+class MapBytes(NamedTuple):
+    """The bytes (rows, ...) of the state's arrays that follow from maps: a row for each battle, or for each map."""
 
     voxels: NDArray[np.uint8]
-    opaque: NDArray[np.uint32]
-    solid: NDArray[np.uint32]
-    hazard: NDArray[np.uint32]
-    blocks: NDArray[Any]
-    battles: NDArray[Any]  # (N,) BATTLE with what follows from the map
-    spawns: NDArray[np.float64]  # (N, 2, K, 2) m
+    opaque: NDArray[np.uint8]
+    solid: NDArray[np.uint8]
+    hazard: NDArray[np.uint8]
+    blocks: NDArray[np.uint8]
+
+
+class Starts(NamedTuple):
+    """Where battles start on each of N maps."""
+
+    battles: NDArray[Any]
+    """(N,) BATTLE with what follows from the map."""
+    spawns: NDArray[np.float64]
+    """(N, 2, K, 2) m"""
+    classes: NDArray[np.int64]
+    """(M,) the mechs' classes, on all maps."""
 
 
 class Cleared(NamedTuple):
@@ -70,32 +79,11 @@ class Cleared(NamedTuple):
     truncated: NDArray[np.uint8]
 
 
-class Players(NamedTuple):
-    """What a battle's agents are and what is reported about them, see `report_agents`."""
-
-    counters: NDArray[Any]  # (B, M) COUNTERS
-    rows: NDArray[np.int64]  # (B, n) the agents' mechs
-    episodes: NDArray[Any]  # (B, a) EPISODE
-    agents: NDArray[Any]  # (B, a) AGENT
-    classes: NDArray[np.int64]  # (M,) the mechs' classes
-
-
 @kernel
-def _load_map(state: State, maps: LoadedMaps, n: int, b: int, part: int, parts: int) -> None:
-    side = state.opaque.shape[2]
-    for row in range(part, state.voxels.shape[1] * side, parts):
-        z, y = row // side, row % side
-        for x in range(side):
-            state.voxels[b, z, y, x] = maps.voxels[n, z, y, x]
-    for y in range(part, side, parts):
-        for x in range(side):
-            state.opaque[b, y, x] = maps.opaque[n, y, x]
-            state.solid[b, y, x] = maps.solid[n, y, x]
-            state.hazard[b, y, x] = maps.hazard[n, y, x]
-    for y in range(part, state.blocks.shape[1], parts):
-        for x in range(state.blocks.shape[2]):
-            state.blocks[b, y, x].obstacle = maps.blocks[n, y, x].obstacle
-            state.blocks[b, y, x].hazard = maps.blocks[n, y, x].hazard
+def _copy(maps: Any, n: int, battles: Any, b: int, part: int, parts: int) -> None:
+    """Copy a part of the bytes of map n to battle b."""
+    for k in range(part, maps.shape[1], parts):
+        battles[b, k] = maps[n, k]
 
 
 @kernel
@@ -106,14 +94,13 @@ def _zero(array: Any, b: int, part: int, parts: int) -> None:
 
 
 @kernel
-def _clear(state: State, events: Any, cleared: Cleared, b: int, part: int, parts: int) -> None:
+def _clear(state: State, damage: Any, events: Any, cleared: Cleared, b: int, part: int, parts: int) -> None:
     """Zero a part of what the last battle has used. `play_range` clears `used`, which says what that is."""
-    heights, side = integer(state.used[b].heights), state.opaque.shape[2]
-    for row in range(part, state.voxels.shape[1] * side, parts):
-        z, y = row // side, row % side
+    heights = integer(state.used[b].heights)
+    for z in range(damage.shape[1]):
         if (heights >> z) & 1:
-            for x in range(side):
-                state.voxel_damage[b, z, y, x] = 0
+            for k in range(part, damage.shape[2], parts):
+                damage[b, z, k] = 0
     written = max(state.used[b].events, state.battles[b].num_events) * EVENT_BYTES
     for k in range(part, written, parts):
         events[b, k] = 0
@@ -135,39 +122,54 @@ def _clear(state: State, events: Any, cleared: Cleared, b: int, part: int, parts
 
 @entry_point
 def load_maps(
-    state: State, maps: LoadedMaps, events: Any, cleared: Cleared, slots: Any, parts: int, first: int, last: int
-) -> None:  # fmt: skip
+    state: State,
+    damage: Any,
+    events: Any,
+    cleared: Cleared,
+    battles: MapBytes,
+    maps: MapBytes,
+    slots: Any,
+    parts: int,
+    first: int,
+    last: int,
+) -> None:
     """Bring the maps of the battles that start, and zero what the last ones have left.
 
-    Number `b * parts + part` does a part of battle b: the entries with this remainder, so that threads in succession
-    have memory in succession. `events` (B, ...) uint8 are the bytes of the state's events, `slots` (B,) SLOT.
+    Number `b * parts + part` does a part of battle b: the bytes with this remainder, so that threads in succession have
+    bytes in succession. `damage` (B, Z, ...) and `events` (B, ...) uint8 are the bytes of `voxel_damage` and `events`
+    of the state, `slots` (B,) SLOT.
     """
     for number in range(first, last):
         b, part = number // parts, number % parts
         if slots[b].starts:
-            _load_map(state, maps, integer(slots[b].map), b, part, parts)
-            _clear(state, events, cleared, b, part, parts)
+            n = integer(slots[b].map)
+            _copy(maps.voxels, n, battles.voxels, b, part, parts)
+            _copy(maps.opaque, n, battles.opaque, b, part, parts)
+            _copy(maps.solid, n, battles.solid, b, part, parts)
+            _copy(maps.hazard, n, battles.hazard, b, part, parts)
+            _copy(maps.blocks, n, battles.blocks, b, part, parts)
+            _clear(state, damage, events, cleared, b, part, parts)
 
 
 @kernel
-def _start(tables: Tables, state: State, maps: LoadedMaps, classes: Any, slot: Any, b: int) -> None:
+def _start(tables: Tables, state: State, starts: Starts, slot: Any, b: int) -> None:
     """Start a battle whose map is loaded. Its mechs have perceived nothing yet."""
     n = integer(slot.map)
     state.used[b].heights, state.used[b].events = 0, 0
-    state.battles[b] = maps.battles[n]
+    state.battles[b] = starts.battles[n]
     state.battles[b].seed = slot.battle_seed
     blue = integer(tables.rules[0].num_blue)
     state.teams[b, BLUE].mechs_alive, state.teams[b, RED].mechs_alive = blue, state.mechs.shape[1] - blue
-    place_all(tables, state, maps.spawns[n], classes, 0, b)
+    place_all(tables, state, starts.spawns[n], starts.classes, 0, b)
 
 
 @kernel
-def _choose_next(maps: LoadedMaps, slot: Any, regenerate: int) -> None:
+def _choose_next(num_maps: int, slot: Any, regenerate: int) -> None:
     """Let the next battle of a sequence start, see `AutoresetBattles`: its seed and its map follow from its number."""
     slot.episode += 1
     slot.battle_seed = sequence_seed(slot.seed, slot.episode)
     map_seed = sequence_seed(slot.seed, slot.episode - slot.episode % regenerate)
-    slot.map = integer(sequence_seed(map_seed, 1) % np.uint64(maps.battles.shape[0]))  # see `MapPool.number_of`
+    slot.map = integer(sequence_seed(map_seed, 1) % np.uint64(num_maps))  # see `MapPool.number_of`
     slot.starts = True
 
 
@@ -179,7 +181,7 @@ def play_range(
     out: Outputs,
     places: Any,
     observations: Any,
-    maps: LoadedMaps,
+    starts: Starts,
     slots: Any,
     players: Players,
     results: Results,
@@ -196,17 +198,15 @@ def play_range(
     `regenerate`-th battle of a slot brings another map.
     """
     for b in range(first, last):
-        slot, starts, decides = slots[b], slots[b].starts, part == DECIDE
-        if starts:
-            _start(tables, state, maps, players.classes, slot, b)
+        slot, decides = slots[b], part == DECIDE
+        begins = slot.starts
+        if begins:
+            _start(tables, state, starts, slot, b)
             slot.starts = False
             play_one(tables, state, actions, out, places, observations, PERCEIVE, b)
         elif decides:
             play_one(tables, state, actions, out, places, observations, DECIDE, b)
-        if starts or decides:
-            report_battle(
-                state, out, players.counters, players.rows, players.episodes, results, players.agents,
-                max_cycles, decides, b,
-            )  # fmt: skip
+        if begins or decides:
+            report_battle(state, out, players, results, max_cycles, decides, b)
         if decides and results.done[b]:
-            _choose_next(maps, slot, regenerate)
+            _choose_next(starts.battles.shape[0], slot, regenerate)

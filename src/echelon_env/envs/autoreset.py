@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, check_integer, check_seed, nearest_name
-from echelon_env.engine.agents import AGENT, EPISODE, allocate_results, report_agents
+from echelon_env.engine.agents import AGENT, EPISODE, Players, allocate_results, report_agents
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import map_seed
 from echelon_env.engine.rng import episode_seed
@@ -54,9 +54,8 @@ class Agents:
     def _bind(self) -> None:
         reports, state, out = np.zeros(self.episodes.shape, AGENT), self._engine.state, self._engine.out
         self._bytes = reports.view(np.uint8)
-        counters = state.statistics.view(COUNTERS)
-        written = self.episodes, self.results, self._found, reports
-        self._write = report_agents.bind(state, out, counters, self._rows, *written).call
+        players = Players(state.statistics.view(COUNTERS), self._rows, self.episodes, reports)
+        self._write = report_agents.bind(state, out, players, self.results, self._found).call
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_bytes": None, "_write": None}
@@ -178,6 +177,16 @@ class AutoresetBattles:
             report = self._report(counts=False)
         return Step(self.battles.observations[self._shown], rewards, terminated, truncated, report, final)
 
+    def resume(self) -> None:
+        """Go on with battles of mechs as agents that the engine has restored: their episodes begin.
+
+        Battles that are over are followed by the next ones.
+        """
+        self._agents.episodes[:] = 0
+        self._agents.episodes["present"] = present = remaining(self.engine)
+        self._done = np.logical_not(present.any(axis=1))
+        self._any_done = bool(self._done.any())
+
     def global_state(self, team: int) -> Floats:
         """(B, S) float32, see `BattleEngine.global_state`. Raises ResetNeeded before the first reset, ValueError."""
         self.check_reset("state()")
@@ -222,6 +231,12 @@ class AutoresetBattles:
             masks = self.action_masks()
             masks = split_mask(masks[:, 0] if self._single_agent else masks, self._spaces.action, self._spaces.mechs)
         return Report(agents, masks, events, self._agents.over == 0)
+
+
+def remaining(engine: BattleEngine) -> Flags:
+    """(B, M): the mechs whose episodes go on if they have not been truncated."""
+    stays = engine.alive | (engine.config.dead_agents == "persist")
+    return stays & ~engine.battle_over[:, None]
 
 
 class Reset(NamedTuple):

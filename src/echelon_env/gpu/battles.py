@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 import torch
-from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from torch import Tensor
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.engine.agents import AGENT, EPISODE, allocate_results
+from echelon_env.engine.agents import AGENT, EPISODE, Players, allocate_results
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.global_state import room_for
 from echelon_env.engine.maps import MapPool
-from echelon_env.engine.playing import PARTS, SLOT, START, Cleared, LoadedMaps, Players
+from echelon_env.engine.playing import PARTS, SLOT, START, Cleared, MapBytes, Starts
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities
 from echelon_env.engine.starting import battle_of
-from echelon_env.engine.state import COUNTERS, SCRATCH
+from echelon_env.engine.state import BATTLE, COUNTERS, SCRATCH
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import DECIDE, pack_terrain
-from echelon_env.envs.autoreset import NO_LIMIT, AutoresetBattles, battle_seeds, read_reset
-from echelon_env.gpu.memory import DeviceMemory
+from echelon_env.envs.autoreset import NO_LIMIT, AutoresetBattles, Reset, battle_seeds, read_reset, remaining
+from echelon_env.gpu.memory import DeviceMemory, record_fields
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, state_streams
-
-AGENT_FIELDS = tuple(name for name in AGENT.names or () if not name.startswith("gap_"))
 
 Fields = dict[str, Tensor]
 """Those of AGENT by name, (B, M, ...) each."""
@@ -53,10 +50,11 @@ class Outcome(NamedTuple):
     final: Final | None
 
 
-class Batch(Protocol):
-    """B battles of which every mech is an agent, on a device."""
+ALL = slice(None)
 
-    config: BattleConfig
+
+class Batch(Protocol):
+    """B battles of which every mech is an agent, on a device. Only `reset` may be called first."""
 
     def reset(self, seed: Any, options: dict[str, Any] | None) -> Outcome:
         """See `AutoresetBattles.reset`."""
@@ -70,14 +68,15 @@ class Batch(Protocol):
     def possibilities(self) -> Possibilities:
         """What the mechs may be able to do in the coming decision, with tensors."""
 
-    def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Copies of all arrays on which later steps depend, by name, see `BattleEngine.snapshot`."""
+    def snapshot(self, chosen: slice = ALL) -> dict[str, NDArray[Any]]:
+        """Copies of all arrays on which later steps of some battles depend, by name, see `BattleEngine.snapshot`."""
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> Tensor:
-        """Restore a snapshot, see `BattleEngine.restore`. Returns the observations."""
+        """Restore a snapshot, see `BattleEngine.restore`. Returns the observations.
 
-    def engine_of(self, battle: int) -> BattleEngine:
-        """A copy of a battle on the CPU."""
+        Episodes begin with it, without those of mechs that are no agents any more. In the next step battles that are
+        over are followed by the next ones.
+        """
 
     def close(self) -> None:
         """Stop threads."""
@@ -87,7 +86,7 @@ class HostBattles:
     """Battles on the CPU. Later calls do not change the tensors that a call returns."""
 
     def __init__(self, battles: AutoresetBattles) -> None:
-        self.config, self._battles, self._engine = battles.battles.config, battles, battles.engine
+        self._battles, self._engine = battles, battles.engine
         self.close = battles.close
 
     def reset(self, seed: Any, options: dict[str, Any] | None) -> Outcome:
@@ -119,25 +118,22 @@ class HostBattles:
         """See `Batch`."""
         return Possibilities(*_tensors(*self._engine.possibilities()))  # type: ignore[arg-type]
 
-    def snapshot(self) -> dict[str, NDArray[Any]]:
+    def snapshot(self, chosen: slice = ALL) -> dict[str, NDArray[Any]]:
         """See `Batch`."""
-        return self._engine.snapshot()
+        return {name: array[chosen] for name, array in self._engine.snapshot().items()}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> Tensor:
         """See `Batch`."""
         self._engine.restore(snapshot)
+        self._battles.resume()
         return torch.from_numpy(self._battles.battles.observations)
-
-    def engine_of(self, battle: int) -> BattleEngine:
-        """See `Batch`."""
-        arrays = {name: array[[battle]] for name, array in self._engine.snapshot().items()}
-        return _engine(self.config, self._engine.maps, arrays)
 
 
 class DeviceBattles:
     """Battles in a device's memory. Later calls write into the tensors that a call returns.
 
-    A step neither waits for the device nor needs the host, so CUDA graphs can record it.
+    A step neither waits for the device nor needs the host, so CUDA graphs can record it. There is no copy of them but a
+    snapshot.
 
     Parameters
     ----------
@@ -160,7 +156,7 @@ class DeviceBattles:
         regenerate: int,
     ) -> None:
         self.config, self.count, self.maps, self._same_step = config, count, maps, mode == AutoresetMode.SAME_STEP
-        self._was_reset = False
+        self._seeds: list[int] | None = None
         self._memory, self._regenerate, mechs = memory, regenerate, config.num_mechs
         tables = build_tables(config)
         self._tables, self._state, self._out = tables, allocate(config, count), allocate_outputs(count, mechs)
@@ -176,23 +172,25 @@ class DeviceBattles:
             memory.zeros(array)
         self._observation_rows = observations
         rows = np.tile(np.arange(mechs), (count, 1))
-        classes = np.array([config.catalog.class_index(name) for roster in config.rosters for name in roster])
-        players = Players(self._state.statistics.view(COUNTERS), rows, self._episodes, agents, classes)
-        loaded = load_pool(config, tables, maps)
+        players = Players(self._state.statistics.view(COUNTERS), rows, self._episodes, agents)
+        maps_there, starts = load_pool(config, tables, maps)
+        maps_here = MapBytes(*(_bytes(lasting[name]) for name in MapBytes._fields))
         cleared = Cleared(*(_bytes(lasting[name]) for name in Cleared._fields))
+        damage = self._state.voxel_damage.view(np.uint8).reshape(*self._state.voxel_damage.shape[:2], -1)
         self._load = memory.bind(
-            "load_maps", count * PARTS, self._state, loaded, _bytes(self._state.events), cleared, self._slots, PARTS
-        )
+            "load_maps", count * PARTS, self._state, damage, _bytes(self._state.events), cleared,
+            maps_here, maps_there, self._slots, PARTS,
+        )  # fmt: skip
         bound = tables, self._state, actions, self._out, np.arange(count * mechs).reshape(count, mechs), observations
         limits = NO_LIMIT if max_cycles is None else max_cycles, regenerate
         self._decide, self._start = (
-            memory.bind("play_range", count, *bound, loaded, self._slots, players, results, *limits, int(part))
+            memory.bind("play_range", count, *bound, starts, self._slots, players, results, *limits, int(part))
             for part in (DECIDE, START)
         )
         self._observations = memory.tensor(observations).view(count, mechs, -1)
         self._actions, self._done = memory.tensor(actions), memory.tensor(results.done)
         self._results = tuple(memory.tensor(each) for each in (results.rewards, results.terminated, results.truncated))
-        self._agents = {name: memory.tensor(agents, name) for name in AGENT_FIELDS}
+        self._reports, self._agents = agents, record_fields(memory.bytes_of(agents), agents)
         self._can = allocate_possibilities(count, mechs)
         self._find_possibilities = memory.bind("find_possibilities", count, tables, self._state, self._can)
         self._states = np.zeros((2, count, state_streams(room_for(None, config))["units"].stop), np.float32)
@@ -208,37 +206,27 @@ class DeviceBattles:
     def reset(self, seed: Any, options: dict[str, Any] | None) -> Outcome:
         """See `Batch`. It waits for the device."""
         slots = self._memory.read(self._slots)
-        last = slots["seed"].tolist() if self._was_reset else None
-        chosen = read_reset(seed, options, np.random.default_rng(), last, slots["episode"] - slots["starts"])
-        seeds, map_seeds = battle_seeds(chosen, self._regenerate)
-        waiting = slots["starts"] & ~chosen.mask  # these start in the next decision
-        for b in np.flatnonzero(chosen.mask).tolist():
-            slots[b]["seed"], slots[b]["episode"], slots[b]["battle_seed"] = (
-                chosen.seeds[b],
-                chosen.episodes[b],
-                seeds[b],
-            )
-            slots[b]["map"] = self.maps.number_of(map_seeds[b])
-        slots["starts"] = chosen.mask
-        self._write(self._slots, slots)
+        episodes = slots["episode"] - slots["starts"]
+        chosen = read_reset(seed, options, np.random.default_rng(), self._seeds, episodes)
+        self._seeds, waiting = chosen.seeds, slots["starts"] & ~chosen.mask  # these start in the next decision
+        self._choose(slots, chosen)
         self._load()
         self._start()
         slots["starts"] = waiting
-        self._write(self._slots, slots)
-        self._was_reset = True
+        self._memory.write(self._slots, slots)
+        left = torch.from_numpy(~chosen.mask).to(self._memory.device)
+        self._agents["outcome"][left] = 0  # as in the reports of `AutoresetBattles`
         return self._outcome()
 
     def step(self, actions: Tensor) -> Outcome:
-        """See `Batch`. Raises ResetNeeded before the first reset."""
-        self._check_reset("step()")
+        """See `Batch`."""
         self._actions.copy_(actions)
-        if not self._same_step:
-            self._load()
-            self._decide()
-            return self._outcome()
+        self._load()
         self._decide()
+        if not self._same_step:
+            return self._outcome()
         results = tuple(each.clone() for each in self._results)
-        agents = {name: each.clone() for name, each in self._agents.items()}
+        agents = record_fields(self._memory.bytes_of(self._reports).clone(), self._reports)
         final = Final(self._observations.clone(), self._done.clone(), agents)
         self._load()
         self._start()
@@ -247,9 +235,15 @@ class DeviceBattles:
     def _outcome(self) -> Outcome:
         return Outcome(self._observations, self._results, self._agents, None)
 
-    def _check_reset(self, what: str) -> None:
-        if not self._was_reset:
-            raise ResetNeeded(f"{what} needs a battle: call reset() first")
+    def _choose(self, slots: NDArray[Any], chosen: Reset) -> None:
+        """Let some battles start in the next call, and no others. `slots` are those of now, which change."""
+        seeds, map_seeds = battle_seeds(chosen, self._regenerate)
+        for b in np.flatnonzero(chosen.mask).tolist():
+            number = self.maps.number_of(map_seeds[b])
+            slots["seed"][b], slots["episode"][b] = chosen.seeds[b], chosen.episodes[b]
+            slots["battle_seed"][b], slots["map"][b] = seeds[b], number
+        slots["starts"] = chosen.mask
+        self._memory.write(self._slots, slots)
 
     def possibilities(self) -> Possibilities:
         """See `Batch`."""
@@ -258,68 +252,58 @@ class DeviceBattles:
 
     def global_state(self, team: int) -> Tensor:
         """See `Batch`."""
-        self._check_reset("state()")
         states = self._memory.tensor(self._states[team])
         states.zero_()
         self._write_states[team]()
         return states
 
-    def snapshot(self) -> dict[str, NDArray[Any]]:
+    def snapshot(self, chosen: slice = ALL) -> dict[str, NDArray[Any]]:
         """See `Batch`."""
-        self._check_reset("snapshot()")
-        arrays = {name: self._memory.read(array) for name, array in self._arrays.items()}
-        return arrays | {"started": np.ones(self.count, np.bool_)}
+        arrays = {name: self._memory.read(array[chosen]) for name, array in self._arrays.items()}
+        return arrays | {"started": np.ones(len(arrays["battles"]), np.bool_)}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> Tensor:
         """See `Batch`."""
-        self._check_reset("restore()")
         engine = BattleEngine(self.config, self.count, maps=self.maps)
         engine.restore(snapshot)
         if not engine.was_reset.all():
             raise ValueError("snapshot: expected battles that have all been reset")
-        kept: tuple[Any, ...] = (*engine.state, *engine.out, engine.observation_rows.array)
-        own: tuple[Any, ...] = (*self._state, *self._out, self._observation_rows)
+        assert self._seeds is not None
+        present = remaining(engine)
+        self._episodes[:] = 0
+        self._episodes["present"] = present
+        kept: tuple[Any, ...] = (*engine.state, *engine.out, engine.observation_rows.array, self._episodes)
+        own: tuple[Any, ...] = (*self._state, *self._out, self._observation_rows, self._episodes)
         for array, content in zip(own, kept, strict=True):
-            self._write(array, content)
+            self._memory.write(array, content)
+        slots, done = self._memory.read(self._slots), np.logical_not(present.any(axis=1))
+        slots["episode"] -= slots["starts"]  # those that were to start
+        self._choose(slots, Reset(done, done, self._seeds, slots["episode"] + done, [None] * self.count))
         return self._observations
-
-    def engine_of(self, battle: int) -> BattleEngine:
-        """See `Batch`."""
-        self._check_reset("battle()")
-        arrays = {name: self._memory.read(array, battle) for name, array in self._arrays.items()}
-        return _engine(self.config, self.maps, arrays | {"started": np.ones(1, np.bool_)})
 
     def close(self) -> None:
         """See `Batch`: there are no threads."""
 
-    def _write(self, array: NDArray[Any], content: NDArray[Any]) -> None:
-        """Let the device's copy of an array have a content."""
-        self._memory.bytes_of(array).copy_(torch.from_numpy(_bytes(content).reshape(-1)))
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("battles in a GPU's memory cannot be copied or pickled: use snapshot()")
 
 
-def load_pool(config: BattleConfig, tables: Tables, pool: MapPool) -> LoadedMaps:
+def load_pool(config: BattleConfig, tables: Tables, pool: MapPool) -> tuple[MapBytes, Starts]:
     """All maps of a pool, with what battles compute from them."""
     state, count = allocate(config, 1), len(pool)
-    rows = max(len(roster) for roster in config.rosters)
-    arrays = {name: getattr(state, name) for name in LoadedMaps._fields[:-1]}
-    zeros = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in arrays.items()}
-    maps = LoadedMaps(**zeros, spawns=np.zeros((count, 2, rows, 2)))
+    maps = MapBytes(*(np.zeros((count, getattr(state, name).nbytes), np.uint8) for name in MapBytes._fields))
+    classes = [config.catalog.class_index(name) for roster in config.rosters for name in roster]
+    spawns = np.zeros((count, 2, max(map(len, config.rosters)), 2))
+    starts = Starts(np.zeros(count, BATTLE), spawns, np.array(classes))
     pack = pack_terrain.bind(tables, state)
     for number in range(count):
         terrain = pool[number]
-        state.voxels[0], maps.spawns[number] = terrain.voxels, terrain.spawns
+        state.voxels[0], spawns[number] = terrain.voxels, terrain.spawns
         pack(max(1, terrain.top), 0)
-        state.battles.view(np.uint8).reshape(1, -1)[:] = battle_of(terrain, int(state.battles["num_hazards"][0]))
-        for name, array in arrays.items():
-            getattr(maps, name)[number] = array[0]
-    return maps
-
-
-def _engine(config: BattleConfig, maps: MapPool | None, snapshot: dict[str, NDArray[Any]]) -> BattleEngine:
-    """An engine of one battle with a snapshot's state."""
-    engine = BattleEngine(config, 1, maps=maps)
-    engine.restore(snapshot)
-    return engine
+        _bytes(starts.battles)[number] = battle_of(terrain, int(state.battles["num_hazards"][0]))
+        for name, rows in maps._asdict().items():
+            rows[number] = _bytes(getattr(state, name))[0]
+    return maps, starts
 
 
 def _tensors(*arrays: NDArray[Any]) -> tuple[Tensor, ...]:
@@ -327,7 +311,7 @@ def _tensors(*arrays: NDArray[Any]) -> tuple[Tensor, ...]:
 
 
 def _fields(agents: NDArray[Any]) -> Fields:
-    return {name: torch.from_numpy(np.ascontiguousarray(agents[name])) for name in AGENT_FIELDS}
+    return record_fields(torch.from_numpy(agents.reshape(-1).view(np.uint8)), agents)
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:

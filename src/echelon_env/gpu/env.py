@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import torch
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Space
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -76,7 +79,7 @@ class TorchBattleEnv:
     Raises
     ------
     ConfigError
-        For invalid arguments, without a GPU that can play, and for more battles than memory.
+        For invalid arguments, without a GPU that can play, and for more battles than the GPU's memory or the host's.
 
     Examples
     --------
@@ -115,15 +118,12 @@ class TorchBattleEnv:
         if pool is None:
             raise ConfigError("maps: expected a number of maps, a directory of recipes or a MapPool, got None", "maps")
         self.config, self.device = config, _device(device)
+        self._maps, self._was_reset = pool, False
         self._title = f"{title_of(scenario, config)}, {num_envs} battles, {self.device}"
         self.agents, self.autoreset_mode = tuple(agent_names(config)), mode
         self.num_mechs, self._action = len(self.agents), action
         spaces = AgentSpaces("flat", action)
         self.single_observation_space, self.single_action_space = spaces.observation_space, spaces.action_space
-        self.observation_space, self.action_space = (
-            batch_space(batch_space(space, self.num_mechs), num_envs)
-            for space in (self.single_observation_space, self.single_action_space)
-        )
         launch = self._launcher()
         self._battles: Batch
         if launch is None:
@@ -143,6 +143,16 @@ class TorchBattleEnv:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._title}, {self._action})"
 
+    @functools.cached_property
+    def observation_space(self) -> Space[Any]:
+        """The space of the observations (B, M, D), whose bounds take twice their memory."""
+        return self._batched(self.single_observation_space)
+
+    @functools.cached_property
+    def action_space(self) -> Space[Any]:
+        """The space of the actions."""
+        return self._batched(self.single_action_space)
+
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Tensor, dict[str, Any]]:
@@ -151,6 +161,7 @@ class TorchBattleEnv:
         Returns observations (B, M, D) float32 and infos.
         """
         outcome = self._battles.reset(seed, options)
+        self._was_reset = True
         return outcome.observations, _infos(outcome.agents)
 
     def step(self, actions: Tensor) -> Step:
@@ -173,6 +184,7 @@ class TorchBattleEnv:
         ValueError
             For actions of another shape, kind or device.
         """
+        self._check_reset("step()")
         outcome = self._battles.step(self._vectors(actions))
         infos = _infos(outcome.agents)
         if outcome.final is not None:
@@ -188,10 +200,15 @@ class TorchBattleEnv:
         """
         if team not in (BLUE, RED):
             raise ValueError(f"team: expected {BLUE} or {RED}, got {team!r}")
+        self._check_reset("state()")
         return self._battles.global_state(team)
 
     def action_masks(self) -> Tensor:
-        """Masks (B, M, K) bool of the actions; of the multi-discrete ones if the format has none."""
+        """Masks (B, M, K) bool of the actions; of the multi-discrete ones if the format has none.
+
+        Raises ResetNeeded before the first `reset`.
+        """
+        self._check_reset("action_masks()")
         masks = torch.zeros(self.num_envs, self.num_mechs, MASK_SIZE, dtype=torch.int8, device=self.device)
         can = self._battles.possibilities()
         write_masks(can, masks, self.config)
@@ -201,29 +218,44 @@ class TorchBattleEnv:
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Copies of all arrays on which later decisions depend: a `BattleEngine.snapshot`, on every device.
 
-        The seeds of later battles and the returns of episodes are not in it.
+        The seeds of later battles and the returns of episodes are not in it. Raises ResetNeeded before the first
+        `reset`.
         """
+        self._check_reset("snapshot()")
         return self._battles.snapshot()
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> Tensor:
         """Restore a snapshot of the same configuration and number of battles, from any device or a `BattleEngine`.
 
-        Returns the observations (B, M, D). Raises ValueError, with nothing changed, for another snapshot.
+        Returns the observations (B, M, D). Episodes begin with it. Battles that are over are followed by the next ones
+        in the next step. Raises ResetNeeded before the first `reset`, and ValueError, with nothing changed, for another
+        snapshot.
         """
+        self._check_reset("restore()")
         return self._battles.restore(snapshot)
 
     def battle(self, battle: int) -> BattleEngine:
         """A copy of a battle on the CPU, as an engine of one battle, to render or to examine it.
 
-        Raises IndexError if there is no such battle.
+        Raises ResetNeeded before the first `reset`, and IndexError if there is no such battle.
         """
+        self._check_reset("battle()")
         if not 0 <= battle < self.num_envs:
             raise IndexError(f"battle: expected 0 to {self.num_envs - 1}, got {battle}")
-        return self._battles.engine_of(battle)
+        engine = BattleEngine(self.config, 1, maps=self._maps)
+        engine.restore(self._battles.snapshot(slice(battle, battle + 1)))
+        return engine
 
     def close(self) -> None:
         """Stop the threads of battles on the CPU."""
         self._battles.close()
+
+    def _batched(self, space: Space[Any]) -> Space[Any]:
+        return batch_space(batch_space(space, self.num_mechs), self.num_envs)
+
+    def _check_reset(self, what: str) -> None:
+        if not self._was_reset:
+            raise ResetNeeded(f"{what} needs battles: call reset() first")
 
     def _launcher(self) -> Launch | None:
         """What runs kernels on the device; None for battles that the CPU's library plays."""

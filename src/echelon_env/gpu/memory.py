@@ -59,47 +59,72 @@ class DeviceMemory:
             if 0 <= offset < max(1, other.nbytes):
                 return memory[offset : offset + array.nbytes]
         memory = self.zeros(array)
-        self.write(array)
+        self.write(array, array)
         return memory[: array.nbytes]
 
-    def write(self, array: NDArray[Any]) -> None:
-        """Copy what a placed array holds."""
-        if array.nbytes:
-            self.bytes_of(array).copy_(torch.from_numpy(array.reshape(-1).view(np.uint8)))
+    def write(self, array: NDArray[Any], content: NDArray[Any]) -> None:
+        """Give a placed array another content."""
+        self.bytes_of(array).copy_(torch.from_numpy(content.reshape(-1).view(np.uint8)))
 
-    def read(self, array: NDArray[Any], battle: int | None = None) -> NDArray[Any]:
-        """What the device has of a placed array, or of one of its rows: a new array."""
-        chosen = array if battle is None else array[battle : battle + 1]
-        return self.bytes_of(chosen).cpu().numpy().copy().view(chosen.dtype).reshape(chosen.shape)
+    def read(self, array: NDArray[Any]) -> NDArray[Any]:
+        """What the device has of a placed array, or of a part of one: a new array."""
+        return self.bytes_of(array).cpu().numpy().copy().view(array.dtype).reshape(array.shape)
 
-    def tensor(self, array: NDArray[Any], field: str | None = None) -> Tensor:
-        """A placed array of numbers, or a field of its records, as a tensor: a view of the device's memory."""
-        dtype, offset = array.dtype, 0
-        if field is not None:
-            assert dtype.fields is not None
-            dtype, offset = dtype.fields[field][:2]
-        number, inner = dtype.subdtype or (dtype, ())
-        numbers = self.bytes_of(array).view(torch.from_numpy(np.zeros(0, number)).dtype)
-        steps = [each // number.itemsize for each in array.strides]
-        for axis in range(len(inner)):
-            steps.append(int(np.prod(inner[axis + 1 :], dtype=int)))
-        return numbers.as_strided((*array.shape, *inner), steps, numbers.storage_offset() + offset // number.itemsize)
+    def tensor(self, array: NDArray[Any]) -> Tensor:
+        """A placed array of numbers as a tensor: a view of the device's memory."""
+        return self.bytes_of(array).view(_torch_dtype(array.dtype)).view(array.shape)
 
     def bind(self, kernel: str, count: int, *arguments: Any) -> Callable[[], None]:
-        """A call of a kernel once for each number below `count`, which follow the arguments as `first` and `last`."""
-        data = encode_words((*arguments, 0, count), lambda array: self.bytes_of(array).data_ptr())
+        """A call of a kernel once for each number below `count`, which follow the arguments as `first` and `last`.
+
+        Autograd takes every array among the arguments as changed.
+        """
+        used: list[Tensor] = []
+
+        def place(array: NDArray[Any]) -> int:
+            used.append(self.bytes_of(array))
+            return used[-1].data_ptr()
+
+        data = encode_words((*arguments, 0, count), place)
         words = torch.frombuffer(bytearray(data), dtype=torch.int64).to(self.device)
-        return lambda: self._launch(kernel, words, count)
+
+        def call() -> None:
+            self._launch(kernel, words, count)
+            torch.autograd.graph.increment_version(used)
+
+        return call
+
+
+def record_fields(memory: Tensor, array: NDArray[Any]) -> dict[str, Tensor]:
+    """The fields of records (..., ) by name, without gaps, as views of the bytes of the whole array."""
+    assert array.dtype.fields is not None
+    fields = {}
+    for name, (dtype, offset, *_) in array.dtype.fields.items():
+        if name.startswith("gap_"):
+            continue
+        number, inner = dtype.subdtype or (dtype, ())
+        steps = [each // number.itemsize for each in array.strides]
+        steps += [int(np.prod(inner[axis + 1 :], dtype=int)) for axis in range(len(inner))]
+        numbers = memory.view(_torch_dtype(number))
+        fields[name] = numbers.as_strided((*array.shape, *inner), steps, offset // number.itemsize)
+    return fields
+
+
+def _torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
+    return torch.from_numpy(np.zeros(0, dtype)).dtype
 
 
 @functools.cache  # a module is never unloaded
 def cuda_launcher(device: torch.device) -> Launch:
     """What runs the package's kernels on an NVIDIA GPU, whose driver compiles them.
 
-    Raises `ConfigError` if there is no GPU, or one that is too old, and for a version of torch that cannot load PTX.
+    Raises `ConfigError` if there is no such GPU, or one that is too old, and for a driver or a torch that cannot load
+    the kernels. Raises `BackendError` if the package brings none.
     """
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available() or torch.version.cuda is None:
         raise ConfigError(f"device {str(device)!r}: torch finds no NVIDIA GPU here; use device='cpu'", "device")
+    if (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"device {str(device)!r}: torch finds {torch.cuda.device_count()} GPUs here", "device")
     if torch.cuda.get_device_capability(device) < OLDEST:
         name, has = torch.cuda.get_device_name(device), torch.cuda.get_device_capability(device)
         raise ConfigError(
@@ -113,9 +138,16 @@ def cuda_launcher(device: torch.device) -> Launch:
         raise ConfigError(
             f"device {str(device)!r}: torch {torch.__version__} cannot load PTX; use torch 2.8 or later"
         ) from None
-    torch.zeros(1, device=device)  # makes the context of this thread
-    with torch.cuda.device(device):
-        loaded: Any = _cuda_load_module(gpu_code(), [f"echelon_{name}" for name in KERNELS])
+    code = gpu_code()
+    try:
+        torch.zeros(1, device=device)  # makes the context of this thread
+        with torch.cuda.device(device):
+            loaded: Any = _cuda_load_module(code, [f"echelon_{name}" for name in KERNELS])
+    except RuntimeError as error:
+        raise ConfigError(
+            f"device {str(device)!r}: the driver cannot load the kernels ({error}); use one for CUDA 11.8 or later",
+            "device",
+        ) from None
 
     def launch(kernel: str, words: Tensor, count: int) -> None:
         with torch.cuda.device(device):
