@@ -122,10 +122,8 @@ def _value(operand: str, kind: str) -> str:
         return _SPECIAL[operand]
     elif operand.startswith(("0d", "0f")):
         text = f"0x{operand[2:]}u" + ("ll" if operand[1] == "d" else "")
-    elif re.match(r"[A-Za-z_]", operand) and operand not in ("true", "false"):  # local memory, or a table
+    elif re.match(r"[A-Za-z_]", operand):  # local memory, or a table
         return f"(u64){_name(operand)}"
-    elif operand in ("true", "false"):
-        return str(int(operand == "true"))
     else:
         text = "INT64_MIN" if operand == "-9223372036854775808" else f"{operand}ll"
     if kind in ("f64", "f32"):
@@ -182,9 +180,6 @@ def _expression(operation: str, sources: Sequence[str]) -> tuple[str, str]:
         return _shift(name, kind, sources)
     if name == "clz":
         return "u32", f"{of[0]} ? __builtin_clz{'ll' if kind == 'b64' else ''}({of[0]}) : {kind[1:]}"
-    if name == "bfe":
-        start, length = (_value(each, "u32") for each in sources[1:])
-        return kind, f"({of[0]} >> {start}) & ((1ull << {length}) - 1)"
     if name == "setp":
         return "pred", _comparison(parts[0], kind, of[0], of[1])
     if name == "selp":
