@@ -10,7 +10,7 @@ from echelon_env.config.schema import ConfigError, check_fields, quantity
 RUNS_FOLDER = "runs"
 """Folder of a league with the runs of its learners and best responses, their logs, the plan and the lock."""
 
-Role = Literal["main", "main_exploiter", "league_exploiter", "best_response"]
+Role = Literal["main", "main_exploiter", "league_exploiter"]
 Source = Literal["last", "pfsp", "scripted", "verification"]
 
 
@@ -50,7 +50,6 @@ class LeagueConfig:
 
     path: str = field(default="", metadata={"help": "folder of the league to train in; empty: none"})
     role: Role = field(default="main", metadata={"help": "role of the learner: its opponents, and when it restarts"})
-    target: str = field(default="", metadata={"help": "opponent of a best response; only for this role"})
     agent: str = field(default="", metadata={"help": "name prefix of its snapshots; empty: the role"})
     self_play: float = quantity(
         0.35, "share", 0, 1, help="share of a main agent's battles against itself; the mixture has the others"
@@ -78,11 +77,6 @@ class LeagueConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "league.")
-        if bool(self.target) != (self.role == "best_response"):
-            expected = "the member to train against" if self.role == "best_response" else "nothing"
-            raise ConfigError(
-                f"league.target: expected {expected}, as the role is {self.role}, got {self.target!r}", "league.target"
-            )
 
     @property
     def name(self) -> str:

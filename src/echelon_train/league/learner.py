@@ -13,7 +13,6 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.opponents import LEVELS
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.league import LeagueConfig
-from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.opponents import Candidate, Learner, Relation
 from echelon_train.league.matchmaking.roles import role_probabilities, should_reset, snapshot_due
 from echelon_train.league.ratings.glicko2 import Rating
@@ -58,15 +57,12 @@ class LeagueLearner:
     Raises
     ------
     LeagueError
-        If the target of a best response is no member, or no opponent in training; for an agent name that is no valid
-        member name.
+        For an agent name that is no valid member name.
     """
 
     def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
         self.league, self.settings = league, settings
         check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
-        if settings.target and not _plays_in_training(league.member(settings.target)):
-            raise LeagueError(f"{settings.target!r}: no opponent in training; expected a policy or one of {[*LEVELS]}")
         self._seed = seed
         self.state = LearnerState()
         self._parents: dict[str, str | None] = {}

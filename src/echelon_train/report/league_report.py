@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 
 from echelon_env.evaluate.estimates import map_scores, score_interval
 from echelon_env.evaluate.tables import percent, plural
+from echelon_train.config.league import RUNS_FOLDER
 from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.playing.replay import record
 from echelon_train.league.plots import rating_curve, rating_history
@@ -21,13 +22,15 @@ from echelon_train.league.ratings.glicko2 import format_rating
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League, Standing
 from echelon_train.report.charts import embed
+from echelon_train.report.exploitability import exploitability_section
 from echelon_train.report.format import interval
-from echelon_train.report.league_runs import exploitability, learners, read_learners
+from echelon_train.report.league_runs import learners, read_learners
 from echelon_train.report.markup import Html, element, note, section, table, tiles
 from echelon_train.report.page import Page, write
 from echelon_train.report.replays import Embedded, embed_replay, replays_section
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.charts import style
+from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
 
 MOST_MEMBERS = 40  # of the matrix
 _DARK = 0.32  # distance from an even score beyond which a cell has white text
@@ -61,7 +64,7 @@ def write_league_report(path: Path, out: Path, *, replays: int = 6, retired: boo
         section("Scores", *_matrix(found)),
         section("History", *_history(found)),
         section("Champions", *_champions(found.league)),
-        section("Exploitability", *exploitability(path)),
+        exploitability_section(sorted((path / RUNS_FOLDER).glob(f"*/{EXPLOITABILITY_FILE}"))),
         section("Learners", *learners(training, problems)),
         *statistics_sections([(run.name, [run.path]) for run in training]),
         replays_section(shown),

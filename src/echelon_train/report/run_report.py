@@ -19,6 +19,7 @@ from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
 from echelon_train.report.card import card_section
 from echelon_train.report.charts import charts
+from echelon_train.report.exploitability import exploitability_section
 from echelon_train.report.format import interval, number, share
 from echelon_train.report.markup import Html, element, folded, join, more, note, section, table, tiles
 from echelon_train.report.page import Page, write
@@ -27,6 +28,7 @@ from echelon_train.report.sources import RunSource, read_run, texts
 from echelon_train.report.statistics import statistics_sections
 from echelon_train.runs.curves import AXES, BATTLES, EVALUATION, LEARNING, RESULTS, SPEED, run_charts, win_rate_chart
 from echelon_train.runs.evaluation import maps_by_opponent
+from echelon_train.runs.exploitability import EXPLOIT_FOLDER, EXPLOITABILITY_FILE
 from echelon_train.runs.loggers import FILMS_FOLDER
 from echelon_train.runs.metrics import EVALUATION_STEPS, STEPS, is_number, matching
 
@@ -50,6 +52,7 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
         card_section(run, source.steps),
+        exploitability_section([*run.glob(f"{EXPLOIT_FOLDER}/{EXPLOITABILITY_FILE}")]),
         replays_section(shown),
         section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
         section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,

@@ -27,6 +27,9 @@ FIRST_PAUSE, LAST_PAUSE = 5.0, 300.0
 EXPLOITER_NICE = 5
 """Niceness of exploiters and probes: with it a process has a third of the share of one of niceness 0."""
 
+PROBE_SETTINGS = ("battle.", "battles=", "maps=", "device=", "threads=", "torch_threads=", "compile=")
+"""Beginnings of the learners' settings that probes share: those of the battles and of the machine."""
+
 INTERRUPTED = 130  # exit code of a training that a signal has ended
 
 
@@ -207,29 +210,28 @@ class LearnerTask(Task):
 
 
 class ProbeTask(Task):
-    """An exploitability probe of a member. One that fails is given up."""
+    """An exploitability probe of a member: one best response. One that fails is given up."""
 
     retried = False
 
     def __init__(self, league: Path, plan: LeaguePlan, member: str) -> None:
         super().__init__(league, plan, f"against-{member}")
-        self.member = member
+        self.member, self.out = member, self.folder
+        self.folder = self.out / f"seed-{plan.seed}"
         if self.finished(league, member):
             self.state = "done"
 
     def command(self) -> list[str]:
         """See `Task.command`."""
-        league, run = str(self.league), str(self.folder)
-        settings = [each for text in self.plan.settings for each in ("--set", text)]
-        start = ["--init", f"{league}/{self.plan.start}"] if self.plan.start else []
-        budget = ["--steps", str(self.plan.probe_steps)]
-        chosen = ["--config", self.plan.config, *start, *settings, *budget, "--out", run]
-        return ["league", "exploit", league, self.member, *chosen]
+        shared = [text for text in self.plan.settings if text.startswith(PROBE_SETTINGS)]
+        settings = [each for text in shared for each in ("--set", text)]
+        budget = ["--seeds", "1", "--seed", str(self.plan.seed), "--steps", str(self.plan.probe_steps)]
+        return ["exploit", f"{self.league}/{self.member}", *settings, *budget, "--out", str(self.out)]
 
     def result(self) -> str:
         """See `Task.result`."""
         try:
-            score = read_exploitability(self.folder / EXPLOITABILITY_FILE).score.estimate
+            score = read_exploitability(self.out / EXPLOITABILITY_FILE).score.estimate
             return f": a best response scores {100 * score:.1f} % against {self.member}"
         except (RunFolderError, OSError):
             return ""

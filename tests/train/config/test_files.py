@@ -35,7 +35,7 @@ def test_a_scenario_is_no_run_config():
 
 
 def test_shipped_run_configs_are_valid():
-    assert {"quickstart", "duel", "skirmish", "battle", "league", "imitate"} == set(run_config_names())
+    assert {"quickstart", "duel", "skirmish", "battle", "league", "imitate", "exploit"} == set(run_config_names())
     for name in run_config_names():
         config = load_run_config(name)
         assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config

@@ -1,7 +1,6 @@
 import pytest
 
 from echelon_env import ConfigError
-from echelon_train.config.league import LeagueConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.config.train import battle_config
@@ -42,8 +41,6 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         (lambda: small_run(eval_opponent={"self": 1, "expert": 2}), "eval_opponent: .* is for training only"),
         (lambda: small_run(eval_opponent="novice@auto"), "eval_opponent: .* is for training only"),
         (lambda: small_run(maps=20_001), "'maps': expected a number from 0 to 20000"),
-        (lambda: LeagueConfig(path="x", role="best_response"), "league.target: expected the member to train against"),
-        (lambda: LeagueConfig(path="x", target="novice"), "league.target: expected nothing"),
     ],
 )
 def test_invalid_values_are_rejected_by_name(make, key):

@@ -56,8 +56,6 @@ def test_it_knows_its_opponents_and_their_relations(league):
     assert "main-1" in relations(learner), "until the next refresh"
     learner.refresh({})
     assert relations(learner).get("main-1") is None and relations(learner)["main-2"] == "past"
-    best = join(league, LeagueConfig(role="best_response", target="novice"))
-    assert best.draw() == {"novice": 1.0}, "without a handicap"
 
 
 def test_opponents_that_beat_it_are_drawn_more_often(league):
@@ -88,8 +86,6 @@ def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"role": "best_response", "target": "idle"}, "no opponent in training"),
-        ({"role": "best_response", "target": "absent"}, "no member"),
         *(
             ({"agent": agent}, r"name '.*-999999': expected 1 to 32 lower-case")
             for agent in ("Main A", "a" * 31, "a/b")

@@ -82,24 +82,23 @@ def test_learners_and_best_responses_in_its_folder(grown, tmp_path, finished_run
         line["league/mean_score"] = share / 10
     (main / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     totals.write(main / "statistics.json")
-    response = shutil.copytree(finished_run, grown.path / "runs" / "against")
-    document = json.loads((response / "run.json").read_text())
-    document["config"]["league"] |= {"role": "best_response", "target": "main-1"}
-    (response / "run.json").write_text(json.dumps(document))
+    response = grown.path / "runs" / "against-main-1"
+    (response / "seed-0").mkdir(parents=True)
+    (response / "seed-0" / "run.json").write_text("no run of a learner")
     score = {"estimate": 0.625, "low": 0.5, "high": 0.75}
-    found = {"member": "<i>main-1", "run": "x", "steps": 64, "battles": 20, "done": True, "exploitability": 0.125}
-    (response / "exploitability.json").write_text(json.dumps({**found, "score": score, "win_rate": score}))
-    for name, file, text in (("broken", "run.json", "{"), ("bad", "exploitability.json", '{"member": 3}')):
+    found = {"policy": "<i>main-1", "weights_sha256": "x", "scenario": "duel", "battles": 20, "exploitability": 0.125}
+    runs = [{"seed": 0, "steps": 64, "score": 0.75}, {"seed": 1, "steps": 65, "score": 0.5}]
+    (response / "exploitability.json").write_text(json.dumps({**found, "score": score, "responses": runs}))
+    for name, file, text in (("broken", "run.json", "{"), ("bad", "exploitability.json", '{"policy": 3}')):
         (grown.path / "runs" / name).mkdir()
         (grown.path / "runs" / name / file).write_text(text)
     page = report(grown, tmp_path)
     assert page.tables["exploitability-table"][1] == [
-        "<i>main-1", "against", "64", "20", "62.5 [50.0, 75.0]", "62.5 [50.0, 75.0]",
-        "+0.125 [+0.000, +0.250]"
+        "<i>main-1", "duel", "64, 65", "40", "75.0, 50.0", "62.5 [50.0, 75.0]", "+0.125 [+0.000, +0.250]"
     ]  # fmt: skip
     assert [row[0] for row in page.tables["learners-table"][1:]] == ["main"]
     assert page.lines("mean score in the league")["main"][1] == [each / 10 for each in range(len(lines))]
-    assert "broken/run.json: expected JSON" in page.text and "exploitability.json: keys are missing: run, " in page.text
+    assert "broken/run.json: expected JSON" in page.text and "exploitability.json: keys are missing: " in page.text
     assert "recent-opponents" in page.tables
 
 
@@ -118,24 +117,12 @@ def test_replays_are_of_the_newest_match_of_each_pairing(league, tmp_path):
     assert len(report(league, tmp_path, replays=1).text) < len(page.text)
 
 
-def test_best_responses_are_no_learners(league, finished_run, monkeypatch):
-    for name in ("a", "b", "c", "d"):
-        folder = league.path / "runs" / name
-        folder.mkdir(parents=True)
-        document = json.loads((finished_run / "run.json").read_text())
-        if name in ("a", "b"):
-            document["config"]["league"] |= {"role": "best_response", "target": "novice"}
-        (folder / "run.json").write_text(json.dumps(document))
-        if name == "a":
-            (folder / "exploitability.json").write_text("{}")
-    runs, problems = read_learners(league.path)
-    assert [run.name for run in runs] == ["c", "d"] and problems == []
-    monkeypatch.setattr("echelon_train.report.league_runs.MOST_READ", 2)
-    runs, problems = read_learners(league.path)
-    assert [run.name for run in runs] == ["c"] and "of the first 2 runs; others are left out" in problems[0]
+def test_learners_beyond_the_most_are_left_out(league, finished_run, monkeypatch):
+    for name in ("a", "b"):
+        shutil.copytree(finished_run, league.path / "runs" / name)
     monkeypatch.setattr("echelon_train.report.league_runs.MOST_RUNS", 1)
     runs, problems = read_learners(league.path)
-    assert [run.name for run in runs] == ["c"] and "at most 1 runs" in problems[0]
+    assert [run.name for run in runs] == ["a"] and "at most 1 runs" in problems[0]
 
 
 def test_an_empty_league(tmp_path):

@@ -12,8 +12,8 @@ from echelon_train.supervisor.plan import LeaguePlan, runs_folder
 from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LAST_PAUSE, LearnerTask, ProbeTask
 
 SHARE = {"estimate": 0.25, "low": 0.125, "high": 0.375}
-RESULT = {"member": "main-4", "run": "x", "steps": 64, "done": True, "battles": 20, "exploitability": -0.25}
-RESULT |= {"score": SHARE, "win_rate": SHARE}
+RESULT = {"policy": "main-4", "weights_sha256": "x", "scenario": "duel", "battles": 20, "exploitability": -0.25}
+RESULT |= {"score": SHARE, "responses": [{"seed": 0, "steps": 64, "score": 0.25}]}
 
 
 @pytest.fixture
@@ -124,17 +124,17 @@ def test_stopping_does_not_count_as_a_failure(tmp_path, clock, children):
 
 
 def test_a_probe_trains_a_best_response_once(tmp_path):
-    plan = LeaguePlan(start="start", probe_steps=5000, settings=("battles=8",))
+    plan = LeaguePlan(start="start", probe_steps=5000, seed=3, settings=("battles=8", "ppo.gamma=0.9"))
     probe = ProbeTask(tmp_path, plan, "main-4")
     assert probe.command() == [
-        "league", "exploit", str(tmp_path), "main-4", "--config", "league", "--init", f"{tmp_path}/start",
-        "--set", "battles=8", "--steps", "5000", "--out", str(probe.folder),
+        "exploit", f"{tmp_path}/main-4", "--set", "battles=8", "--seeds", "1", "--seed", "3", "--steps", "5000",
+        "--out", str(probe.out),
     ]  # fmt: skip
     assert not probe.over
     probe.folder.mkdir(parents=True)
-    (probe.folder / EXPLOITABILITY_FILE).write_text("{}")
+    (probe.out / EXPLOITABILITY_FILE).write_text("{}")
     assert probe.result() == ""
-    (probe.folder / EXPLOITABILITY_FILE).write_text(json.dumps(RESULT))
+    (probe.out / EXPLOITABILITY_FILE).write_text(json.dumps(RESULT))
     assert probe.result() == ": a best response scores 25.0 % against main-4"
     assert ProbeTask(tmp_path, plan, "main-4").over
-    assert probe.folder.parent == runs_folder(tmp_path)
+    assert probe.folder == runs_folder(tmp_path) / "against-main-4" / "seed-3"

@@ -139,24 +139,6 @@ def _add_playing(commands: _Commands) -> None:
     add("--until-rd", type=positive_number, metavar="X", help="target rating deviation, points (default: 75)")
     add("--max-matches", type=positive, metavar="N", help="largest number of matches in a rating run (default: 1000)")
     add("--processes", type=positive, default=1, metavar="N", help="processes that play (default: %(default)s)")
-    exploit = commands.add("exploit", "Train a best response to a member and measure its exploitability.")
-    add = exploit.add_argument
-    add("name", metavar="NAME", help="name of the member")
-    add("--config", metavar="CONFIG", help="run config, see echelon train (default: quickstart, league's battles)")
-    add("--init", metavar="POLICY", help="run, checkpoint or LEAGUE/MEMBER to start from (default: random weights)")
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help="any key of the run config")
-    _add_scenario(exploit, "that of --config; without it, the league's")
-    add("--steps", type=positive, metavar="N", help="decisions to train on (default: 2,000,000, or the --config's)")
-    add("--seed", type=non_negative, metavar="N", help="seed of the run (default: the run config's)")
-    add(
-        "--battles",
-        type=positive,
-        default=200,
-        metavar="N",
-        help="battles of the evaluation, an even number (default: 200)",
-    )
-    add("--max-minutes", type=positive_number, metavar="X", help="time after which training ends, whatever the steps")
-    add("--out", type=Path, metavar="FOLDER", help="run folder, new or to be resumed (default: a new one in runs)")
     add = commands.add("replay", "Play a recorded match again, or film one of its battles.").add_argument
     add("match", nargs="?", metavar="MATCH", help="uuid of a match or its prefix (default: list the last matches)")
     add("--force", action="store_true", help="play the match even if versions have changed since")

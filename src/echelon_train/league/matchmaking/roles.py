@@ -3,8 +3,7 @@
 The roles are AlphaStar's: Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning",
 2019, with its pseudocode. A main agent learns to beat all members. A main exploiter looks for weaknesses of
 the main agent, a league exploiter for those of the whole league. Both reset once they have found one, because they need
-no other skill. A best response trains against one member and leaves no snapshot: its score measures how exploitable
-that member is.
+no other skill.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ def role_probabilities(
     ConfigError if there is no candidate: a main exploiter needs a main agent, a league exploiter trained members.
     """
     mixture = OpponentMixture(last=0, pfsp=1, verification=0)
-    if settings.role == "best_response":
-        return {settings.target: 1.0}
     if settings.role == "main":
         mixture = settings.mixture
     elif settings.role == "main_exploiter":
@@ -61,7 +58,7 @@ def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candi
     `samples` are those since its last snapshot, or since it started; `opponents` those since it started or was reset.
     A main agent without a `last` snapshot leaves one as soon as it has the samples.
     """
-    if samples < settings.snapshot_every or settings.role == "best_response":
+    if samples < settings.snapshot_every:
         return False
     if samples >= settings.patience * settings.snapshot_every or (settings.role == "main" and last is None):
         return True

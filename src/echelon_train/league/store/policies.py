@@ -20,9 +20,9 @@ def find_policy(name: str | Path) -> Path:
     Raises CheckpointError and LeagueError, with the reason.
     """
     path = Path(name)
-    if _is_league(path.parent):
+    if is_league(path.parent):
         return League.open(path.parent).member_policy(path.name)
-    if _is_league(path):
+    if is_league(path):
         raise LeagueError(f"{name}: is a league, expected a member of it: {path / 'MEMBER'}")
     return find_checkpoint(path)
 
@@ -33,12 +33,13 @@ def origin(folder: Path) -> Path:
     The latter may be gone, or hold other weights by now. Raises LeagueError.
     """
     league = folder.parent.parent
-    if folder.parent.name == MEMBERS_FOLDER and _is_league(league):
+    if folder.parent.name == MEMBERS_FOLDER and is_league(league):
         for member in League.open(league).members():
             if member.weights_sha256 == folder.name:
                 return Path(member.origin["checkpoint"])
     return folder
 
 
-def _is_league(folder: Path) -> bool:
+def is_league(folder: Path) -> bool:
+    """Whether a folder is a league."""
     return (folder / DATABASE_FILE).is_file()

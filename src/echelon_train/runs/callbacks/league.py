@@ -67,10 +67,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         if self._snapshot_due():
             self.learner.announce(self.model.num_timesteps)
             self._publish(checkpoint)
-        elif (
-            self.model.num_timesteps < self._config.league.snapshot_every
-            and self._config.league.role != "best_response"
-        ):
+        elif self.model.num_timesteps < self._config.league.snapshot_every:
             self._console.print(
                 "League: no snapshot of this run is in the league: the first needs "
                 f"{self._config.league.snapshot_every:,} decisions (--league.snapshot-every)",

@@ -71,18 +71,10 @@ def test_a_league_exploiter_plays_against_all_policies_mostly_those_that_it_lose
     assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=1e-3)
 
 
-def test_exploiters_need_policies_and_a_best_response_its_target_alone():
+def test_exploiters_need_policies():
     for role, reason in (("main_exploiter", "the league has no snapshot of one"), ("league_exploiter", "has none")):
         with pytest.raises(ConfigError, match=reason):
             shares(LeagueConfig(role=role), [candidate("novice", "scripted")])
-    settings = LeagueConfig(role="best_response", target="main-1")
-    assert shares(settings, [candidate("main-1"), candidate("main-2")], ["main-1", "main-2"]) == {"main-1": 1}
-
-
-@pytest.mark.parametrize(("role", "target"), [("best_response", ""), ("main", "main-1")])
-def test_a_best_response_and_no_other_role_has_a_target(role, target):
-    with pytest.raises(ConfigError, match=r"league\.target: expected"):
-        LeagueConfig(role=role, target=target)
 
 
 BEATEN, UNDECIDED = candidate("a", won=0.8), candidate("b", won=0.6)
@@ -106,12 +98,10 @@ RARELY_PLAYED = candidate("c", won=0, games=MIN_GAMES - 1)
         ("main_exploiter", 100, [], False),
         ("league_exploiter", 399, [BEATEN, UNDECIDED], False),
         ("league_exploiter", 400, [BEATEN, UNDECIDED], True),
-        ("best_response", 10**9, [BEATEN], False),
     ],
 )
 def test_when_a_snapshot_is_due(role, samples, opponents, due):
-    target = "a" if role == "best_response" else ""
-    settings = LeagueConfig(role=role, target=target, snapshot_every=100, beaten=0.7, patience=4)
+    settings = LeagueConfig(role=role, snapshot_every=100, beaten=0.7, patience=4)
     assert snapshot_due(settings, samples, opponents, LAST.name) == due
 
 
