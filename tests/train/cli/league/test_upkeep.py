@@ -34,7 +34,7 @@ def test_every_command_prints_json_if_asked_and_refuses_what_is_no_league(comman
     with pytest.raises(SystemExit):
         main(["league", "--help"])
     listed = re.findall(r"^    (\w+)", capsys.readouterr().out, re.MULTILINE)
-    assert len(listed) == 14
+    assert len(listed) == 13
     for command in listed:
         with pytest.raises(SystemExit):
             main(["league", command, "--help"])
