@@ -79,8 +79,8 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.layout.observations import OBSERVATION_DIM
     from echelon_env.networks.config import NetworkConfig
     from echelon_env.networks.forward import prepare_network
-    from echelon_env.networks.possible import MASKS
-    from echelon_env.networks.weights import PARAMETERS, load_network, tensor_shapes
+    from echelon_env.layout.parts import CHOICES
+    from echelon_env.networks.weights import load_network, tensor_shapes
     from echelon_env.opponents.knowledge import make_knowledge
     from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 
@@ -123,8 +123,8 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
                 np.zeros(1, np.uint64),
                 number,
                 actions,
-                np.zeros((1, PARAMETERS), np.float32),
-                np.zeros((1, MASKS), bool),
+                np.zeros((1, CHOICES), np.float32),
+                np.zeros((1, CHOICES), bool),
                 0,
             ),
         ),

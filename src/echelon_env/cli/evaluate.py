@@ -79,8 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--actions",
         choices=ACTION_MODES,
         default=ACTION_MODES[0],
-        help="how networks act: samples of their distribution, its mode, or mixed: means for motion and messages, "
-        "samples for the rest (default: %(default)s)",
+        help="how networks act: samples of their distribution, or its mode (default: %(default)s)",
     )
     add("--threads", type=positive, default=1, help="number of threads of battles and players (default: %(default)s)")
     add("--out", type=Path, metavar="FILE", help="new file (JSON) for the report")

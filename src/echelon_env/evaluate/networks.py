@@ -16,11 +16,11 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.workers import SharedKernel
 from echelon_env.evaluate.players import ACTION_MODES, BASELINES, ActionMode, BattleNoise, Player, check_action_mode
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.parts import CHOICES
 from echelon_env.networks.checkpoint import errors_in, find_checkpoint, read_checkpoint
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.forward import act_by_network, prepare_network
-from echelon_env.networks.possible import MASKS
-from echelon_env.networks.weights import PARAMETERS, CheckpointError, Network, load_network
+from echelon_env.networks.weights import CheckpointError, Network, load_network
 from echelon_env.opponents.policy import check_observations
 
 UNTRAINED = "untrained"
@@ -52,10 +52,10 @@ class NetworkPolicy:
         self._begins = np.ones(rows, np.bool_)
         self._memories = np.zeros((rows, 2, network.gain.size))
         self._keys, self._numbers = np.zeros(rows, np.uint64), np.zeros(rows, np.int64)
-        self.parameters = np.zeros((rows, PARAMETERS), np.float32)
-        """Parameters (R, PARAMETERS) of the last actions' distributions, see `act_by_network`."""
-        self.possible = np.zeros((rows, MASKS), np.bool_)
-        """What was possible, (R, MASKS), see `mask_needs`."""
+        self.logits = np.zeros((rows, CHOICES), np.float32)
+        """Logits (R, CHOICES) of the last actions' distributions, see `act_by_network`."""
+        self.possible = np.zeros((rows, CHOICES), np.bool_)
+        """What was possible, (R, CHOICES), see `mask_needs`."""
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Reset the memories of the rows in `mask` (R,). Raises ValueError for another number of rows."""
@@ -70,7 +70,7 @@ class NetworkPolicy:
             self._begin()
         rows = np.array(observations, np.float32, order="C")
         actions = np.zeros((len(self._keys), ACTION_DIM), np.float32)
-        self._act(rows, self._memories, self._keys, self._numbers, actions, self.parameters, self.possible)
+        self._act(rows, self._memories, self._keys, self._numbers, actions, self.logits, self.possible)
         return actions
 
     def close(self) -> None:

@@ -30,9 +30,8 @@ from echelon_env.storage.arrays import Kind, check_arrays, named, part_of, witho
 
 Floats = NDArray[np.float32]
 
-ActionMode = Literal["sampled", "deterministic", "mixed"]
-"""How a network acts: samples of its action distribution, its mode, or means of the continuous entries (motion,
-messages) and samples of switches and choices."""
+ActionMode = Literal["sampled", "deterministic"]
+"""How a network acts: samples of its distribution, or its mode."""
 
 ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 

@@ -38,7 +38,7 @@ from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.reading import parse_json, read_regular_file, version_problem
 
 FORMAT = "echelon-checkpoint"
-VERSION = 4
+VERSION = 5
 WEIGHTS_FILE = "policy.safetensors"
 TRAINING_FILE = "training.safetensors"
 JSON_FILE = "checkpoint.json"

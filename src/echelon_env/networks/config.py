@@ -6,14 +6,16 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from echelon_env.config.schema import ConfigError, check_fields, quantity
+from echelon_env.config.schema import check_fields, quantity
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
     """The network of the recurrent policy; it does not depend on the scenario."""
 
-    REMOVED: ClassVar[frozenset[str]] = frozenset({"auxiliary", "normalize_observations"})
+    REMOVED: ClassVar[frozenset[str]] = frozenset(
+        {"auxiliary", "initial_std", "max_std", "min_std", "normalize_observations"}
+    )
     """Settings of earlier versions, for error messages."""
 
     encoder: Literal["sets", "flat"] = field(
@@ -36,18 +38,9 @@ class NetworkConfig:
     communicate: bool = field(
         default=False, metadata={"help": "send messages, and choose the order of the contact table"}
     )
-    initial_std: float = quantity(0.6, "before tanh", 1e-3, 10, help="initial standard deviation of continuous actions")
-    min_std: float = quantity(0.05, "before tanh", 1e-3, 10, help="lower bound of the standard deviation")
-    max_std: float = quantity(2.0, "before tanh", 1e-3, 10, help="upper bound of the standard deviation")
 
     def __post_init__(self) -> None:
         check_fields(self, "network.")
-        if not self.min_std < self.initial_std < self.max_std:
-            raise ConfigError(
-                "network.initial_std: expected a number between min_std and max_std, got "
-                f"{self.min_std}, {self.initial_std}, {self.max_std}",
-                "network.initial_std",
-            )
 
     @property
     def blocks_off(self) -> frozenset[str]:
@@ -56,5 +49,5 @@ class NetworkConfig:
 
     def shape(self) -> dict[str, Any]:
         """The settings that the shapes of the weights follow from, by name."""
-        others = ("memory", "communicate", "initial_std", "min_std", "max_std")
+        others = ("memory", "communicate")
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in others}

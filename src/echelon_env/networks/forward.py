@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.engine import rng
-from echelon_env.engine.geometry import exponential, hyperbolic_tangent, sigmoid
+from echelon_env.engine.geometry import exponential
 from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import STREAMS, Self
+from echelon_env.layout.parts import ALL_PARTS, CHOICE_STARTS, SIZES
 from echelon_env.networks.layers import (
     ZERO,
     Workspace,
@@ -32,31 +33,24 @@ from echelon_env.networks.layers import (
     rectify,
     recur,
 )
-from echelon_env.networks.possible import (
-    BY_KIND,
-    NUMBERS,
-    OPTION_STARTS,
-    OPTIONS,
-    SWITCHES,
-    Condition,
-    action_limits,
-    find_conditions,
-    mask_needs,
-)
+from echelon_env.networks.possible import Condition, action_limits, find_conditions, mask_needs
 from echelon_env.networks.weights import TABLES, VECTORS, Network
 
-SAMPLED, DETERMINISTIC, MIXED = map(integer, range(3))
-"""How a network acts: samples of its distribution, its mode, or means of numbers and samples of the rest."""
+SAMPLED, DETERMINISTIC = map(integer, range(2))
+"""How a network acts: samples of its distribution, or its mode."""
 
-_NUMBER_ENTRIES = tuple(int(entry) for block in BY_KIND["numbers"] for entry in block.entries)
-_SWITCH_ENTRIES = tuple(int(entry) for block in BY_KIND["switches"] for entry in block.entries)
-_CHOICES = tuple(
-    (OPTION_STARTS[block.name], block.choices, int(block.first), int(block.optional)) for block in BY_KIND["choice"]
+_PARTS = tuple(
+    (CHOICE_STARTS[part.name], len(part.values), int(part.entries[0]), len(part.entries)) for part in ALL_PARTS
 )
-"""Of each choice: its first entry in a mask, its options, its first entry in an action, whether none is an option."""
+"""Of each part: its first choice among all, its choices, its first entry in an action, its entries."""
 
-_LOGITS = 2 * NUMBERS
-_TARGETS = _LOGITS + OPTION_STARTS["target"] + 1
+_VALUES = tuple(
+    tuple(part.values[choice][0] if choice < len(part.values) else 0.0 for choice in range(max(SIZES)))
+    for part in ALL_PARTS
+)
+"""Of each part the value of its first entry for each choice."""
+
+_TARGETS = CHOICE_STARTS["target"] + 1
 _SET_COLUMNS = tuple(
     (STREAMS[name].start, STREAMS[f"{name}_mask"].start, STREAMS[name].rows, STREAMS[name].row_width) for name in TABLES
 )
@@ -83,67 +77,59 @@ def _encode(network: Network, work: Workspace) -> None:
 
 
 @kernel
-def _decide(network: Network, work: Workspace, parameters: Any) -> None:
-    """The parameters (PARAMETERS,) of the distribution, from the features with the LSTM's output."""
+def _decide(network: Network, work: Workspace, logits: Any) -> None:
+    """The logits (CHOICES,) of the distribution, from the features with the LSTM's output."""
     width = integer(network.query.shape[1])
     linear(work.features, network.head, network.head_bias, work.head, work.used)
     rectify(work.head)
     linear(work.head, network.action, network.action_bias, work.output, work.used)
     targets = TARGET_CHOICES if width > 0 else 0
     for i in range(network.action.shape[1]):
-        parameters[i if i < _TARGETS else i + targets] = work.output[i]
+        logits[i if i < _TARGETS else i + targets] = work.output[i]
     if width > 0:
         linear(work.head, network.query, network.query_bias, work.query, work.used)
         for row in range(TARGET_CHOICES):
             product = 0.0
             for i in range(width):
                 product += work.contacts[row * width + i] * work.query[i]
-            parameters[_TARGETS + row] = product / math.sqrt(width)
+            logits[_TARGETS + row] = product / math.sqrt(width)
 
 
 @kernel
-def _choose(logits: Any, possible: Any, first: int, options: int, share: float) -> Any:
-    """The option of a choice at a share in [0, 1) of the probability of the possible ones; -1: the most probable."""
-    best = integer(0)
-    for option in range(options):
-        if possible[first + option] and (
-            not possible[first + best] or logits[_LOGITS + first + option] > logits[_LOGITS + first + best]
-        ):
-            best = option
-    if share < 0.0:
+def _choose(logits: Any, possible: Any, first: int, choices: int, share: float) -> Any:
+    """The choice of a part at a share in [0, 1) of the probability of the possible ones; -1: the most probable."""
+    best, others = integer(-1), 0
+    for choice in range(choices):
+        if possible[first + choice]:
+            others += best >= 0
+            if best < 0 or logits[first + choice] > logits[first + best]:
+                best = choice
+    if share < 0.0 or others == 0:
         return best
-    highest, total = np.float64(logits[_LOGITS + first + best]), 0.0
-    for option in range(options):
-        if possible[first + option]:
-            total += exponential(np.float64(logits[_LOGITS + first + option]) - highest)
+    highest, total = np.float64(logits[first + best]), 0.0
+    for choice in range(choices):
+        if possible[first + choice]:
+            total += exponential(np.float64(logits[first + choice]) - highest)
     passed = 0.0
-    for option in range(options):
-        if possible[first + option]:
-            passed += exponential(np.float64(logits[_LOGITS + first + option]) - highest)
+    for choice in range(choices):
+        if possible[first + choice]:
+            passed += exponential(np.float64(logits[first + choice]) - highest)
             if passed > share * total:
-                return option
+                return choice
     return best
 
 
 @kernel
-def _act(network: Network, parameters: Any, possible: Any, key: Any, number: int, mode: int, action: Any) -> None:
-    """Write the action (A,) of a distribution. Entries that are not possible are 0, choices their first option."""
-    for i in range(NUMBERS):
-        if possible[SWITCHES + OPTIONS + i]:
-            value = np.float64(parameters[i])
-            if mode == SAMPLED:
-                log_std = network.log_min_std + network.log_std_range * sigmoid(np.float64(parameters[NUMBERS + i]))
-                value += exponential(log_std) * rng.random_normal(key, number, 2 * i, 0)
-            action[_NUMBER_ENTRIES[i]] = hyperbolic_tangent(value)
-    for i in range(SWITCHES):
-        share = 0.5 if mode == DETERMINISTIC else rng.random_unit(key, number, i, 1)
-        action[_SWITCH_ENTRIES[i]] = possible[i] and share < sigmoid(np.float64(parameters[_LOGITS + i]))
-    for i in range(len(_CHOICES)):
-        first, options, entry, optional = _CHOICES[i]
-        share = -1.0 if mode == DETERMINISTIC else rng.random_unit(key, number, i, 2)
-        option = _choose(parameters, possible, first, options, share)
-        if option >= optional:
-            action[entry + option - optional] = 1.0
+def _act(logits: Any, possible: Any, key: Any, number: int, mode: int, action: Any) -> None:
+    """Write the action (A,) of a distribution. Parts of which nothing else is possible are neutral."""
+    for i in range(len(_PARTS)):
+        first, choices, entry, entries = _PARTS[i]
+        share = -1.0 if mode == DETERMINISTIC else rng.random_unit(key, number, i, 0)
+        choice = _choose(logits, possible, first, choices, share)
+        if entries == 1:
+            action[entry] = _VALUES[i][choice]
+        elif choice >= choices - entries:
+            action[entry + choice - (choices - entries)] = 1.0
 
 
 @entry_point
@@ -158,18 +144,18 @@ def act_by_network(
     keys: Any,
     numbers: Any,
     actions: Any,
-    parameters: Any,
+    logits: Any,
     possible: Any,
     at_once: int,
 ) -> None:
-    """Write the actions of R mechs, the parameters of their distributions, and what is possible.
+    """Write the actions of R mechs, the logits of their distributions, and what is possible.
 
     Parameters
     ----------
     network, limits, work
         See `prepare_network`.
     mode
-        `SAMPLED`, `DETERMINISTIC` or `MIXED`.
+        `SAMPLED` or `DETERMINISTIC`.
     turn, at_once
         How threads share the rows, see `turns`.
     observations
@@ -181,18 +167,17 @@ def act_by_network(
         increased.
     actions
         (R, A) float32. Those of dead mechs have no effect.
-    parameters
-        (R, PARAMETERS) float32: means of the numbers before tanh, their offsets of the log-std, logits of switches and
-        options. Zeros for dead mechs.
+    logits
+        (R, CHOICES) float32 of the choices of `ALL_PARTS`. Zeros for dead mechs.
     possible
-        (R, MASKS) bool, see `mask_needs`.
+        (R, CHOICES) bool, see `mask_needs`.
     """
     rows = observations.shape[0]
     at = first_turn(turn, 0, at_once)
     while at < rows:
         for r in range(at, end_of_turn(at, rows, at_once)):
-            for i in range(parameters.shape[1]):
-                parameters[r, i] = ZERO
+            for i in range(logits.shape[1]):
+                logits[r, i] = ZERO
             for i in range(actions.shape[1]):
                 actions[r, i] = ZERO
             find_conditions(limits, observations[r], work.conditions)
@@ -202,8 +187,8 @@ def act_by_network(
                 copy(observations[r], work.seen)
                 _encode(network, work)
                 recur(network, memories[r], work)
-                _decide(network, work, parameters[r])
-            _act(network, parameters[r], possible[r], keys[r], numbers[r], mode, actions[r])
+                _decide(network, work, logits[r])
+            _act(logits[r], possible[r], keys[r], numbers[r], mode, actions[r])
             numbers[r] += 1
         at = next_turn(turn, rows, at_once)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import IntEnum
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,32 +13,9 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.kernels import integer, kernel
 from echelon_env.engine.tables import build_tables
-from echelon_env.layout.actions import BLOCKS, TARGET_CHOICES, Action
+from echelon_env.layout.actions import TARGET_CHOICES, Action
 from echelon_env.layout.observations import CLASS_NAMES, STREAMS, Self, class_columns
-
-BY_KIND = {kind: [block for block in BLOCKS if block.kind == kind] for kind in ("numbers", "switches", "choice")}
-"""The blocks of an action by kind."""
-
-SIZES = tuple(block.choices for block in BY_KIND["choice"])
-"""Options of each choice."""
-
-NUMBERS = sum(len(block.entries) for block in BY_KIND["numbers"])
-"""Continuous entries of an action."""
-
-SWITCHES = sum(len(block.entries) for block in BY_KIND["switches"])
-"""Switches of an action."""
-
-OPTIONS = sum(SIZES)
-"""Options of all choices."""
-
-OPTION_STARTS = {
-    block.name: SWITCHES + stop - size
-    for block, size, stop in zip(BY_KIND["choice"], SIZES, accumulate(SIZES), strict=True)
-}
-"""The first entry of each choice in a mask."""
-
-MASKS = SWITCHES + OPTIONS + NUMBERS
-"""Width of a mask: an entry for each switch, then for each option of each choice, then for each number."""
+from echelon_env.layout.parts import BLOCK_PARTS
 
 TOLERANCE = 1e-5
 """Of observations, which are float32."""
@@ -96,22 +72,20 @@ _NEEDS = {
 
 
 def mask_needs(off: Collection[str] = ()) -> NDArray[np.int64]:
-    """The condition that each entry of a mask needs, (MASKS,).
+    """The condition that each choice of `ALL_PARTS` needs, (CHOICES,).
 
-    The first option of a choice, which is none or the default, is always possible. All else of the blocks whose names
-    are in `off` never is.
+    The neutral choice of a part is always possible. All else of the blocks whose names are in `off` never is.
     """
     needs: list[int] = []
-    for block in (*BY_KIND["switches"], *BY_KIND["choice"], *BY_KIND["numbers"]):
-        actions = (None, *block.entries) if block.kind == "choice" and block.optional else block.entries
-        for option, action in enumerate(actions):
-            if block.kind == "choice" and option == 0:
-                needs.append(Condition.ALWAYS)
-            elif block.name in off:
-                needs.append(Condition.NEVER)
-            else:
-                assert action is not None
-                needs.append(_NEEDS.get(action, Condition.AWAKE))
+    for block, parts in BLOCK_PARTS.items():
+        for part in parts:
+            for choice, values in enumerate(part.values):
+                if choice == part.neutral:
+                    needs.append(Condition.ALWAYS)
+                elif block in off:
+                    needs.append(Condition.NEVER)
+                else:  # the entry that the choice sets
+                    needs.append(_NEEDS.get(part.entries[np.flatnonzero(values)[0]], Condition.AWAKE))
     return np.array(needs, np.int64)
 
 

@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.engine.geometry import log1p
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.layout.parts import CHOICES
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.possible import NUMBERS, OPTIONS, SWITCHES, mask_needs
+from echelon_env.networks.possible import mask_needs
 
 Floats = NDArray[np.float32]
-
-PARAMETERS = 2 * NUMBERS + SWITCHES + OPTIONS
-"""Width of the policy's output: means, offsets of the log-std, and the logits of switches and options."""
 
 VECTORS = ("self", "objective")
 TABLES = ("contacts", "squad", "intel", "comm")
@@ -71,13 +68,11 @@ class Network(NamedTuple):
     memory: int  # 1: the LSTM continues from its state; 0: it starts every decision from zeros
     head: Floats  # (W, head)
     head_bias: Floats  # (head,)
-    action: Floats  # (head, PARAMETERS), without the logits of targets if `query` has columns
+    action: Floats  # (head, CHOICES), without the logits of targets if `query` has columns
     action_bias: Floats
     query: Floats  # (head, S): a contact's logit is its product with this query
     query_bias: Floats  # (S,)
-    needs: NDArray[np.int64]  # (MASKS,) see `mask_needs`
-    log_min_std: float
-    log_std_range: float
+    needs: NDArray[np.int64]  # (CHOICES,) see `mask_needs`
 
 
 def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
@@ -101,7 +96,7 @@ def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
         linear["target_query"] = (embedding, config.head)
     linear[f"{encoder}.fusion.0"] = (width, joined)
     linear["mlp_extractor.policy_net.0"] = (config.head, width)
-    outputs = PARAMETERS - TARGET_CHOICES if config.encoder == "sets" else PARAMETERS
+    outputs = CHOICES - TARGET_CHOICES if config.encoder == "sets" else CHOICES
     linear["action_net"] = (outputs, config.head)
     for name, shape in linear.items():
         shapes[f"{name}.weight"], shapes[f"{name}.bias"] = shape, shape[:1]
@@ -143,8 +138,6 @@ def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> 
         **streams | {name: np.array(layer, order="C") for name, layer in layers.items()},
         memory=int(config.memory),
         needs=mask_needs(config.blocks_off),
-        log_min_std=log1p(config.min_std - 1.0),  # not the C library's logarithm: the same bits everywhere
-        log_std_range=log1p(config.max_std / config.min_std - 1.0),
     )
     if not np.isfinite(network.lstm_bias).all():
         raise CheckpointError("weights: 'lstm_bias' is not finite in float32")

@@ -25,9 +25,8 @@ from echelon_env.engine.state import BLUE, RED, SCRATCH
 from echelon_env.evaluate.networks import PolicyFactory
 from echelon_env.evaluate.players import IDLE
 from echelon_env.evaluate.seeds import evaluation_seed
+from echelon_env.layout.parts import CHOICES
 from echelon_env.networks.forward import SAMPLED, prepare_network
-from echelon_env.networks.possible import MASKS
-from echelon_env.networks.weights import PARAMETERS
 from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.replays.files import battle_header
@@ -191,7 +190,7 @@ def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArr
         memories[:], numbers[:] = 0.0, 0
         keys[:] = np.random.default_rng([seed, team]).integers(0, 2**64, count, np.uint64)
 
-    outputs = np.zeros((count, PARAMETERS), np.float32), np.zeros((count, MASKS), np.bool_)
+    outputs = np.zeros((count, CHOICES), np.float32), np.zeros((count, CHOICES), np.bool_)
     call = "act_by_network", *shared, _ALONE, observations, memories, keys, numbers, actions, *outputs, 0
     return _PagePlayer(call, (memories, keys, numbers), begin)
 

@@ -1,11 +1,11 @@
 """Observation and action formats: spaces, conversion, masks, descriptions and explanations."""
 
 from echelon_env.layout.actions import BLOCKS
+from echelon_env.layout.parts import PARTS
 from echelon_env.spaces.actions import (
     DISCRETE_CHOICES,
     MULTI_DISCRETE_SIZES,
     NEUTRAL_CHOICES,
-    PARTS,
     ActionFormat,
     action_space,
     read_action,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -19,45 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.boundary import as_array, read_actions
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
+from echelon_env.layout.parts import PARTS, Part
 
 ActionFormat = Literal["continuous", "dict", "multi_discrete", "discrete"]
 """``"continuous"``: the canonical vector. ``"dict"``: an entry for each block. ``"multi_discrete"``: a choice for each
 part. ``"discrete"``: one choice."""
-
-LEVELS = 5
-"""Choices of a continuous entry in the multi-discrete format."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the multi-discrete format: a choice among rows of values."""
-
-    name: str
-    entries: tuple[Action, ...]
-    values: tuple[tuple[float, ...], ...]
-    """For each choice the values of the entries."""
-    neutral: int
-    """The choice that does nothing."""
-
-
-def _parts(block: Block) -> list[Part]:
-    """The multi-discrete parts of a block; messages have none."""
-    if block.name == "comm":
-        return []
-    if block.kind == "choice":
-        none = [(0.0,) * len(block.entries)] if block.optional else []
-        rows = [tuple(float(entry == chosen) for entry in block.entries) for chosen in block.entries]
-        return [Part(block.name, block.entries, (*none, *rows), 0)]
-    parts = []
-    for entry in block.entries:
-        low = 0.0 if entry is Action.JET or block.kind == "switches" else ACTION_LOW
-        levels = np.linspace(low, ACTION_HIGH, 2 if block.kind == "switches" else LEVELS).tolist()
-        parts.append(Part(entry.name.lower(), (entry,), tuple((level,) for level in levels), levels.index(0.0)))
-    return parts
-
-
-PARTS = tuple(part for block in BLOCKS for part in _parts(block))
-"""The parts of the multi-discrete format, in order."""
 
 MULTI_DISCRETE_SIZES = tuple(len(part.values) for part in PARTS)
 """Choices of each part."""

@@ -14,7 +14,8 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.possibilities import Possibilities
 from echelon_env.layout.actions import Action
-from echelon_env.spaces.actions import DISCRETE_CHOICES, MULTI_DISCRETE_SIZES, PARTS, ActionFormat, choice_sizes
+from echelon_env.layout.parts import PARTS
+from echelon_env.spaces.actions import DISCRETE_CHOICES, MULTI_DISCRETE_SIZES, ActionFormat, choice_sizes
 
 MASK_SIZE = sum(MULTI_DISCRETE_SIZES)
 """Entries of one mech's mask of the multi-discrete format: the parts' choices one after the other."""

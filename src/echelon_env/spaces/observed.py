@@ -12,43 +12,16 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import CLASS_NAMES, STREAMS, Self, class_columns
-from echelon_env.networks.possible import (
-    BY_KIND,
-    MASKS,
-    NUMBERS,
-    OPTION_STARTS,
-    TOLERANCE,
-    Limit,
-    action_limits,
-    mask_needs,
-)
+from echelon_env.networks.possible import TOLERANCE, Limit, action_limits, mask_needs
 from echelon_env.opponents.policy import check_observations
-from echelon_env.spaces.actions import CHOICE_PARTS, PARTS, ActionFormat
-from echelon_env.spaces.masks import discrete_masks
+from echelon_env.spaces.actions import CHOICE_PARTS, ActionFormat
+from echelon_env.spaces.masks import MASK_SIZE, discrete_masks
 
 _CLASSES = class_columns(Self)
 _MOUNTS = len(MOUNTS)
 _COOLDOWNS = slice(Self.COOLDOWN_PRIMARY, Self.COOLDOWN_PRIMARY + _MOUNTS)
 _WEAPONS = slice(Self.HAS_PRIMARY, Self.HAS_PRIMARY + _MOUNTS)
 _TARGETS = slice(STREAMS["contacts_mask"].start, STREAMS["contacts_mask"].start + TARGET_CHOICES)
-
-
-def _columns() -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """For each multi-discrete choice its entry in a policy's mask (see `MASKS`), and whether it is the neutral one."""
-    switches = [entry for block in BY_KIND["switches"] for entry in block.entries]
-    numbers = [entry for block in BY_KIND["numbers"] for entry in block.entries]
-    places = dict(zip(switches, range(len(switches)), strict=True))
-    places |= dict(zip(numbers, range(MASKS - NUMBERS, MASKS), strict=True))
-    columns, neutral = [], []
-    for part in PARTS:
-        for choice in range(len(part.values)):
-            optional = part.name in OPTION_STARTS
-            columns.append(OPTION_STARTS[part.name] + choice if optional else places[part.entries[0]])
-            neutral.append(choice == part.neutral)
-    return np.array(columns), np.array(neutral)
-
-
-_COLUMNS, _NEUTRAL = _columns()
 
 
 class ObservedMasks:
@@ -87,7 +60,7 @@ class ObservedMasks:
             )
         self._discrete = action_format == "discrete"
         self._limits = action_limits(config)
-        self._needs = mask_needs(config.abilities.blocks_off)[_COLUMNS]
+        self._needs = mask_needs(config.abilities.blocks_off)[:MASK_SIZE]
 
     def __call__(self, observations: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
         """Masks (R, K) bool for flat observations (R, D), as the environments give them: not normalised.
@@ -95,7 +68,7 @@ class ObservedMasks:
         K is the number of choices: `MASK_SIZE`, or that of the `DISCRETE_CHOICES`. Raises ValueError for others.
         """
         check_observations(observations, 0)
-        masks = self._conditions(observations)[:, self._needs] | _NEUTRAL
+        masks = self._conditions(observations)[:, self._needs]
         return discrete_masks(masks).astype(np.bool_) if self._discrete else masks
 
     def _conditions(self, observations: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:

@@ -33,6 +33,7 @@ class PPOConfig:
 
     REMOVED: ClassVar[frozenset[str]] = frozenset({
         "auxiliary_coef", "burn_in", "clip_range_vf", "critic_lr_scale", "inactive_vf_scale", "kickstart_motion_scale",
+        "motion_ent_scale",
         "ratio", "recompute_advantages",
     })  # fmt: skip
     """Settings of earlier versions, for error messages."""
@@ -53,7 +54,6 @@ class PPOConfig:
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
     policy_coef: float = quantity(1.0, "", 0, 10, help="weight of the policy's loss; 0: imitation only")
-    motion_ent_scale: Schedule = schedule(1.0, 0, 1e3, help="factor of ent_coef for the entropy of motion")
     kickstart_coef: Schedule = schedule(
         0.0, 0, 1e3, help="weight of the cross-entropy to the teacher's actions, see --teacher"
     )

@@ -28,12 +28,13 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Normal
 from torch.nn import functional
 
+from echelon_env.layout.parts import NUM_PARTS
 from echelon_env.spaces import ActionFormat, read_action
 from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.policy.distributions import HybridDistribution
+from echelon_train.policy.choices import environment_actions
+from echelon_train.policy.distributions import ActionDistribution
 from echelon_train.policy.encoders import SetEncoder
 from echelon_train.policy.lstm import lstm_step
-from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
 from echelon_train.tensor_files import weights_of
 
@@ -177,21 +178,26 @@ def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> 
 
 def _sampled(distribution: Any, noise: Tensor) -> Tensor:
     """Actions (n, A) or choices (n, parts) of a policy's distribution, given standard normal numbers (n, N)."""
-    if isinstance(distribution, HybridDistribution):
-        return environment_actions(distribution.sample(noise))
+    if isinstance(distribution, ActionDistribution):
+        return environment_actions(distribution.sample(_uniform(noise, 0.0)))
     parts = getattr(distribution, "distributions", None) or distribution.distribution
     if isinstance(parts, Normal):
         return (parts.loc + parts.scale * noise).clamp(-1.0, 1.0)
     logits = [part.logits for part in (parts if isinstance(parts, list) else [parts])]
-    uniform = torch.special.ndtr(noise).clamp(1e-7, 1.0 - 1e-7)
-    gumbel = -(-uniform.log()).log()  # the largest sum with a logit is a choice by its probability
-    split = gumbel.split([part.shape[1] for part in logits], 1)
+    gumbel = -(-_uniform(noise, 1e-7).log()).log()  # the largest sum with a logit is a choice by its probability
+    split = torch.split(gumbel, [part.shape[1] for part in logits], 1)
     return torch.stack([(part + each).argmax(1) for part, each in zip(logits, split, strict=True)], 1)
+
+
+def _uniform(noise: Tensor, least: float) -> Tensor:
+    """Uniform numbers from standard normal ones, below 1."""
+    uniform: Tensor = torch.special.ndtr(noise)
+    return uniform.clamp(least, 1.0 - 1.2e-7)
 
 
 def _noise(policy: ActorCriticPolicy) -> int:
     if isinstance(policy, BattlePolicy):
-        return RAW_DIM
+        return NUM_PARTS
     space = policy.action_space
     return int(np.sum(space.nvec) if isinstance(space, spaces.MultiDiscrete) else spaces.flatdim(space))
 

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from echelon_env.config.battle import BattleConfig
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.observations import STREAMS, Self
+from echelon_env.layout.parts import CHOICES, NUM_PARTS
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import action_limits
-from echelon_env.networks.weights import PARAMETERS
 from echelon_train.policy.action_masks import action_masks
-from echelon_train.policy.distributions import TARGET_LOGITS, HybridDistribution, parameter_bias
+from echelon_train.policy.choices import environment_actions, neutral_choices
+from echelon_train.policy.distributions import TARGET_LOGITS, ActionDistribution, initial_bias
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, select_rows
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.lstm import run_dense
-from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import (
     STATE,
     TEAM,
@@ -42,7 +42,7 @@ class BattlePolicy(SequencePolicy):
     """One recurrent policy for all mechs; a mech's class and equipment are in its observation.
 
     An encoder computes features from the observation. The heads get the LSTM's output plus these features (a residual
-    connection), so they see the observation from the first update on. Raw actions are those of `HybridDistribution`.
+    connection), so they see the observation from the first update on. Actions are choices: `ActionDistribution`.
 
     The critic shares the actor's encoder and LSTM, and their gradients, or has its own (`NetworkConfig.critic`). A
     central critic shares them, and adds features of the global state to their output; observations are then a dict
@@ -105,7 +105,7 @@ class BattlePolicy(SequencePolicy):
         """Create all layers except the actor's encoder and the LSTMs; stable-baselines3 calls this."""
         network = self.network
         self._build_mlp_extractor()
-        bias = parameter_bias(network.initial_std, network.min_std, network.max_std)
+        bias = initial_bias()
         if network.encoder == "sets":
             bias = torch.cat(_split_at_targets(bias))
         self.action_net = nn.Linear(network.head, len(bias))
@@ -127,21 +127,21 @@ class BattlePolicy(SequencePolicy):
     def forward(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
-        """Raw actions (rows, RAW_DIM), values (rows, 1), log-probabilities (rows, blocks) and next recurrent states.
+        """Choices (rows, NUM_PARTS), values (rows, 1), log-probabilities (rows, blocks) and next recurrent states.
 
-        Actions and log-probabilities of dead mechs are zero.
+        Choices of dead mechs are neutral, and their log-probabilities zero.
         """
         noise = None if deterministic else self.noise(len(episode_starts))
         return self.decide(obs, lstm_states, episode_starts, noise)
 
     def noise(self, rows: int) -> Tensor:
-        """Standard normal numbers (rows, RAW_DIM): also for dead mechs, as a death must not shift other rows' noise."""
-        return torch.randn(rows, RAW_DIM, device=self.device)
+        """Uniform numbers (rows, NUM_PARTS): also for dead mechs, or a death would shift other rows' noise."""
+        return torch.rand(rows, NUM_PARTS, device=self.device)
 
     def decide(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, noise: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
-        """The results of `forward`, given standard normal numbers (rows, RAW_DIM); None: the most probable actions."""
+        """The results of `forward`, given uniform numbers (rows, NUM_PARTS); None: the most probable choices."""
         rows, mask = len(episode_starts), self.actor_mask(obs)
         active = None if mask is None or self.dense else mask.nonzero().flatten()
         starts = episode_starts if active is None else Sequences(1, rows, episode_starts, None)
@@ -151,10 +151,10 @@ class BattlePolicy(SequencePolicy):
         actions = distribution.mode() if noise is None else distribution.sample(select_rows(noise, active))
         log_probs = distribution.block_log_probs(actions)
         if active is not None:
-            actions = actions.new_zeros(rows, RAW_DIM).index_copy(0, active, actions)
+            actions = neutral_choices(actions.device).repeat(rows, 1).index_copy(0, active, actions)
             log_probs = log_probs.new_zeros(rows, len(BLOCKS)).index_copy(0, active, log_probs)
-        elif mask is not None:
-            actions, log_probs = (torch.where(mask.unsqueeze(1), each, 0.0) for each in (actions, log_probs))
+        elif mask is not None:  # of dead mechs only neutral choices are possible
+            log_probs = torch.where(mask.unsqueeze(1), log_probs, 0.0)
         return actions, values, log_probs, RNNStates(actor_states, critic_states or actor_states)
 
     def evaluate(
@@ -191,8 +191,8 @@ class BattlePolicy(SequencePolicy):
 
     def get_distribution(
         self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor
-    ) -> tuple[HybridDistribution, LstmState]:
-        """The distribution of raw actions, and the actor's next recurrent states."""
+    ) -> tuple[ActionDistribution, LstmState]:
+        """The distribution of choices, and the actor's next recurrent states."""
         latent, contacts, states = self._trunk(obs, lstm_states, episode_starts)
         return self._distribution(obs, latent, contacts), states
 
@@ -210,10 +210,10 @@ class BattlePolicy(SequencePolicy):
 
     def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
         """Shape and dtype of a row's raw action."""
-        return (RAW_DIM,), torch.float32
+        return (NUM_PARTS,), torch.int64
 
     def environment_actions(self, actions: Tensor) -> Tensor:
-        """Convert raw actions (rows, RAW_DIM) to the environment's (rows, ACTION_DIM)."""
+        """Convert choices (rows, NUM_PARTS) to the environment's actions (rows, ACTION_DIM)."""
         return environment_actions(actions)
 
     def actor_mask(self, observations: Observations) -> Tensor:
@@ -301,21 +301,21 @@ class BattlePolicy(SequencePolicy):
 
     def _distribution(
         self, observations: Observations, latent: Tensor, contacts: Tensor | None, active: Tensor | None = None
-    ) -> HybridDistribution:
-        """The distribution of raw actions of the rows `active`, (n,) int64, or of all.
+    ) -> ActionDistribution:
+        """The distribution of choices of the rows `active`, (n,) int64, or of all.
 
         `contacts` are the embeddings from `_trunk`. A target's logit is their scaled dot product with a query.
         """
         head = self.mlp_extractor.forward_actor(select_rows(latent, active))
-        parameters = self.action_net(head)
+        logits = self.action_net(head)
         if contacts is not None and self.target_query is not None:
             # for tensors this small a batched matrix product takes several times as long
             products = contacts * self.target_query(head).unsqueeze(1)
             scores = products.sum(2) / math.sqrt(contacts.shape[-1])
-            before, after = _split_at_targets(parameters)
-            parameters = torch.cat([before, scores, after], 1)
+            before, after = _split_at_targets(logits)
+            logits = torch.cat([before, scores, after], 1)
         masks = action_masks(_flat_part(observations), self.action_limits, off=self._blocks_off)
-        return HybridDistribution(parameters, select_rows(masks, active), self.network.min_std, self.network.max_std)
+        return ActionDistribution(logits, select_rows(masks, active))
 
     def _critic(
         self, observations: Observations, latent: Tensor | None, states: LstmState, starts: Tensor | Sequences
@@ -351,10 +351,10 @@ def _living(observations: Observations) -> Tensor:
     return _flat_part(observations)[:, _ALIVE] > 0.5
 
 
-def _split_at_targets(parameters: Tensor) -> tuple[Tensor, Tensor]:
-    """The parameters (..., P) before and after the target logits.
+def _split_at_targets(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The logits (..., L) before and after those of the targets.
 
-    The parameters may contain the target logits, or leave them out as the output layer of a set encoder's policy does.
+    They may contain these, or leave them out as the output layer of a set encoder's policy does.
     """
-    after = parameters.shape[-1] - (PARAMETERS - TARGET_LOGITS.stop)
-    return parameters[..., : TARGET_LOGITS.start], parameters[..., after:]
+    after = logits.shape[-1] - (CHOICES - TARGET_LOGITS.stop)
+    return logits[..., : TARGET_LOGITS.start], logits[..., after:]

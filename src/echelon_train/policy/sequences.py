@@ -165,7 +165,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     ) -> ActionEvaluation:
         """Evaluate S samples, given the recurrent states (layers, n, units) before the sequences' first steps.
 
-        Log-probabilities, entropies and the losses of a teacher's raw actions, `labels` (S, ...), are those of the
+        Log-probabilities, entropies and the losses of a teacher's actions, `labels` (S, ...), are those of the
         samples `active`, int64 indices; None: all. Raises NotImplementedError for labels if the policy cannot imitate.
         """
         if labels is not None:

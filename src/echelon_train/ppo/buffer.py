@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     actor_mask: Tensor  # (S,) bool: samples of the policy's loss; all are of the critic's
     states: tuple[Tensor, ...]  # (layers, n, units) each
     sequences: Sequences
-    labels: Tensor | None  # (S, ...) a teacher's raw actions, if it labelled the rollout
+    labels: Tensor | None  # (S, ...) a teacher's actions, if it labelled the rollout
 
 
 class ChunkBuffer:
@@ -56,7 +56,7 @@ class ChunkBuffer:
     blocks
         Number of blocks of an action, which have separate log-probabilities.
     labelled
-        Whether the buffer also holds a teacher's raw actions.
+        Whether the buffer also holds a teacher's actions.
     device
         Device of the tensors.
     dense

@@ -12,7 +12,7 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.policy.choices import nearest_choices
 from echelon_train.policy.sequences import Observations, SequencePolicy
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.cuda_graphs import Graphed
@@ -215,7 +215,7 @@ class Collector:
         self.teacher.begin(self.starts, 1.0 - self._learner_share)
         seen = self.observations
         labels = self.teacher.act(seen["observation"] if isinstance(seen, dict) else seen)
-        self.buffer.labels[step] = raw_actions(torch.from_numpy(labels)).to(self._device)
+        self.buffer.labels[step] = nearest_choices(torch.from_numpy(labels)).to(self._device)
         return self.teacher.replace(actions, labels)
 
     def _bootstrap(self) -> None:

@@ -28,7 +28,6 @@ class Coefficients(NamedTuple):
     vf_coef: float
     policy_coef: float = 1.0
     kickstart_coef: Scalar = 0.0
-    motion_ent_scale: Scalar = 1.0
 
 
 class Losses(NamedTuple):
@@ -103,7 +102,6 @@ def losses(
     # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
     entropies = own(-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy)
     entropy = entropies.sum() / num_actor
-    bonus = _bonus(entropies, policy, coefficients.motion_ent_scale) / num_actor
     with torch.no_grad():
         entropy_blocks = entropies.sum(0) / num_actor
     kickstart, kickstart_blocks = entropy.new_zeros(()), torch.zeros_like(entropy_blocks)
@@ -111,7 +109,7 @@ def losses(
         label_losses = own(evaluation.label_losses)
         kickstart_blocks = label_losses.sum(0) / num_actor
         kickstart = label_losses.sum() / num_actor
-    total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
+    total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * entropy
     total = total + coefficients.kickstart_coef * kickstart
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
@@ -125,15 +123,6 @@ def add_gradients(policy: SequencePolicy, *arguments: Any) -> Tensor:
     result = losses(policy, *arguments)
     result.total.backward()  # type: ignore[no-untyped-call]
     return result.packed()
-
-
-def _bonus(entropies: Tensor, policy: SequencePolicy, motion_scale: Scalar) -> Tensor:
-    """Sum of entropies by block, (n, blocks), with those of motion scaled."""
-    if "motion" not in policy.blocks or (not isinstance(motion_scale, Tensor) and motion_scale == 1.0):
-        return entropies.sum()
-    scales = entropies.new_ones(len(policy.blocks))
-    scales[policy.blocks.index("motion")] = motion_scale
-    return (entropies * scales).sum()
 
 
 def recurrent_states(states: tuple[Any, ...]) -> RNNStates:

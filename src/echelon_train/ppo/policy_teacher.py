@@ -18,13 +18,12 @@ _LABELS = 2
 
 
 class PolicyTeacher(NetworkPolicy):
-    """A network that labels observations with its "mixed" actions: means of numbers, samples of everything else.
+    """A network that labels observations with samples of its actions.
 
     Kickstarting and distillation minimise the cross-entropy to the teacher's distribution (Schmitt et al. 2018,
     "Kickstarting Deep Reinforcement Learning", section 3; Rusu et al. 2016, "Policy Distillation"). The loss of a
-    sampled label is an unbiased estimate of it. The most probable switch or option would be another target: a trigger
-    that the teacher pulls with probability 0.4 would never be pulled. For numbers a sample would add the teacher's
-    exploration noise to the label, and the mean is what a Gaussian of a free mean learns from the samples.
+    sampled label is an unbiased estimate of it. The most probable choice would be another target: a trigger that the
+    teacher pulls with probability 0.4 would never be pulled.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class PolicyTeacher(NetworkPolicy):
         self, factory: PolicyFactory, config: BattleConfig, rows: int, seed: int, num_threads: int = 1
     ) -> None:
         super().__init__(
-            factory.network, config, BattleNoise([seed], [_LABELS], rows, num_threads), action_mode="mixed"
+            factory.network, config, BattleNoise([seed], [_LABELS], rows, num_threads), action_mode="sampled"
         )
         self._weights = np.frombuffer(bytes.fromhex(factory.weights_sha256), np.uint8)
 

@@ -238,5 +238,4 @@ def _as_tensors(coefficients: Coefficients, device: torch.device) -> Coefficient
     numbers: dict[str, Any] = coefficients._asdict()
     changing = {"clip_range", "ent_coef"}
     changing |= {"kickstart_coef"} if coefficients.kickstart_coef else set()
-    changing |= {"motion_ent_scale"} if coefficients.motion_ent_scale != 1.0 else set()
     return Coefficients(**numbers | {name: torch.full((), numbers[name], device=device) for name in changing})
