@@ -8,12 +8,13 @@ from gymnasium import spaces
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
+from echelon_env.layout.parts import SIZES
 from echelon_train.policy import BattlePolicy, action_space
-from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
+from echelon_train.policy.choices import environment_actions
 
 
 def stock_version(policy: type) -> type:
-    """The same network, its LSTM run as sb3-contrib runs it; a `BattlePolicy` takes the actions of `RawActions`."""
+    """The same network, its LSTM run as sb3-contrib runs it; a `BattlePolicy` takes the actions of `Choices`."""
     loop = staticmethod(RecurrentActorCriticPolicy._process_sequence)
     members: dict[str, Any] = {"_process_sequence": loop, "actor_mask": lambda self, observations: None}  # all rows act
     if issubclass(policy, BattlePolicy):
@@ -30,11 +31,11 @@ def stock_version(policy: type) -> type:
     return type("Stock" + policy.__name__, (policy,), members)
 
 
-class RawActions(VecEnvWrapper):  # type: ignore[misc]
-    """Battles that take a policy's raw actions, because the stock buffer keeps what the environment is given."""
+class Choices(VecEnvWrapper):  # type: ignore[misc]
+    """Battles that take a policy's choices, because the stock buffer keeps what the environment is given."""
 
     def __init__(self, env: VecEnv) -> None:
-        super().__init__(env, action_space=spaces.Box(-1e9, 1e9, (RAW_DIM,), np.float32))
+        super().__init__(env, action_space=spaces.MultiDiscrete(np.array(SIZES)))
 
     def reset(self) -> Any:
         return self.venv.reset()

@@ -18,7 +18,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import Tensor
 
-from benchmarks.stock import RawActions, stock_version
+from benchmarks.stock import Choices, stock_version
 from benchmarks.tables import Table
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import opponents
@@ -179,9 +179,7 @@ def stock(rollout: Rollout) -> Replayer:
         "max_grad_norm": config.max_grad_norm, "seed": rollout.config.seed,
     }  # fmt: skip
     network = {"network": rollout.config.network}
-    model = RecurrentPPO(
-        stock_version(BattlePolicy), RawActions(replay), policy_kwargs=network, device="cpu", **settings
-    )
+    model = RecurrentPPO(stock_version(BattlePolicy), Choices(replay), policy_kwargs=network, device="cpu", **settings)
     return Replayer(model, replay)
 
 

@@ -77,9 +77,9 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.engine.tables import build_tables
     from echelon_env.layout.actions import ACTION_DIM
     from echelon_env.layout.observations import OBSERVATION_DIM
+    from echelon_env.layout.parts import CHOICES
     from echelon_env.networks.config import NetworkConfig
     from echelon_env.networks.forward import prepare_network
-    from echelon_env.layout.parts import CHOICES
     from echelon_env.networks.weights import load_network, tensor_shapes
     from echelon_env.opponents.knowledge import make_knowledge
     from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch

@@ -26,9 +26,9 @@ OWN_REWARDS = {"battle.rewards.zone": "0.25", "battle.rewards.outcome": "10"}
 
 FROM_SCRATCH = {
     **OWN_REWARDS, "opponent": LEVELS, "eval_opponent": "expert",
-    "network.critic": "shared", "network.min_std": "0.05",
+    "network.critic": "shared",
     "ppo.batch_size": "2048", "ppo.n_epochs": "3", "ppo.learning_rate": "linear:7e-4:7e-5", "ppo.gamma": "0.995",
-    "ppo.ent_coef": "linear:0.001:0.0001", "ppo.motion_ent_scale": "1", "ppo.critic_warmup": "0",
+    "ppo.ent_coef": "linear:0.001:0.0001", "ppo.critic_warmup": "0",
 }  # fmt: skip
 """The changes of `skirmish` for runs that start from random weights."""
 

@@ -97,7 +97,10 @@ SUITE = ["--suite", "echelon-eval-v3"]
         (["random", "--out", "full/precious"], "exists already"),
         (["random", "--out", "full/precious/report"], "is not a folder"),
         (["full"], "neither a checkpoint"),
-        (["champion", "--suite", "echelon-eval-v3", "--actions", "mixed"], "champion is another player than the suite"),
+        (
+            ["champion", "--suite", "echelon-eval-v3", "--actions", "deterministic"],
+            "champion is another player than the suite",
+        ),
     ],
 )
 def test_bad_command_lines_are_reported_in_one_line_before_play(options, message, capsys, tmp_path, monkeypatch):

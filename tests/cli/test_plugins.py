@@ -113,9 +113,9 @@ def test_an_installed_package_adds_a_kind_of_player(install, capsys):
         "[echelon.players]\nthird = third_module:make\nnothing = third_module:make_nothing\nmissing = third_module:x\n",
     )
     arguments = ["evaluate", "third", "third:a:b", "--scenario", "duel-open", "--battles", "2", "--seed", "7", "--json"]
-    assert main([*arguments, "--actions", "mixed"]) == 0
+    assert main([*arguments, "--actions", "deterministic"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert [player["name"] for player in report["players"]] == ["third  7 mixed", "third a:b 7 mixed"]
+    assert [player["name"] for player in report["players"]] == ["third  7 deterministic", "third a:b 7 deterministic"]
     assert main(["evaluate", "third:a@fire_rate=0.5", *arguments[3:]]) == 0
     assert "third:a@fire_rate=0.5" in capsys.readouterr().out
     assert isinstance(opponents.make({"third:a": 1, "novice": 1}, 0, "duel"), opponents.Mixture)

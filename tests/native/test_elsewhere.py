@@ -19,10 +19,10 @@ from echelon_env.config.skill import LEVELS
 from echelon_env.engine.kernels import browser_module
 from echelon_env.engine.state import BATTLE
 from echelon_env.engine.tick import DECIDE, PERCEIVE
+from echelon_env.layout.parts import CHOICES
 from echelon_env.networks.checkpoint import read_checkpoint
 from echelon_env.networks.forward import SAMPLED, act_by_network, prepare_network
-from echelon_env.networks.possible import MASKS
-from echelon_env.networks.weights import PARAMETERS, load_network
+from echelon_env.networks.weights import load_network
 from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.opponents.scripted import ScriptedRows
@@ -55,7 +55,7 @@ def network_arguments(engine):
         *(*prepare_network(network, engine.config), SAMPLED, np.zeros(1, np.int64)),
         *(engine.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
         *(np.zeros(rows, np.int64), engine.actions[0]),
-        *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_), 0),
+        *(np.zeros((rows, CHOICES), np.float32), np.zeros((rows, CHOICES), np.bool_), 0),
     )
 
 

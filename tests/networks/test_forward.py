@@ -5,22 +5,22 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import special, stats
 
 from echelon_env import BattleEngine
 from echelon_env.champions import CHAMPIONS, champion_folder
 from echelon_env.evaluate.networks import NetworkPolicy
 from echelon_env.evaluate.players import ACTION_MODES, BattleNoise
-from echelon_env.layout.actions import BLOCKS, Action
+from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.parts import ALL_PARTS, CHOICE_STARTS, CHOICES
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.possible import MASKS, SWITCHES
-from echelon_env.networks.weights import PARAMETERS, CheckpointError, load_network
+from echelon_env.networks.weights import CheckpointError, load_network
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.action_masks import action_masks
-from echelon_train.policy.distributions import HybridDistribution
-from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.policy.choices import nearest_choices
+from echelon_train.policy.distributions import ActionDistribution
 from echelon_train.tensor_files import weights_of
 
 CONFIGS = {
@@ -81,13 +81,11 @@ def assert_equal_forward_passes(policy: BattlePolicy, engine: BattleEngine) -> N
             expected, states = exact.get_distribution(seen.double(), tuple(states), start)
             masks = action_masks(seen, exact.action_limits.float(), off=config.blocks_off)
             np.testing.assert_array_equal(subject.possible, masks.numpy())
-            raw = raw_actions(torch.from_numpy(actions)).double()
-            found = HybridDistribution(
-                torch.from_numpy(subject.parameters).double(), masks, config.min_std, config.max_std
-            )
+            choices = nearest_choices(torch.from_numpy(actions))
+            found = ActionDistribution(torch.from_numpy(subject.logits).double(), masks)
             living = seen[:, Self.ALIVE] > 0.5
-            blocks = expected.block_log_probs(raw)[living]
-            torch.testing.assert_close(found.block_log_probs(raw)[living], blocks, rtol=1e-5, atol=1e-5)
+            blocks = expected.block_log_probs(choices)[living]
+            torch.testing.assert_close(found.block_log_probs(choices)[living], blocks, rtol=1e-5, atol=1e-5)
             assert blocks.min() > -1000.0, "what is impossible is never chosen"
         dead += int((~living).sum())
         engine.step(actions.reshape(4, team, -1))
@@ -108,12 +106,12 @@ def still(rows: int) -> np.ndarray:
 
 
 def constant(communicate: bool = True) -> tuple[NetworkConfig, BattlePolicy]:
-    """A network with the same parameters for every observation."""
+    """A network with the same logits for every observation."""
     config = NetworkConfig(encoder="flat", width=8, head=8, communicate=communicate)
     policy = build_policy(config, 0)
     with torch.no_grad():
         policy.action_net.weight.zero_()
-        policy.action_net.bias.copy_(torch.linspace(-1.5, 1.5, PARAMETERS))
+        policy.action_net.bias.copy_(torch.linspace(-1.5, 1.5, CHOICES))
     return config, policy
 
 
@@ -125,30 +123,13 @@ def made(config: NetworkConfig, policy: BattlePolicy, rows: int, **arguments: st
 def test_samples_follow_the_distribution():
     config, policy = constant()
     subject, rows = made(config, policy, 2000), still(2000)
-    raw = raw_actions(torch.from_numpy(np.concatenate([subject.act(rows) for _ in range(10)]))).double()
-    parameters, possible = subject.parameters[:1], subject.possible[:1]
+    choices = nearest_choices(torch.from_numpy(np.concatenate([subject.act(rows) for _ in range(10)]))).numpy()
+    logits, possible = subject.logits[0].astype(np.float64), subject.possible[0]
     assert possible.all()
-    expected = HybridDistribution(
-        torch.from_numpy(parameters).double(), torch.ones(1, MASKS, dtype=torch.bool), config.min_std, config.max_std
-    )
-    column = 0
-    for block in BLOCKS:
-        for _ in block.entries if block.kind != "choice" else [None]:
-            values, column = raw[:, column].numpy(), column + 1
-            if block.kind == "numbers":
-                index = [entry for each in BLOCKS if each.kind == "numbers" for entry in each.entries].index(_)
-                mean, std = expected._mean[0, index].item(), expected._log_std[0, index].exp().item()
-                inside = np.abs(mean) + 3 * std < 2.0  # beyond, `raw_actions` clips
-                if inside:
-                    assert stats.kstest((values - mean) / std, "norm").pvalue > 1e-4
-            elif block.kind == "switches":
-                share = torch.sigmoid(expected._switches[0, int(_) - block.first]).item()
-                assert stats.binomtest(int(values.sum()), len(values), share).pvalue > 1e-4
-            else:
-                choices = [each for each in BLOCKS if each.kind == "choice"]
-                shares = expected._choices[0, : block.choices, choices.index(block)].exp().numpy()
-                counts = np.bincount(values.astype(int), minlength=block.choices)
-                assert stats.chisquare(counts, shares * len(values)).pvalue > 1e-4
+    for column, part in enumerate(ALL_PARTS):
+        start, size = CHOICE_STARTS[part.name], len(part.values)
+        counts = np.bincount(choices[:, column], minlength=size)
+        assert stats.chisquare(counts, special.softmax(logits[start : start + size]) * len(choices)).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("mode", ACTION_MODES)
@@ -171,12 +152,10 @@ def test_what_is_impossible_is_never_chosen(mode):
 def test_the_mode_is_the_most_probable_action():
     config, policy = constant()
     subject = made(config, policy, 1, action_mode="deterministic")
-    action, parameters = subject.act(still(1)), subject.parameters
-    masks = torch.ones(1, MASKS, dtype=torch.bool)
-    expected = HybridDistribution(torch.from_numpy(parameters), masks, config.min_std, config.max_std).mode()
-    found = raw_actions(torch.from_numpy(action))
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-    assert SWITCHES == 5
+    (found,) = nearest_choices(torch.from_numpy(subject.act(still(1)))).tolist()
+    for column, part in enumerate(ALL_PARTS):
+        start, size = CHOICE_STARTS[part.name], len(part.values)
+        assert found[column] == subject.logits[0, start : start + size].argmax()
 
 
 @pytest.mark.parametrize(
@@ -185,9 +164,9 @@ def test_the_mode_is_the_most_probable_action():
         (lambda weights: weights.pop("action_net.bias"), "'action_net.bias' is missing"),
         (
             lambda weights: weights.update({"action_net.bias": np.zeros(3, np.float32)}),
-            r"expected \(36,\) float32",
+            r"expected \(77,\) float32",
         ),
-        (lambda weights: weights.update({"action_net.bias": np.zeros(36)}), r"got \(36,\) float64"),
+        (lambda weights: weights.update({"action_net.bias": np.zeros(77)}), r"got \(77,\) float64"),
         (
             lambda weights: [weights[f"lstm_actor.bias_{each}_l0"].fill(3e38) for each in ("ih", "hh")],
             "'lstm_bias' is not finite in float32",

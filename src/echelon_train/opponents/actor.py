@@ -179,20 +179,20 @@ def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> 
 def _sampled(distribution: Any, noise: Tensor) -> Tensor:
     """Actions (n, A) or choices (n, parts) of a policy's distribution, given standard normal numbers (n, N)."""
     if isinstance(distribution, ActionDistribution):
-        return environment_actions(distribution.sample(_uniform(noise, 0.0)))
+        return environment_actions(distribution.sample(uniform(noise)))
     parts = getattr(distribution, "distributions", None) or distribution.distribution
     if isinstance(parts, Normal):
         return (parts.loc + parts.scale * noise).clamp(-1.0, 1.0)
     logits = [part.logits for part in (parts if isinstance(parts, list) else [parts])]
-    gumbel = -(-_uniform(noise, 1e-7).log()).log()  # the largest sum with a logit is a choice by its probability
+    gumbel = -(-uniform(noise, 1e-7).log()).log()  # the largest sum with a logit is a choice by its probability
     split = torch.split(gumbel, [part.shape[1] for part in logits], 1)
     return torch.stack([(part + each).argmax(1) for part, each in zip(logits, split, strict=True)], 1)
 
 
-def _uniform(noise: Tensor, least: float) -> Tensor:
+def uniform(noise: Tensor, least: float = 0.0) -> Tensor:
     """Uniform numbers from standard normal ones, below 1."""
-    uniform: Tensor = torch.special.ndtr(noise)
-    return uniform.clamp(least, 1.0 - 1.2e-7)
+    below: Tensor = torch.special.ndtr(noise)
+    return below.clamp(least, 1.0 - 1.2e-7)
 
 
 def _noise(policy: ActorCriticPolicy) -> int:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.parts import NUM_PARTS
 from echelon_env.networks.config import NetworkConfig
-from echelon_train.opponents.actor import Actor
+from echelon_train.opponents.actor import Actor, uniform
 from echelon_train.opponents.policy_batch import (
     RECORDED_SLOTS,
     RECORDED_STEP,
@@ -17,7 +18,7 @@ from echelon_train.opponents.policy_batch import (
     kept_places,
 )
 from echelon_train.policy import build_policy
-from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
+from echelon_train.policy.choices import environment_actions
 from train.ppo.test_cuda_graphs import OnDevice
 
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}
@@ -37,7 +38,7 @@ def moments(seed):
     seen = torch.rand(3, ROWS, OBSERVATION_DIM, generator=generator).round(decimals=1)
     seen[..., STREAMS["self"].start + Self.ALIVE] = (torch.rand(3, ROWS, generator=generator) < 0.7).float()
     states = torch.randn(2, 3, ROWS, SMALL["width"], generator=generator)
-    return seen, (states[0], states[1]), torch.randn(3, ROWS, RAW_DIM, generator=generator)
+    return seen, (states[0], states[1]), torch.randn(3, ROWS, NUM_PARTS, generator=generator)
 
 
 def actors_of(network):
@@ -66,7 +67,7 @@ def test_every_slot_acts_as_its_policy(network):
         with torch.no_grad():
             own = (state[0][slot][None], state[1][slot][None])
             distribution, after = policy.get_distribution(seen[slot], own, torch.zeros(ROWS))
-            expected = environment_actions(distribution.sample(noise[slot]))
+            expected = environment_actions(distribution.sample(uniform(noise[slot])))
         torch.testing.assert_close(actions[slot], expected, rtol=1e-5, atol=1e-5)
         living = policy.actor_mask(seen[slot])  # the recurrent state of the dead does not matter
         torch.testing.assert_close(hidden[slot][living], after[0][0][living], rtol=1e-5, atol=1e-5)
@@ -161,7 +162,7 @@ def test_a_recorded_decision_does_not_wait_for_the_gpu(network):
     actor = actors_of(network)[0]
     batch = PolicyBatch(actor, 40, 2, torch.device("meta"), recorded=True)
     batch.arrange([actor] * 40)
-    arguments = torch.zeros(80, OBSERVATION_DIM), batch._state, batch._index, torch.zeros(81, RAW_DIM)
+    arguments = torch.zeros(80, OBSERVATION_DIM), batch._state, batch._index, torch.zeros(81, NUM_PARTS)
     arguments = [each.to("meta") for each in arguments]
     with torch.inference_mode():
         batch._act(*arguments)  # makes the tables

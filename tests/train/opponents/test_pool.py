@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from echelon_env import opponents
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.layout.parts import NUM_PARTS
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.train import battle_config
+from echelon_train.opponents.actor import uniform
 from echelon_train.opponents.handicaps import BATTLES, AutoHandicap
 from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
 from echelon_train.opponents.pool import NAME_BYTES, OpponentPool, PoolState
 from echelon_train.opponents.results import WINDOW, Results
 from echelon_train.policy import build_policy
-from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
+from echelon_train.policy.choices import environment_actions
 from echelon_train.vec_env import BattleVecEnv
 
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}
@@ -95,7 +97,7 @@ def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
         observations, actions, seed = what
         torch.manual_seed(seed)
         in_play = list(dict.fromkeys(NETWORKS[name] for name in names if name in NETWORKS))
-        noise = {network: torch.randn(rows + 1, RAW_DIM) for network in in_play}
+        noise = {network: torch.randn(rows + 1, NUM_PARTS) for network in in_play}
         for name in set(names):
             mine = np.repeat([each == name for each in names], team)
             if name in scripted:
@@ -107,7 +109,7 @@ def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
                     distribution, after = policies[name].get_distribution(
                         torch.from_numpy(observations)[own], tuple(state[name][:, None, own]), torch.zeros(len(own))
                     )
-                    expected = environment_actions(distribution.sample(noise[NETWORKS[name]][own])).numpy()
+                    expected = environment_actions(distribution.sample(uniform(noise[NETWORKS[name]][own]))).numpy()
                 state[name][:, own] = torch.cat(after)
             close = 1e-3 if device == "cuda" else 1e-4
             np.testing.assert_allclose(actions[mine], expected, rtol=close, atol=close)

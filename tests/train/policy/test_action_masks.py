@@ -11,31 +11,38 @@ from echelon_env.config.scenario import make_config
 from echelon_env.evaluate import BattleNoise, Player
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, class_columns
+from echelon_env.layout.parts import ALL_PARTS, CHOICE_STARTS, CHOICES, Part
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.possible import MASKS, action_limits
-from echelon_env.spaces.masks import MASK_SLICES
+from echelon_env.networks.possible import action_limits
+from echelon_env.spaces.masks import MASK_SIZE
 from echelon_env.spaces.masks import action_masks as engine_masks
 from echelon_train.checkpoints.players import network_player
 from echelon_train.policy import build_policy
 from echelon_train.policy.action_masks import action_masks
 from support.playing import scripted_actions
-from train.policy.hybrid import KIND_SLICES, LIMITS, NUMBERS, living_observations
+from train.policy.random_choices import LIMITS, living_observations
 
 SMALL = NetworkConfig(width=8, head=8, set_width=4, map_channels=2)
 OWN = STREAMS["self"].start
-ENTRIES = [
-    *("primary", "secondary", "tertiary", "special", "vent"),
-    *(f"target {option}" for option in range(1 + TARGET_CHOICES)),
-    *("no electronics", "ecm", "eccm"),
-    *(f"display {option}" for option in range(3)),
-    *("throttle", "strafe", "jet", "turn"),
-    *(f"message {number}" for number in range(8)),
-]
+NAMES = {
+    "target": [f"target {choice}" for choice in range(1 + TARGET_CHOICES)],
+    "electronics": ["no electronics", "ecm", "eccm"],
+    "display": [f"display {choice}" for choice in range(3)],
+}
+
+
+def names(part: Part) -> list[str]:
+    """Names of a part's choices: none for standing still and holding fire."""
+    single = ["" if choice == part.neutral else part.name for choice in range(len(part.values))]
+    return NAMES.get(part.name, single)
+
+
+ENTRIES = [name for part in ALL_PARTS for name in names(part)]
 
 
 def allowed(observations: torch.Tensor, **options: bool) -> set[str]:
     (mask,) = action_masks(observations, LIMITS, **options)
-    return {name for name, possible in zip(ENTRIES, mask.tolist(), strict=True) if possible}
+    return {name for name, possible in zip(ENTRIES, mask.tolist(), strict=True) if possible and name}
 
 
 def mech(**features: float) -> torch.Tensor:
@@ -48,10 +55,9 @@ def mech(**features: float) -> torch.Tensor:
 
 
 def test_the_layout_of_masks():
-    assert len(ENTRIES) == MASKS
-    assert ENTRIES[KIND_SLICES["triggers"]][0] == "primary"
-    assert ENTRIES[KIND_SLICES["electronics"]][1] == "ecm"
-    assert ENTRIES[MASKS - NUMBERS] == "throttle"
+    assert len(ENTRIES) == CHOICES
+    assert ENTRIES[:5] == ["throttle", "throttle", "", "throttle", "throttle"]
+    assert ENTRIES[CHOICE_STARTS["vent"] :][:4] == ["", "vent", "target 0", "target 1"]
 
 
 MOTION = {"throttle", "strafe", "turn"}  # a medium has no jump jets
@@ -74,7 +80,7 @@ MOTION = {"throttle", "strafe", "turn"}  # a medium has no jump jets
 def test_the_reasons_of_a_refusal(features, forbidden):
     possible = allowed(mech(**features))
     everything = allowed(mech()) | {"primary"}
-    messages = {f"message {number}" for number in range(8)}
+    messages = {f"comm_{number}" for number in range(8)}
     assert everything - possible - messages == forbidden
     assert messages <= possible or "SHUTDOWN" in features
 
@@ -105,14 +111,11 @@ def test_rules_of_the_battle_set_the_limits():
 
 
 def engine_entries(engine: BattleEngine) -> np.ndarray:
-    """(R, MASKS) bool: whether the engine's masks allow more than the neutral choice of an entry."""
-    masks = engine_masks(engine).reshape(-1, sum(each.stop - each.start for each in MASK_SLICES.values())) != 0
-    part = {name: masks[:, columns] for name, columns in MASK_SLICES.items()}
-    single = [part[name][:, 1:] for name in ("primary", "secondary", "tertiary", "special", "vent")]
-    choices = [part[name] for name in ("target", "electronics", "display")]
-    motion = [part[name].sum(1, keepdims=True) > 1 for name in ("throttle", "strafe", "jet", "turn")]
-    messages = np.repeat(engine.possibilities().awake.reshape(-1, 1), 8, axis=1)
-    return np.concatenate([*single, *choices, *motion, messages], axis=1)
+    """(R, CHOICES) bool: the engine's masks; messages need a mech that is awake."""
+    masks = engine_masks(engine).reshape(-1, MASK_SIZE) != 0
+    messages = np.repeat(engine.possibilities().awake.reshape(-1, 1), CHOICES - MASK_SIZE, axis=1)
+    messages[:, [not name for name in ENTRIES[MASK_SIZE:]]] = True
+    return np.concatenate([masks, messages], axis=1)
 
 
 def player_of_another_battle() -> Player:
@@ -133,7 +136,7 @@ def test_masks_never_forbid_what_the_engine_allows(scenario, changes):
     engine.reset(np.arange(8))
     players = (opponents.make("novice", 0, scenario), opponents.make("expert", 1, scenario))
     subject = player_of_another_battle().make(engine.config, BattleNoise(range(8), [0], engine.num_mechs))
-    caught, refused = np.zeros(MASKS), np.zeros(MASKS)
+    caught, refused = np.zeros(CHOICES), np.zeros(CHOICES)
     for _ in range(240):
         living = engine.alive.ravel() & ~np.repeat(engine.battle_over, engine.num_mechs)
         subject.act(engine.observations.reshape(-1, OBSERVATION_DIM))

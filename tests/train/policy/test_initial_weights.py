@@ -6,7 +6,7 @@ from torch import nn
 
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import build_policy
-from echelon_train.policy.distributions import TARGET_LOGITS, parameter_bias
+from echelon_train.policy.distributions import TARGET_LOGITS, initial_bias
 
 
 def check_weight(layer, gain):
@@ -17,9 +17,9 @@ def check_weight(layer, gain):
 
 @pytest.mark.parametrize("encoder", ["sets", "flat"])
 def test_a_policys_heads_have_their_gains(encoder):
-    network = NetworkConfig(width=8, head=6, set_width=4, encoder=encoder, initial_std=0.3)
+    network = NetworkConfig(width=8, head=6, set_width=4, encoder=encoder)
     policy = build_policy(network, 1)
-    bias = parameter_bias(0.3, network.min_std, network.max_std).tolist()
+    bias = initial_bias().tolist()
     hidden = [layer for layer in policy.mlp_extractor.modules() if isinstance(layer, nn.Linear)]
     assert len(hidden) == 2
     gains = [(layer, math.sqrt(2)) for layer in hidden]

@@ -8,9 +8,10 @@ import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
 from echelon_env.layout.actions import BLOCKS
+from echelon_env.layout.parts import NUM_PARTS
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import build_policy
-from echelon_train.policy.raw_actions import RAW_DIM
+from echelon_train.policy.choices import neutral_choices
 from echelon_train.policy.sequences import Sequences
 from train.policy.battle_data import battle_data
 
@@ -97,9 +98,9 @@ def test_an_episode_starts_with_zero_states(network):
     )
     # row 1 lives and continues
     assert not torch.equal(values[1], fresh[1][1])
-    seen, raw = random_observations(network, living), torch.zeros(len(living), RAW_DIM)
-    started = policy.evaluate(seen, raw, states, SEQUENCES._replace(starts=starts))
-    empty = policy.evaluate(seen, raw, zero_states(states), SEQUENCES)
+    seen, choices = random_observations(network, living), torch.zeros(len(living), NUM_PARTS)
+    started = policy.evaluate(seen, choices, states, SEQUENCES._replace(starts=starts))
+    empty = policy.evaluate(seen, choices, zero_states(states), SEQUENCES)
     same = (started.values == empty.values).view(STEPS, ROWS)
     assert bool(same[:, new].all())
     assert not bool(same[0, 1])
@@ -128,7 +129,7 @@ def test_evaluating_sequences_equals_acting_step_by_step(network):
         evaluation = policy.evaluate(seen, actions, states, SEQUENCES._replace(starts=starts), active)
     torch.testing.assert_close(evaluation.values, values, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(evaluation.log_probs, log_probs[living], rtol=1e-5, atol=1e-5)
-    assert not actions[~living].any()
+    assert (actions[~living] == neutral_choices(actions.device)).all()
     assert not log_probs[~living].any()
 
 
@@ -137,14 +138,14 @@ def test_values_are_evaluated_without_living_mechs(network):
     policy, living = policy_of(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
     seen, states = random_observations(network, living), random_states(network, 1)
     none = torch.zeros(0, dtype=torch.int64)
-    evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, none)
+    evaluation = policy.evaluate(seen, torch.zeros(len(living), NUM_PARTS), states, SEQUENCES, none)
     assert evaluation.values.shape == (len(living), 1)
     assert evaluation.log_probs.shape == evaluation.entropy.shape == (0, len(BLOCKS))
     evaluation.values.sum().backward()
     assert bool(policy.value_net.weight.grad.any())
     first = random_observations(network, living[:ROWS])
     actions, values, log_probs, after = policy.forward(first, states, torch.zeros(ROWS))
-    assert not actions.any() and not log_probs.any()
+    assert (actions == neutral_choices(actions.device)).all() and not log_probs.any()
     assert bool(torch.isfinite(values).all())
     assert not any(part.any() for part in after.pi)
 

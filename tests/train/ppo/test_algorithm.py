@@ -69,7 +69,7 @@ def test_normalizing_advantages_can_be_turned_off(wanted, monkeypatch):
 
 
 def test_schedules_are_evaluated_in_each_update():
-    seen, discounts, scales = [], [], []
+    seen, discounts = [], []
     model = make_model(
         RandomVecEnv(4),
         batch_size=64,
@@ -78,14 +78,12 @@ def test_schedules_are_evaluated_in_each_update():
         ent_coef=Schedule.parse("cosine:0.05:0.01", ""),
         clip_range=lambda left: 0.1 + 0.2 * left,
         gamma=Schedule.parse("linear:0.9:0.5", ""),
-        motion_ent_scale=Schedule.parse("linear:1:5", ""),
     )
     original = model.train
 
     def train():
         discounts.append(last_discount(model.rollout_buffer))
         original()
-        scales.append(model.current("motion_ent_scale"))
         logged = model.logger.name_to_value
         (group,) = model.policy.optimizer.param_groups
         seen.append((group["lr"], logged["train/ent_coef"], logged["train/clip_range"]))
@@ -99,7 +97,6 @@ def test_schedules_are_evaluated_in_each_update():
         assert clip == pytest.approx(0.3 - 0.2 * done)
     assert len(seen) == 4
     assert discounts == pytest.approx([0.9, 0.8, 0.7, 0.6], rel=1e-3)  # of the start of each rollout
-    assert scales == pytest.approx([2, 3, 4, 5])
 
 
 def last_discount(buffer):

@@ -10,10 +10,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from echelon_env.layout.parts import NUM_PARTS
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import battle_config
 from echelon_train.policy import BattlePolicy
-from echelon_train.policy.raw_actions import RAW_DIM
 from echelon_train.ppo.collector import Collector
 from echelon_train.ppo.cuda_graphs import KEPT, Graphed, _mapped, is_recorded
 from echelon_train.ppo.losses import Coefficients, add_gradients
@@ -38,7 +38,7 @@ class OnDevice(TorchDispatchMode):
 def decision_of(model):
     """The arguments of a decision: those of the last step of a rollout."""
     observations = model.collector._on_device(model.collector._tensors(model._last_obs))
-    noise = torch.randn(model.n_envs, RAW_DIM, generator=torch.Generator().manual_seed(0))
+    noise = torch.rand(model.n_envs, NUM_PARTS, generator=torch.Generator().manual_seed(0))
     return observations, model.collector.states, torch.zeros(model.n_envs), noise
 
 
@@ -240,7 +240,7 @@ def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
             collector._decided(*decision)
         update.begin(
             collector.buffer,
-            WEIGHTS._replace(motion_ent_scale=0.5),
+            WEIGHTS,
             UpdateSettings(epochs=1, chunks=4, max_grad_norm=0.5, kl_limit=0.1),
         )
         update._rollout.sample_counts(chunks)

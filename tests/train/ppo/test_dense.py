@@ -7,7 +7,7 @@ import torch
 
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy
-from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.policy.choices import nearest_choices
 from echelon_train.ppo.losses import Coefficients
 from echelon_train.ppo.update import UpdateSettings
 from train.ppo.random_env import RandomVecEnv, collect, make_model
@@ -74,13 +74,13 @@ def test_its_losses_and_gradients_are_the_same(pair):
     generator = torch.Generator().manual_seed(5)
     copy_rollout(*pair)
     shifted(*pair)
-    weights = Coefficients(0.2, 0.01, 0.5, kickstart_coef=0.3, motion_ent_scale=0.5)
+    weights = Coefficients(0.2, 0.01, 0.5, kickstart_coef=0.3)
     labels = pair[0].rollout_buffer.actions[:, torch.randperm(pair[0].n_envs, generator=generator)]
     found = []
     for model in pair:
         buffer = model.rollout_buffer
         environment = model.policy.environment_actions(labels.flatten(0, 1))
-        buffer.labels, buffer.has_labels = raw_actions(environment).view_as(buffer.actions), True
+        buffer.labels, buffer.has_labels = nearest_choices(environment).view_as(buffer.actions), True
         batch = whole_batch(model)
         assert (batch.sequences.place is None) == model.policy.dense
         result = losses_of(model, batch, weights)

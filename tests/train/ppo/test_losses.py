@@ -6,7 +6,7 @@ import torch
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import Limit
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.policy.choices import nearest_choices
 from echelon_train.ppo.losses import Coefficients, losses, recurrent_states
 from echelon_train.ppo.normalize import ReturnNormalizer
 from train.ppo.random_env import RandomVecEnv, collect, make_model, model_with_rollout
@@ -38,7 +38,7 @@ def battle_model():
     collect(model)
     buffer = model.rollout_buffer
     others = model.policy.environment_actions(buffer.actions.flatten(0, 1).roll(1, 0))
-    buffer.labels, buffer.has_labels = raw_actions(others).view_as(buffer.actions), True
+    buffer.labels, buffer.has_labels = nearest_choices(others).view_as(buffer.actions), True
     return model
 
 
@@ -58,8 +58,7 @@ def losses_of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
 def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
     """The losses by loops over samples and blocks, written as in the papers."""
     values, log_probs, entropies, label_losses = model.policy.evaluate(*batch_arguments(batch), None, batch.labels)
-    motion = model.policy.blocks.index("motion") if "motion" in model.policy.blocks else None
-    gains, errors, entropy, bonus, kls, clipped, missed = [], [], [], [], [], [], []
+    gains, errors, entropy, kls, clipped, missed = [], [], [], [], [], []
     for sample in range(len(batch.actions)):
         errors.append(((float(batch.returns[sample]) - mean) / std - float(values[sample])) ** 2)
         if batch.actor_mask[sample]:
@@ -68,11 +67,7 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
             bounded = max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, ratio))
             advantage = float(batch.advantages[sample])
             gains.append(min(advantage * ratio, advantage * bounded))
-            by_block = entropies[sample].tolist()
-            entropy.append(sum(by_block))
-            if motion is not None:
-                by_block[motion] *= coefficients.motion_ent_scale
-            bonus.append(sum(by_block))
+            entropy.append(sum(entropies[sample].tolist()))
             kls.append(ratio - 1 - difference)
             clipped.append(abs(ratio - 1) > coefficients.clip_range)
             missed.append(0.0 if label_losses is None else sum(label_losses[sample].tolist()))
@@ -87,7 +82,7 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
     found["total"] = (
         coefficients.policy_coef * found["policy"]
         + coefficients.vf_coef * found["value"]
-        - coefficients.ent_coef * sum(bonus) / len(bonus)
+        - coefficients.ent_coef * found["entropy"]
         + coefficients.kickstart_coef * found["kickstart"]
     )
     return found
@@ -112,9 +107,8 @@ def test_losses_equal_a_naive_implementation(model, normalizer):
     "settings",
     [
         {},
-        {"motion_ent_scale": 4.0},
         {"kickstart_coef": 0.5},
-        {"policy_coef": 0.0, "kickstart_coef": 1.0, "motion_ent_scale": 0.0},
+        {"policy_coef": 0.0, "kickstart_coef": 1.0},
     ],
     ids=str,
 )

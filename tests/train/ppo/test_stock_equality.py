@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks.stock import RawActions, stock_version
+from benchmarks.stock import Choices, stock_version
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.common.recurrent import buffers as stock_buffers
 from stable_baselines3.common.vec_env import VecEnv
@@ -91,7 +91,7 @@ def both(name: str, **settings: Any) -> tuple[Any, Any, dict[str, torch.Tensor],
     policy, kwargs = VARIANTS[name]
     policy = all_rows_act(policy)
     env = environment(policy)
-    stock_env = RawActions(env) if issubclass(policy, BattlePolicy) else env
+    stock_env = Choices(env) if issubclass(policy, BattlePolicy) else env
     theirs, their_gradient = one_update(RecurrentPPO, stock_version(policy), stock_env, kwargs)
     settings["normalize_returns"] = False
     ours, our_gradient = one_update(EchelonRecurrentPPO, policy, environment(policy), kwargs, **settings)

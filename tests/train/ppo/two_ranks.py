@@ -68,7 +68,7 @@ def union_model(rows: int) -> Any:
     """A model whose update is the gradient of the whole rollout."""
     env = RandomVecEnv(rows, 4, observation_space(), action_space())
     settings = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2, "n_epochs": 1, "max_grad_norm": MAX_GRAD_NORM}
-    settings |= {"motion_ent_scale": 3.0, "policy_kwargs": {"network": NETWORK}}
+    settings |= {"policy_kwargs": {"network": NETWORK}}
     model = make_model(env, policy=BattlePolicy, **settings)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():

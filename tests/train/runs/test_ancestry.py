@@ -42,7 +42,7 @@ def fact(init, folder, steps):
 
 
 def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(ancestor, tmp_path):
-    network = dataclasses.replace(NETWORK, communicate=True, initial_std=0.4, min_std=0.1, max_std=1.0)
+    network = dataclasses.replace(NETWORK, communicate=True)
     config = small_run(
         battle=small_battle("skirmish"), opponent="novice", seed=5, steps=128, network=network, init=str(ancestor),
         ppo=PPOConfig(n_steps=8, chunk=8, batch_size=24, n_epochs=2, gamma=Schedule.constant(0.9)),

@@ -56,9 +56,9 @@ def test_add(commands, league, tmp_path, capsys):
     assert commands.lines("add", league.path, "idle")[0] == "idle has joined (scripted)."
     other, name = League.create(tmp_path / "other"), f"{league.path}/{member.name}"
     assert commands.json("add", other.path, name)["weights_sha256"] == member.weights_sha256
-    assert main(["evaluate", name, "--opponent", "idle", "--battles", "2", "--actions", "mixed", "--json"]) == 0
+    assert main(["evaluate", name, "--opponent", "idle", "--battles", "2", "--actions", "deterministic", "--json"]) == 0
     (player,) = json.loads(capsys.readouterr().out)["players"]
-    assert (player["name"], player["action_mode"]) == (name, "mixed")
+    assert (player["name"], player["action_mode"]) == (name, "deterministic")
     assert player["identity"]["weights_sha256"] == member.weights_sha256
 
 
