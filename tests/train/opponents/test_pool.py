@@ -33,6 +33,8 @@ def load(name):
     name = "bob" if name == "self" else name
     policy = build_policy(NETWORKS[name], list(NETWORKS).index(name))
     policy.set_training_mode(False)
+    with torch.no_grad():
+        policy.action_net.weight.mul_(100.0)  # so that what it remembers changes its choices
     return policy
 
 
