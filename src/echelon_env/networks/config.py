@@ -26,10 +26,11 @@ class NetworkConfig:
     map_channels: int = quantity(8, "channels", 1, 1024, help="channels of the convolution over the map")
     width: int = quantity(128, "units", 1, 4096, help="width of the features and of the LSTM")
     head: int = quantity(64, "units", 1, 4096, help="width of the hidden layer of each head")
-    critic: Literal["shared", "separate", "central"] = field(
+    critic: Literal["shared", "central", "ippo", "mappo"] = field(
         default="shared",
         metadata={
-            "help": "shared: the actor's trunk; separate: its own trunk; central: the actor's, with the global state"
+            "help": "shared: the actor's trunk; central: the same, with the global state; ippo: its own, on the "
+            "mech's observation; mappo: its own, on the global state"
         },
     )
     memory: bool = field(
@@ -41,6 +42,11 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "network.")
+
+    @property
+    def sees_state(self) -> bool:
+        """Whether the critic sees the global state."""
+        return self.critic in ("central", "mappo")
 
     @property
     def blocks_off(self) -> frozenset[str]:

@@ -21,7 +21,7 @@ def build_policy(network: NetworkConfig, seed: int | None = None) -> BattlePolic
     The weights of a central critic do not depend on the number of mechs in the global state.
     """
     space: spaces.Space[Any] = observation_space()
-    if network.critic == "central":
+    if network.sees_state:
         width = state_streams(2)["units"].stop
         space = spaces.Dict({"observation": space, "state": spaces.Box(-np.inf, np.inf, (width,), np.float32)})
     # one thread: the last bits of orthogonal weights depend on the number of threads

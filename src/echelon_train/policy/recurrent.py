@@ -36,6 +36,8 @@ from echelon_train.policy.sequences import (
 from echelon_train.policy.spaces import flat_space
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
+_OWN = STREAMS["objective"].stop
+"""Columns of an observation before its tables: what a mech knows of itself and the objective."""
 
 
 class BattlePolicy(SequencePolicy):
@@ -44,9 +46,19 @@ class BattlePolicy(SequencePolicy):
     An encoder computes features from the observation. The heads get the LSTM's output plus these features (a residual
     connection), so they see the observation from the first update on. Actions are choices: `ActionDistribution`.
 
-    The critic shares the actor's encoder and LSTM, and their gradients, or has its own (`NetworkConfig.critic`). A
-    central critic shares them, and adds features of the global state to their output; observations are then a dict
-    ``{"observation": (rows, D), "state": (rows, S)}``, or have a state for several rows and ``"team"``, see `TEAM`.
+    The critic shares the actor's encoder and LSTM, and their gradients, or is a network of its own
+    (`NetworkConfig.critic`):
+
+    - ``shared``: the output of the actor's LSTM.
+    - ``central``: the same, with features of the global state.
+    - ``ippo``: an encoder and an LSTM of its own, on the mech's observation: de Witt et al., "Is independent learning
+      all you need in the StarCraft multi-agent challenge?", 2020.
+    - ``mappo``: features of the global state, and of what the mech knows of itself and the objective: the
+      agent-specific global state of Yu et al., "The surprising effectiveness of PPO in cooperative multi-agent games",
+      2022. The global state is complete, so this critic has no memory.
+
+    For a critic that sees the global state observations are a dict ``{"observation": (rows, D), "state": (rows, S)}``,
+    or have a state for several rows and ``"team"``, see `TEAM`.
 
     The value head starts at zero. The approach reward is about 0.01 a decision, far less than the noise of a critic
     with random weights, so the actor would learn nothing until the critic has been fitted.
@@ -54,7 +66,8 @@ class BattlePolicy(SequencePolicy):
     Parameters
     ----------
     observation_space, action_space
-        The spaces of a mech; with a central critic the observation space is a Dict of ``observation`` and ``state``.
+        The spaces of a mech; for a critic that sees the global state the observation space is a Dict of
+        ``observation`` and ``state``.
     lr_schedule
         Learning rate as a function of the remaining share of the run.
     network
@@ -77,7 +90,7 @@ class BattlePolicy(SequencePolicy):
         self.network = network or NetworkConfig()
         self._blocks_off = self.network.blocks_off
         self._flat_space = flat_space(observation_space, action_space, self.network)
-        own_critic = self.network.critic == "separate"
+        own_critic = self.network.critic == "ippo"
         super().__init__(
             observation_space,
             action_space,
@@ -112,8 +125,9 @@ class BattlePolicy(SequencePolicy):
         self.value_net = nn.Linear(network.head, 1)
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
         self.register_buffer("action_limits", torch.tensor(action_limits(BattleConfig())))
-        self.critic_encoder = self.make_features_extractor() if network.critic == "separate" else None
-        self.battle_encoder = BattleEncoder(network.width, network.set_width) if network.critic == "central" else None
+        self.critic_encoder = self.make_features_extractor() if network.critic == "ippo" else None
+        self.battle_encoder = BattleEncoder(network.width, network.set_width) if network.sees_state else None
+        self.own_features = nn.Linear(_OWN, network.width) if network.critic == "mappo" else None
         self.shares_states = self.battle_encoder is not None
         orthogonal(self.mlp_extractor)
         orthogonal(self.action_net, 0.01)
@@ -123,6 +137,8 @@ class BattlePolicy(SequencePolicy):
             nn.init.zeros_(self.value_net.bias)
         if self.target_query is not None:
             orthogonal(self.target_query, 0.01)
+        if self.own_features is not None:
+            orthogonal(self.own_features)
 
     def forward(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
@@ -185,7 +201,7 @@ class BattlePolicy(SequencePolicy):
     def predict_values(self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor) -> Tensor:
         """Values (rows, 1), given the critic's recurrent states (the actor's if the critic has no LSTM)."""
         latent = None
-        if self.lstm_critic is None:
+        if self.lstm_critic is None and self.own_features is None:
             latent, _, _ = self._trunk(obs, lstm_states, episode_starts)
         return self._critic(obs, latent, lstm_states, episode_starts)[0]
 
@@ -238,14 +254,14 @@ class BattlePolicy(SequencePolicy):
                 module.dense = dense
 
     def obs_to_tensor(self, observation: Any) -> tuple[Any, bool]:
-        """Like stable-baselines3's, but a policy with a central critic also acts on flat observations alone."""
+        """Like stable-baselines3's, but a policy whose critic sees the state also acts on flat observations alone."""
         if isinstance(self.observation_space, spaces.Dict) and not isinstance(observation, dict):
             observation = {"observation": observation}
         return cast("tuple[Any, bool]", super().obs_to_tensor(observation))
 
     def critic_parameters(self) -> list[nn.Parameter]:
         """The parameters that only the critic uses."""
-        own = [each for each in (self.critic_encoder, self.battle_encoder) if each is not None]
+        own = [each for each in (self.critic_encoder, self.battle_encoder, self.own_features) if each is not None]
         return [*super().critic_parameters(), *(parameter for module in own for parameter in module.parameters())]
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
@@ -329,6 +345,8 @@ class BattlePolicy(SequencePolicy):
             features = _to_float32(features)
             output, next_states = self._run_lstm(features, states, starts, self.lstm_critic, _living(observations))
             latent = output + features
+        elif self.own_features is not None:
+            latent = self.own_features(_flat_part(observations)[:, :_OWN])
         assert latent is not None
         if self.battle_encoder is not None:
             parts = cast("dict[str, Tensor]", observations)

@@ -28,7 +28,7 @@ def flat_space(observations: Any, actions: Any, network: NetworkConfig) -> space
 
     Raises ValueError if the spaces are not those of a mech, or do not fit the network's critic.
     """
-    central = network.critic == "central"
+    central = network.sees_state
     if central != isinstance(observations, spaces.Dict) or (
         central and set(observations.keys()) != {"observation", "state"}
     ):

@@ -45,7 +45,7 @@ def make_env(
     into the global state of a central critic, by default those of the battle. `opponent` is the policy of the other
     team, by default the run's opponents as the environments make them.
     """
-    central = config.network.critic == "central"
+    central = config.network.sees_state
     return BattleVecEnv(
         config.battle,
         config.battles,

@@ -26,7 +26,7 @@ ROWS = 6
 VARIANTS = [
     NetworkConfig(encoder=encoder, critic=critic, memory=memory, **SMALL)
     for encoder, critic, memory in (
-        ("sets", "shared", True), ("flat", "separate", True), ("sets", "central", True), ("sets", "separate", False),
+        ("sets", "shared", True), ("flat", "ippo", True), ("sets", "central", True), ("sets", "ippo", False),
     )
 ]  # fmt: skip
 IDS = [f"{each.encoder}-{each.critic}-{each.memory}" for each in VARIANTS]

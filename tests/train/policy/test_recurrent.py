@@ -19,7 +19,13 @@ STEPS, ROWS, WIDTH = 6, 5, 8
 LIFETIMES = [6, 3, 0, 1, 6]  # steps that each row lives
 NETWORKS = [
     NetworkConfig(width=WIDTH, head=8, set_width=4, map_channels=2, encoder=encoder, critic=critic)
-    for encoder, critic in (("sets", "shared"), ("sets", "separate"), ("flat", "shared"), ("sets", "central"))
+    for encoder, critic in (
+        ("sets", "shared"),
+        ("sets", "ippo"),
+        ("flat", "shared"),
+        ("sets", "mappo"),
+        ("sets", "central"),
+    )
 ]
 each_network = pytest.mark.parametrize("network", NETWORKS, ids=lambda network: f"{network.encoder}-{network.critic}")
 
@@ -43,7 +49,7 @@ def random_observations(network, living, seed=0):
     for lives in (False, True):
         pool, count = seen[alive == lives], int((living == lives).sum())
         rows[living == lives] = pool[torch.randint(len(pool), (count,), generator=generator)]
-    if network.critic != "central":
+    if not network.sees_state:
         return rows
     return {"observation": rows, "state": states[torch.randint(len(states), (len(living),), generator=generator)]}
 
@@ -54,6 +60,11 @@ def random_states(network, seed, rows=ROWS):
     own = 4 if network.critic != "shared" else 2
     parts = [torch.randn(1, rows, WIDTH, generator=generator) for _ in range(own)]
     return RNNStates(tuple(parts[:2]), tuple(parts[2:]) or tuple(parts[:2]))
+
+
+def remembers(network):
+    """Whether the critic has a memory."""
+    return network.critic != "mappo"
 
 
 def zero_states(states):
@@ -75,7 +86,7 @@ def test_dead_mechs_have_no_memory_step_by_step(network):
     one, other = random_states(network, 1), random_states(network, 2)
     values = [policy.predict_values(seen, states.vf, starts) for states in (one, other)]
     latent, latent_of_other = (policy._trunk(seen, states.pi, starts)[0] for states in (one, other))
-    assert torch.equal((values[0] != values[1])[:, 0], living)
+    assert torch.equal((values[0] != values[1])[:, 0], living & remembers(network))
     assert torch.equal((latent != latent_of_other).any(1), living)
     features, _, _ = policy._trunk(seen, zero_states(one).pi, torch.ones(ROWS))
     assert torch.equal(latent[~living], features[~living])
@@ -97,13 +108,13 @@ def test_an_episode_starts_with_zero_states(network):
         for ours, theirs in zip(pair, their_pair, strict=True)
     )
     # row 1 lives and continues
-    assert not torch.equal(values[1], fresh[1][1])
+    assert torch.equal(values[1], fresh[1][1]) != remembers(network)
     seen, choices = random_observations(network, living), torch.zeros(len(living), NUM_PARTS)
     started = policy.evaluate(seen, choices, states, SEQUENCES._replace(starts=starts))
     empty = policy.evaluate(seen, choices, zero_states(states), SEQUENCES)
     same = (started.values == empty.values).view(STEPS, ROWS)
     assert bool(same[:, new].all())
-    assert not bool(same[0, 1])
+    assert bool(same[0, 1]) != remembers(network)
 
 
 @each_network
@@ -192,4 +203,4 @@ def test_without_memory_every_decision_is_like_the_first_of_an_episode(network):
     values = policy.predict_values(seen, states.vf, torch.zeros(ROWS))
     torch.testing.assert_close(values, found[1], rtol=1e-5, atol=1e-6)
     remembering = with_memory.forward(seen, states, torch.zeros(ROWS), deterministic=True)
-    assert not torch.allclose(remembering[1], found[1])
+    assert torch.allclose(remembering[1], found[1]) != remembers(network)

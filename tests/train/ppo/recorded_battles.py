@@ -53,7 +53,7 @@ class WithGlobalState(VecEnvWrapper):
 
 
 def model_with_rollout(network, **settings):
-    env = WithGlobalState(RecordedBattles()) if network.critic == "central" else RecordedBattles()
+    env = WithGlobalState(RecordedBattles()) if network.sees_state else RecordedBattles()
     model = make_model(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
     collect(model)
     return model

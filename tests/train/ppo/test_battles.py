@@ -19,7 +19,7 @@ from train.ppo.recorded_battles import (
 
 VARIANTS = [
     NetworkConfig(encoder=encoder, critic=critic, **SMALL)
-    for encoder, critic in itertools.product(("sets", "flat"), ("shared", "separate", "central"))
+    for encoder, critic in itertools.product(("sets", "flat"), ("shared", "ippo", "central", "mappo"))
 ]
 IDS = [f"{each.encoder}-{each.critic}" for each in VARIANTS]
 
@@ -45,7 +45,7 @@ def test_every_parameter_receives_a_gradient(network):
     assert model.skipped_minibatches == 0
 
 
-@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
+@pytest.mark.parametrize("critic", ["shared", "ippo", "central", "mappo"])
 def test_the_first_rollouts_leave_a_trunk_that_the_critic_shares(critic):
     model = model_with_rollout(NetworkConfig(critic=critic, width=16, head=8), critic_warmup=1, ent_coef=0.01)
     own = {id(parameter) for parameter in model.policy.critic_parameters()}
@@ -56,7 +56,7 @@ def test_the_first_rollouts_leave_a_trunk_that_the_critic_shares(critic):
 
 
 def test_a_rollout_without_living_mechs_trains_the_critic_only():
-    model = model_with_rollout(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
+    model = model_with_rollout(NetworkConfig(critic="ippo", **SMALL), n_epochs=1)
     buffer, dead = model.rollout_buffer, torch.as_tensor(model.env._seen[~model.env.alive])
     buffer.observations.copy_(dead[torch.arange(STEPS * ROWS) % len(dead)].view(STEPS, ROWS, -1))
     buffer.actor_mask[:] = False

@@ -47,7 +47,7 @@ def gradients_of(model):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-@pytest.mark.parametrize("name", ["sets-central", "flat-separate-forgetful"])
+@pytest.mark.parametrize("name", ["sets-central", "flat-ippo-forgetful"])
 def test_recorded_training_is_the_same(name, device):
     """Over updates in which schedules change, the critic warms up, gradients are not finite, and the last minibatch is
     smaller."""
@@ -220,7 +220,7 @@ def test_it_is_recorded_again_when_the_policy_has_changed():
         assert check() is not second
 
 
-@pytest.mark.parametrize("name", ["sets-separate", "sets-central-forgetful", "flat-shared"])
+@pytest.mark.parametrize("name", ["sets-ippo", "sets-central-forgetful", "flat-shared"])
 def test_nothing_that_is_recorded_waits_or_reads_other_memory(name):
     model = model_of(NETWORKS[name], dense=True, compile_mode="graphs")
     collect(model)

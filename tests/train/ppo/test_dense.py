@@ -18,12 +18,14 @@ NETWORKS = {
     f"{encoder}-{critic}{'-forgetful' * (not memory)}": NetworkConfig(
         encoder=encoder, critic=critic, memory=memory, **SMALL
     )
-    for encoder, critic, memory in itertools.product(("sets", "flat"), ("shared", "separate", "central"), (True, False))
+    for encoder, critic, memory in itertools.product(
+        ("sets", "flat"), ("shared", "ippo", "central", "mappo"), (True, False)
+    )
 }
 
 
 def model_of(network, **settings):
-    env = WithGlobalState(RecordedBattles()) if network.critic == "central" else RecordedBattles()
+    env = WithGlobalState(RecordedBattles()) if network.sees_state else RecordedBattles()
     model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
     set_heads(model)
     return model
@@ -50,7 +52,7 @@ def shifted(*models):
                 parameter.add_(change)
 
 
-@pytest.fixture(params=["sets-shared", "sets-separate-forgetful", "sets-central", "flat-separate"])
+@pytest.fixture(params=["sets-shared", "sets-ippo-forgetful", "sets-central", "flat-ippo"])
 def pair(request):
     """A model, and a dense one with the same rollout."""
     models = [model_of(NETWORKS[request.param], dense=dense) for dense in (False, True)]

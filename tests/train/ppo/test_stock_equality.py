@@ -25,7 +25,7 @@ VARIANTS = {
     "shared LSTM": (MlpLstmPolicy, {**SMALL, "enable_critic_lstm": False, "shared_lstm": True}),
     "battles": (BattlePolicy, {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2)}),
     "battles, flat": (BattlePolicy, {"network": NetworkConfig(width=8, head=8, encoder="flat")}),
-    "battles, own critic": (BattlePolicy, {"network": NetworkConfig(width=8, head=8, set_width=4, critic="separate")}),
+    "battles, own critic": (BattlePolicy, {"network": NetworkConfig(width=8, head=8, set_width=4, critic="ippo")}),
 }
 
 

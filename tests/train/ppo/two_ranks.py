@@ -61,7 +61,7 @@ def train(folder: Path) -> dict[str, Any]:
     }
 
 
-NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate")
+NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="ippo")
 
 
 def union_model(rows: int) -> Any:

@@ -118,7 +118,7 @@ def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
     assert [*read_record(tmp_path / "stopped").ancestry] == ancestry != []
 
 
-@pytest.mark.parametrize("critic", ["separate", "central"])
+@pytest.mark.parametrize("critic", ["ippo", "central", "mappo"])
 def test_a_run_with_another_critic_takes_the_weights_that_both_have(critic, ancestor, tmp_path):
     network = dataclasses.replace(NETWORK, critic=critic)
     config = small_run(steps=32, network=network, init=str(ancestor))
@@ -127,7 +127,9 @@ def test_a_run_with_another_critic_takes_the_weights_that_both_have(critic, ance
     before = weights_of(load_checkpoint(ancestor).policy)
     assert before.keys() < first.keys()
     assert all(torch.equal(first[name], before[name]) for name in before if name != "action_limits")
-    assert all(name.startswith(("critic_", "lstm_critic", "battle_")) for name in first.keys() - before.keys())
+    assert all(
+        name.startswith(("critic_", "lstm_critic", "battle_", "own_features")) for name in first.keys() - before.keys()
+    )
 
 
 def test_a_checkpoint_that_cannot_be_used_is_one_line_and_leaves_nothing(ancestor, tmp_path, capsys, monkeypatch):

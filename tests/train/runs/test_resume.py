@@ -52,7 +52,7 @@ def course(text):
 
 CASES = {
     "all maps new, rewards that change": lambda: resumable_run(
-        {"critic": "separate"},
+        {"critic": "ippo"},
         {},
         maps=0,
         regenerate=2,
