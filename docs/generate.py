@@ -195,7 +195,7 @@ IMPOSSIBLE = {
 
 def _part_values(part: Part) -> str:
     if len(part.entries) == 1:
-        return ", ".join(f"{value:g}" for (value,) in part.values)
+        return ", ".join(f"{value:.3g}" for (value,) in part.values)
     names = [entry.name.lower() for entry in part.entries]
     return ", ".join(["none"] * (len(part.values) - len(names)) + names)
 

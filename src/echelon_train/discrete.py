@@ -28,7 +28,7 @@ class DiscreteActions(VecEnvWrapper):  # type: ignore[misc]
     >>> env = DiscreteActions(BattleVecEnv(make_config("duel", dead_agents="persist"), 2))
     >>> _ = env.reset()
     >>> env.action_space.shape, env.action_masks().shape
-    ((12,), (2, 42))
+    ((12,), (2, 50))
     """
 
     def __init__(self, env: BattleVecEnv, action_format: ActionFormat = "multi_discrete") -> None:

@@ -164,9 +164,9 @@ def test_the_mode_is_the_most_probable_action():
         (lambda weights: weights.pop("action_net.bias"), "'action_net.bias' is missing"),
         (
             lambda weights: weights.update({"action_net.bias": np.zeros(3, np.float32)}),
-            r"expected \(77,\) float32",
+            r"expected \(101,\) float32",
         ),
-        (lambda weights: weights.update({"action_net.bias": np.zeros(77)}), r"got \(77,\) float64"),
+        (lambda weights: weights.update({"action_net.bias": np.zeros(101)}), r"got \(101,\) float64"),
         (
             lambda weights: [weights[f"lstm_actor.bias_{each}_l0"].fill(3e38) for each in ("ih", "hh")],
             "'lstm_bias' is not finite in float32",

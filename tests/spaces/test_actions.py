@@ -38,7 +38,7 @@ def no_op():
 
 def test_spaces_of_one_mech():
     assert action_space("continuous") == Box(-1, 1, (27,), np.float32)
-    assert action_space("multi_discrete") == MultiDiscrete([5, 5, 5, 5, 2, 2, 2, 2, 2, 6, 3, 3])
+    assert action_space("multi_discrete") == MultiDiscrete([7, 7, 7, 7, 2, 2, 2, 2, 2, 6, 3, 3])
     assert action_space("discrete") == Discrete(67)
     space = action_space("dict")
     assert isinstance(space, Dict)
@@ -71,8 +71,8 @@ def test_dict_actions_become_vectors():
 
 def test_multi_discrete_actions_become_vectors():
     np.testing.assert_array_equal(read_action("multi_discrete", NEUTRAL_CHOICES), vector(display_nearest=1))
-    action = choices(throttle=4, strafe=1, jet=3, turn=0, special=1, vent=1, target=1, electronics=1, display=2)
-    expected = vector(throttle=1, strafe=-0.5, jet=0.75, turn=-1, special=1, vent=1, target_0=1, ecm=1)
+    action = choices(throttle=6, strafe=1, jet=3, turn=0, special=1, vent=1, target=1, electronics=1, display=2)
+    expected = vector(throttle=1, strafe=-2 / 3, jet=0.5, turn=-1, special=1, vent=1, target_0=1, ecm=1)
     np.testing.assert_array_equal(read_action("multi_discrete", action), expected + vector(display_damaged=1))
 
 

@@ -50,5 +50,5 @@ def test_errors():
         DiscreteActions(battles(), "dict")
     env = DiscreteActions(battles())
     env.reset()
-    with pytest.raises(ValueError, match="actions: expected 0 to 4 at"):
+    with pytest.raises(ValueError, match="actions: expected 0 to 6 at"):
         env.step(np.full((env.num_envs, 12), 7))

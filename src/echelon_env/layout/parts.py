@@ -9,7 +9,7 @@ import numpy as np
 
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
 
-LEVELS = 5
+LEVELS = 7
 """Choices of a continuous entry."""
 
 

@@ -56,7 +56,7 @@ def mech(**features: float) -> torch.Tensor:
 
 def test_the_layout_of_masks():
     assert len(ENTRIES) == CHOICES
-    assert ENTRIES[:5] == ["throttle", "throttle", "", "throttle", "throttle"]
+    assert ENTRIES[:8] == ["throttle"] * 3 + [""] + ["throttle"] * 3 + ["strafe"]
     assert ENTRIES[CHOICE_STARTS["vent"] :][:4] == ["", "vent", "target 0", "target 1"]
 
 

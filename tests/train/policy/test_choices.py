@@ -46,7 +46,7 @@ def test_actions_equal_those_of_the_multi_discrete_format():
     messages = slice(Action.COMM_0, Action.COMM_7 + 1)
     actions = environment_actions(choices).numpy()
     expected = read_action("multi_discrete", choices[:, : len(PARTS)].numpy(), batch=len(choices)).copy()
-    expected[:, messages] = np.linspace(-1, 1, 5, dtype=np.float32)[choices[:, len(PARTS) :].numpy()]
+    expected[:, messages] = np.linspace(-1, 1, 7, dtype=np.float32)[choices[:, len(PARTS) :].numpy()]
     np.testing.assert_array_equal(actions, expected)
     assert actions[-1].nonzero()[0].tolist() == [Action.DISPLAY_NEAREST]
 
@@ -60,12 +60,13 @@ def test_actions_become_the_choices_that_they_came_from():
 
 def test_numbers_become_the_nearest_choices():
     actions = torch.zeros(1, ACTION_DIM)
-    for entry, value in ((Action.THROTTLE, 0.3), (Action.STRAFE, -0.8), (Action.JET, 0.4), (Action.TURN, 7.0)):
+    for entry, value in ((Action.THROTTLE, 0.3), (Action.STRAFE, -0.9), (Action.JET, 0.4), (Action.TURN, 7.0)):
         actions[0, entry] = value
     actions[0, Action.VENT], actions[0, Action.TARGET_3] = 0.01, 0.2
     found = nearest_choices(actions)
     assert found.shape == (1, NUM_PARTS) and found.dtype == torch.int64
     values = {part.name: part.values[index] for part, index in zip(ALL_PARTS, found[0].tolist(), strict=True)}
-    assert [values[name] for name in ("throttle", "strafe", "jet", "turn")] == [(0.5,), (-1.0,), (0.5,), (1.0,)]
+    motion = [values[name][0] for name in ("throttle", "strafe", "jet", "turn")]
+    assert motion == pytest.approx([1 / 3, -1.0, 1 / 3, 1.0])
     assert values["vent"] == (1.0,) and values["primary"] == (0.0,) and values["target"] == (0, 0, 0, 1, 0)
     assert values["display"] == (1, 0, 0)

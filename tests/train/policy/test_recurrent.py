@@ -173,8 +173,8 @@ def test_a_policy_with_a_central_critic_acts_on_flat_observations():
     actions, states = policy.predict(plain, deterministic=True)
     np.testing.assert_array_equal(actions, expected)
     np.testing.assert_array_equal(states, memory)
-    again, _ = policy.predict(plain, state=states, episode_start=np.zeros(4, np.bool_), deterministic=True)
-    assert not np.array_equal(again, actions)
+    _, later = policy.predict(plain, state=states, episode_start=np.zeros(4, np.bool_), deterministic=True)
+    assert not np.array_equal(later, states), "it goes on from the states"
     one, _ = policy.predict(plain[2], deterministic=True)
     np.testing.assert_allclose(one, actions[2], rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="shape"):
