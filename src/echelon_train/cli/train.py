@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shlex
 import textwrap
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ from echelon_train.config.files import (
     run_config_names,
     settings,
 )
-from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.league import LeagueConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import TrainError
@@ -46,7 +45,6 @@ _GROUPS = {
     "ppo": "the algorithm",
     "reward_schedules": "schedules of the reward weights",
     "league": "the league",
-    "league.mixture": "opponents of a main agent in a league: weights of the mixture",
 }
 _SHORT = {
     "max_battles": "--games",
@@ -261,7 +259,6 @@ def option(key: str) -> str:
 REMOVED_OPTIONS = {
     *(option(f"ppo.{name}") for name in PPOConfig.REMOVED),
     *(option(f"network.{name}") for name in NetworkConfig.REMOVED),
-    *(option(f"league.mixture.{name}") for name in OpponentMixture.REMOVED),
     "--wandb",
 }
 """Options of earlier versions, for error messages."""
@@ -269,7 +266,7 @@ REMOVED_OPTIONS = {
 
 def _changeable() -> str:
     """The options that may accompany --resume."""
-    return ", ".join(dict.fromkeys(re.sub(r"(mixture)\..*", r"\1.*", option(key)) for key in CHANGEABLE))
+    return ", ".join(map(option, CHANGEABLE))
 
 
 def _described_configs() -> str:

@@ -3,7 +3,7 @@
 from echelon_env.config.schema import quantity
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.files import load_run_config, run_config_descriptions, run_config_names
-from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.league import LeagueConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
@@ -11,7 +11,6 @@ from echelon_train.config.train import TrainConfig, battle_config, training_curr
 __all__ = [
     "LeagueConfig",
     "NetworkConfig",
-    "OpponentMixture",
     "PPOConfig",
     "RewardSchedules",
     "Schedule",

@@ -17,17 +17,15 @@ from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate.seeds import evaluation_seed, validation_seed
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.eval_seeds import EvalSeeds
-from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.league import LeagueConfig
 from echelon_train.config.ppo import CompileMode, PPOConfig
 from echelon_train.config.schedules import RewardSchedules
 
-_MIXTURE = "league.mixture."
 CHANGEABLE = (
     "steps", "max_minutes", "max_cpu_minutes", "max_battles", "device", "threads", "torch_threads", "compile", "maps",
     "league.path",
-    *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
-"""Settings that may change when a run is resumed: its length, settings of the machine, and the opponent mixture.
+"""Settings that may change when a run is resumed: its length, and settings of the machine.
 Of `maps` only the path of a directory may change."""
 
 MAX_MAPS = 20_000
@@ -286,15 +284,10 @@ class TrainConfig:
             raise ConfigError(f"maps: cannot change, as the run has {self.maps} maps", "maps")
         if maps is not None and not isinstance(maps, str):
             raise ConfigError(f"maps: expected the new path of the directory {self.maps!r}, got {maps!r}", "maps")
-        of_league = {name: changes.pop(name) for name in [*changes] if name.startswith("league.")}
-        if of_league and not self.league.path:
-            raise ConfigError(f"{', '.join(of_league)}: this run is not in a league", "league.path")
-        mixture = {name.removeprefix(_MIXTURE): value for name, value in of_league.items() if name.startswith(_MIXTURE)}
-        league = dataclasses.replace(
-            self.league,
-            path=of_league.get("league.path", self.league.path),
-            mixture=dataclasses.replace(self.league.mixture, **mixture),
-        )
+        path = changes.pop("league.path", None)
+        if path is not None and not self.league.path:
+            raise ConfigError("league.path: this run is not in a league", "league.path")
+        league = self.league if path is None else dataclasses.replace(self.league, path=path)
         return dataclasses.replace(self, **changes, league=league)
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from echelon_train.config.league import LeagueConfig, OpponentMixture
+    from echelon_train.config.league import LeagueConfig
     from echelon_train.league.errors import LeagueError
     from echelon_train.league.playing.executors import Executor
     from echelon_train.league.playing.replay import replay
@@ -32,7 +32,6 @@ __all__ = [
     "LeagueError",
     "LeagueSettings",
     "Member",
-    "OpponentMixture",
     "Payoffs",
     "PlayedMatch",
     "Rating",
@@ -48,7 +47,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "config.league": "LeagueConfig OpponentMixture",
+    "config.league": "LeagueConfig",
     "league.errors": "LeagueError",
     "league.playing.executors": "Executor",
     "league.playing.replay": "replay",

@@ -1,21 +1,19 @@
-"""A learner in a league: its opponents, and its snapshots."""
+"""A learner in a league: its opponents, its stages and its snapshots."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from echelon_env.config.opponent import Opponent
 from echelon_env.config.schema import ConfigError
 from echelon_env.opponents import LEVELS
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.league import LeagueConfig
-from echelon_train.league.matchmaking.opponents import Candidate, Learner, Relation
-from echelon_train.league.matchmaking.roles import role_probabilities, should_reset, snapshot_due
-from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.matchmaking.opponents import main_agents_opponents
 from echelon_train.league.store.members import Member, check_name, read_candidate
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.results import Results
@@ -23,8 +21,8 @@ from echelon_train.policy import BattlePolicy
 
 _MOST_SNAPSHOTS = 999_999
 
-KNOWN = tuple(str(Opponent(level, auto=True)) for level in LEVELS)
-"""The names of a main agent's scripted opponents, whose handicaps follow it."""
+KNOWN = tuple(LEVELS)
+"""The names of scripted opponents."""
 
 
 @dataclass
@@ -32,15 +30,21 @@ class LearnerState:
     """What, with the league, the weights and the results, determines all that a `LeagueLearner` does."""
 
     since: int = 0
-    """Samples at the last snapshot or reset."""
+    """Samples at the beginning of the stage."""
     last: str | None = None
-    """Name of the last snapshot since the start or the last reset."""
+    """Name of the last snapshot."""
+    victim: str | None = None
+    """Member that an exploiter trains against in this stage."""
     announced: int | None = None
     """Samples of the checkpoint that is to become a snapshot; None if there is none."""
 
 
 class LeagueLearner:
     """A learner in a league: how it draws opponents for an `OpponentPool`, and its snapshots.
+
+    It trains in stages, and leaves a snapshot at the end of each. A main agent plays against all members, and goes on
+    from its own weights. An exploiter plays against the newest snapshot of a main agent alone, its victim, and starts
+    every stage from the victim's weights.
 
     It sees the league as of the last `refresh`. Its results are those of its battles in training, not of matches,
     which determine the ratings.
@@ -51,39 +55,33 @@ class LeagueLearner:
         The league.
     settings
         The learner's role.
-    seed
-        Seed of the resets.
 
     Raises
     ------
     LeagueError
-        For an agent name that is no valid member name.
+        For an agent name that is no valid member name, and for an exploiter in a league without a main agent.
     """
 
-    def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
+    def __init__(self, league: League, settings: LeagueConfig) -> None:
         self.league, self.settings = league, settings
         check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
-        self._seed = seed
+        if settings.role == "exploiter":
+            self._newest_main()
         self.state = LearnerState()
-        self._parents: dict[str, str | None] = {}
-        self._members: list[Member] = []
-        self._ratings: dict[str, Rating] = {}
         self._weights: dict[str, float] = {}
 
     def refresh(self, results: Mapping[str, Results]) -> None:
         """Read the members of the league, and weigh them by the learner's results against them.
 
-        Raises as `League` does, and `ConfigError` if the role has no opponent.
+        Raises as `League` does, and `ConfigError` if there is no opponent.
         """
-        members = self.league.members()
-        self._parents = {member.name: member.parent for member in members}
-        self._members = [each for each in members if each.state == "active" and _plays_in_training(each)]
-        self._ratings = self.league.ratings()
-        main = [member.name for member in self._members if member.kind == "main"]
-        last = self.state.last
-        rating = self._ratings[last].rating if last in self._ratings else Rating().rating
-        learner = Learner("(learner)", rating, sum(each.battles for each in results.values()), last)
-        self._weights = role_probabilities(self.settings, learner, self.candidates(results), main)
+        if self.settings.role == "exploiter":
+            self._weights = {self.state.victim or self._newest_main(): 1.0}
+            return
+        members = [each for each in self.league.members() if each.state == "active"]
+        policies = [each.name for each in members if each.weights_sha256 is not None]
+        levels = [each.name for each in members if each.name in LEVELS]
+        self._weights = main_agents_opponents(policies, levels, self.settings.scripted, results)
 
     def draw(self) -> dict[str, float]:
         """The probabilities of the opponents by name, as of the last `refresh`."""
@@ -93,10 +91,23 @@ class LeagueLearner:
         """The policy of a member. Raises LeagueError or CheckpointError, with the reason."""
         return load_checkpoint(self.league.member_policy(name)).policy
 
-    def snapshot_due(self, samples: int, results: Mapping[str, Results]) -> bool:
-        """Whether a snapshot is due, given the number of samples that the learner has trained on."""
-        opponents = [each for each in self.candidates(results) if each.games]
-        return snapshot_due(self.settings, samples - self.state.since, opponents, self.state.last)
+    def next_victim(self) -> str | None:
+        """The newest snapshot of a main agent for an exploiter; None for a main agent."""
+        return self._newest_main() if self.settings.role == "exploiter" else None
+
+    def begin_stage(self, samples: int, victim: str | None) -> BattlePolicy | None:
+        """Begin a stage; returns the policy whose weights the learner starts from, None for its own.
+
+        `victim` is that of `next_victim`. Raises LeagueError or CheckpointError, with the reason, for a victim that
+        cannot be used.
+        """
+        start = None if victim is None else self.load(victim)
+        self.state.since, self.state.victim = samples, victim
+        return start
+
+    def stage_left(self, samples: int) -> float:
+        """The share of the stage that is left, from 1 to 0."""
+        return min(max(1.0 - (samples - self.state.since) / self.settings.stage, 0.0), 1.0)
 
     def announce(self, samples: int) -> None:
         """Note that the checkpoint about to be saved, at `samples`, is to become a snapshot.
@@ -114,59 +125,34 @@ class LeagueLearner:
         known = next((each.name for each in self.league.members() if each.weights_sha256 == sha256), None)
         if known is not None:
             return known
+        parent = self.state.victim if self.settings.role == "exploiter" else self.state.last
         return self.league.add_checkpoint(
-            checkpoint, self.settings.role, self.settings.name, self.state.last, numbered=True
+            checkpoint, self.settings.role, self.settings.name, parent, numbered=True
         ).name
 
     def published(self, name: str) -> None:
         """Note that the announced checkpoint is the member `name` of the league."""
-        state = self.state
-        if state.announced is not None:
-            state.since, state.announced, state.last = state.announced, None, name
-
-    def should_reset(self) -> bool:
-        """Whether the learner resets after its latest snapshot."""
-        return should_reset(self.settings, np.random.default_rng([self._seed, self.state.since]))
+        self.state.announced, self.state.last = None, name
 
     def metrics(self, results: Mapping[str, Results]) -> dict[str, float]:
-        """The mean and the lowest score, and those against the last snapshot and the levels."""
+        """The mean and the lowest score, and those against the last snapshot, an exploiter's victim and the levels."""
         scores = {name: each.score for name, each in results.items() if each.last}
         found = (
             {"mean_score": float(np.mean([*scores.values()])), "worst_score": min(scores.values())} if scores else {}
         )
-        if self.state.last in scores:
-            found["last_score"] = scores[self.state.last]
-        return found | {f"{name}/score": scores[name] for name in KNOWN if name in scores}
+        named = {"last": self.state.last, "victim": self.state.victim} | {level: level for level in KNOWN}
+        return found | {f"{key}_score": scores[name] for key, name in named.items() if name in scores}
 
     def restore(self, state: LearnerState) -> None:
         """Continue from another state. Raises `ConfigError` if it is not of this league."""
-        if state.last is not None and state.last not in {each.name for each in self.league.members()}:
-            raise ConfigError(f"league: {self.league.path} has no member {state.last!r}, which this run has added")
+        names = {each.name for each in self.league.members()}
+        for name in (state.last, state.victim):
+            if name is not None and name not in names:
+                raise ConfigError(f"league: {self.league.path} has no member {name!r}, which this run names")
         self.state = state
 
-    def candidates(self, results: Mapping[str, Results]) -> list[Candidate]:
-        """The possible opponents, oldest first, with the results against them."""
-        ancestors, ancestor = set(), self.state.last
-        while ancestor is not None:
-            ancestors.add(ancestor)
-            ancestor = self._parents.get(ancestor)
-        found = []
-        for member in self._members:
-            handicapped = member.kind == "scripted" and self.settings.role == "main"
-            name = str(Opponent(member.name, auto=True)) if handicapped else member.name
-            rating, own = self._ratings[member.name].rating, results.get(name, Results())
-            found.append(Candidate(name, _relation(member, ancestors), rating, len(own.last), own.points))
-        return found
-
-
-def _plays_in_training(member: Member) -> bool:
-    """Whether a member is an opponent in training: policies and scripted levels, not `idle` and `random`."""
-    return member.kind != "scripted" or member.name in LEVELS
-
-
-def _relation(member: Member, ancestors: Container[str]) -> Relation:
-    if member.kind == "scripted":
-        return "scripted"
-    if member.name in ancestors:
-        return "past"
-    return "exploiter" if member.kind.endswith("exploiter") else "other"
+    def _newest_main(self) -> str:
+        mains: list[Member] = [each for each in self.league.members() if each.kind == "main"]
+        if not mains:
+            raise LeagueError(f"{self.league.path}: an exploiter needs a main agent: the league has no snapshot of one")
+        return mains[-1].name

@@ -100,7 +100,7 @@ class Run:
         self.model = build_model(config, env, device, initial)
         self._refresh_opponents()
         self.model.before_rollout = self._prepare_rollout
-        self.model.time_remaining = self._clock.remaining
+        self.model.time_remaining = self._remaining
         self._curriculum = CurriculumCallback(config, console)
         self._totals = BattleTotalsCallback(out if distributed.rank() == 0 else None)
         self._stop = StopCallback(console, self._clock.is_up)
@@ -285,6 +285,11 @@ class Run:
         callback = self._league or self._opponents
         assert callback is not None
         return callback.pool
+
+    def _remaining(self) -> float:
+        """The share of the run's time, or of a learner's stage in a league, that is left, from 1 to 0."""
+        stage = 1.0 if self._league is None else self._league.learner.stage_left(self.model.num_timesteps)
+        return min(self._clock.remaining(), stage)
 
     def _refresh_opponents(self) -> None:
         if self._league is not None:

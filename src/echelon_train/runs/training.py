@@ -131,9 +131,8 @@ def resume(
     **changes
         New values of settings in `CHANGEABLE`, by their dotted names: `steps`, `max_minutes`, `max_cpu_minutes` and
         `max_battles` of the whole run (schedules then refer to the new end), `device`, `threads`, `torch_threads`,
-        `compile`;
-        `maps` and, as ``**{"league.path": ...}``, the present place of the directory of recipes and of the league;
-        ``league.mixture.*``.
+        `compile`; `maps` and, as ``**{"league.path": ...}``, the present place of the directory of recipes and of the
+        league.
 
     Raises
     ------

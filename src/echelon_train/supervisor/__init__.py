@@ -1,1 +1,1 @@
-"""A whole league kept going by one process: learners, rating matches, promotions, retirement and probes."""
+"""A whole league kept going by one process: learners, rating matches, promotions and retirement."""

@@ -19,7 +19,7 @@ class Progress:
     steps: int | None = None  # decisions so far
     speed: float | None = None  # decisions per second, of this part of the run
     score: float | None = None  # mean score against all opponents, 0 to 1
-    since_snapshot: int | None = None  # decisions
+    stage_left: float | None = None  # share of the stage, 0 to 1
 
 
 def read_progress(run: Path) -> Progress:
@@ -30,11 +30,11 @@ def read_progress(run: Path) -> Progress:
         return Progress()
     if not isinstance(line, dict):
         return Progress()
-    steps, since = line.get("time/total_timesteps"), line.get("league/since_snapshot")
+    steps, left = line.get("time/total_timesteps"), line.get("league/stage_left")
     speed, score = line.get("time/fps"), line.get("league/mean_score")
     return Progress(
         steps if isinstance(steps, int) else None,
         float(speed) if isinstance(speed, (int, float)) else None,
         float(score) if isinstance(score, (int, float)) else None,
-        int(since) if isinstance(since, (int, float)) else None,
+        float(left) if isinstance(left, (int, float)) else None,
     )

@@ -1,4 +1,4 @@
-"""What a league run does: its learners, and the rules for matches, retirement and probes."""
+"""What a league run does: its learners, and the rules for matches, promotion and retirement."""
 
 from __future__ import annotations
 
@@ -42,14 +42,13 @@ class LeaguePlan:
     """The settings of a league run. Raises `ConfigError` for values out of range, and for a plan without learners."""
 
     main: int = quantity(1, "learners", 0, MAX_LEARNERS, help="main agents")
-    main_exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="main exploiters")
-    league_exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="league exploiters")
+    exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="exploiters of the newest main agent")
     config: str = field(default="league", metadata={"help": "run config of the learners, or a TOML file"})
     settings: tuple[str, ...] = field(default=(), metadata={"help": "further settings of the learners, KEY=VALUE"})
     start: str = field(default="", metadata={"help": "member that new learners start from; empty: random weights"})
     steps: int = quantity(0, "decisions", 0, 10**15, help="of each learner; 0: those of the run config")
     seed: int = quantity(
-        0, "", 0, 2**32 - 1 - 3 * MAX_LEARNERS, help="seed of the first learner, from which those of the others follow"
+        0, "", 0, 2**32 - 1 - 2 * MAX_LEARNERS, help="seed of the first learner, from which those of the others follow"
     )
     maps: int = quantity(10, "maps", 1, 1000, help="maps of a match, each from both sides")
     until_rd: float = quantity(75.0, "points", 46, 350, help="rating deviation below which no matches are played")
@@ -57,23 +56,22 @@ class LeaguePlan:
         1.0, "deviations", 0, 100, help="deviations between a rating and its conservative score, as in promote"
     )
     active: int = quantity(24, "policies", 1, 10_000, help="policies above which the weakest are retired")
-    probe_steps: int = quantity(
-        1_000_000, "decisions", 0, 10**15, help="decisions of an exploitability probe of the champion; 0: no probes"
+    patience: int = quantity(
+        8, "snapshots", 0, 10**6, help="snapshots of main agents without a new champion that end the run; 0: never"
     )
-    probe_minutes: float = quantity(60.0, "min", 0, 10**6, help="shortest time between the starts of two probes")
 
     def __post_init__(self) -> None:
         check_fields(self, "")
-        if not self.main + self.main_exploiter + self.league_exploiter:
-            raise ConfigError("expected at least one learner: --main, --main-exploiter and --league-exploiter are 0")
+        if not self.main + self.exploiter:
+            raise ConfigError("expected at least one learner: --main and --exploiter are 0")
 
     @property
     def agents(self) -> list[Agent]:
-        """The learners: ``main``, ``main-b``, ..., ``main-exploiter``, ... ."""
+        """The learners: ``main``, ``main-b``, ..., ``exploiter``, ... ."""
         return [
-            Agent(f"{role.replace('_', '-')}{(number and '-' + ascii_lowercase[number]) or ''}", role, first + number)
+            Agent(f"{role}{(number and '-' + ascii_lowercase[number]) or ''}", role, first + number)
             for first, role in zip(itertools.count(step=MAX_LEARNERS), get_args(Role), strict=False)
-            for number in range(getattr(self, role, 0))
+            for number in range(getattr(self, role))
         ]
 
     def overrides(self) -> dict[str, str]:

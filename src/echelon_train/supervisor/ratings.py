@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from echelon_env.evaluate.tables import format_share
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.league.errors import LeagueError
+from echelon_train.league.exploitability import exploitability, exploiters, is_more_exploitable
 from echelon_train.league.playing.battle_choice import battle_name
 from echelon_train.league.playing.executors import Executor
 from echelon_train.league.playing.runner import pairing, rating_run
@@ -80,6 +83,7 @@ class Ratings:
         plan, league = self._plan, self._league
         active = [each.name for each in league.members() if each.state == "active" and self._is_usable(each)]
         known = len(active) < 2
+        self._measure()
         if not known:
             self.status = "rating matches"
             result = rating_run(
@@ -101,6 +105,19 @@ class Ratings:
             members = len(league.members())
             while not self._stop.wait(_IDLE) and len(league.members()) == members:
                 pass
+
+    def _measure(self) -> None:
+        """Play the matches of exploiters against the members that they were trained against."""
+        scores = self._league.pair_scores()
+        for exploiter, member in exploiters(self._league):
+            if (member, exploiter) in scores or self._stop.is_set():
+                continue
+            if all(self._is_usable(self._league.member(name)) for name in (exploiter, member)):
+                self.status = f"{exploiter} plays against {member}"
+                self._league.record(self._validate(exploiter, member))
+                self.matches += 1
+                score = format_share(dataclasses.asdict(exploitability(self._league)[member]))
+                self._report(f"a best response scores {score} % against {member}")
 
     def _is_usable(self, member: Member) -> bool:
         """Whether the files of a member are as they joined. One that is not is reported once, and plays no matches."""
@@ -146,11 +163,18 @@ def promotion_candidate(league: League, plan: LeaguePlan, settled: Collection[st
     """The active policy with the highest conservative score, if that is above the champion's; None if there is none.
 
     Ratings with a deviation above `LeaguePlan.until_rd` do not count yet, but for those of the members `settled`, which
-    further matches would not help.
+    further matches would not help. In a run with exploiters policies do not count before one of them has played against
+    them, and if they lose more to it than the champion to its own.
     """
     members = league.members()  # before the ratings, which have all of them then
     ratings, champion = league.ratings(), league.champion()
     known = _known_policies(members, ratings, plan.until_rd, settled)
+    if plan.exploiter:
+        scored = exploitability(league)
+        own = scored.get(champion.name) if champion else None
+        known = [
+            each for each in known if each.name in scored and not (own and is_more_exploitable(scored[each.name], own))
+        ]
     scores = {each.name: conservative_score(ratings[each.name], plan.k) for each in known}
     best = max(scores, key=lambda name: scores[name], default=None)
     if best is None or champion is None:

@@ -59,7 +59,7 @@ def line(status: Status) -> str:
     """A status in one line."""
     parts = [format_clock(status.seconds)]
     for task in status.learners:
-        decisions, _, score, snapshot = _progress(task, status.snapshot_every)
+        decisions, _, score, snapshot = _progress(task, status.stage)
         known = f" {decisions}, score {score}, snapshot {snapshot}" if task.progress != Progress() else ""
         parts.append(f"{task.name}{known}" + ("" if task.state == "running" else f" ({task.state})"))
     parts.append(f"{status.matches} matches, {status.ratings}")
@@ -99,20 +99,17 @@ def _learners(status: Status) -> Table:
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     table.add_row(*(Text(name, "dim") for name in ("learner", "decisions", "per s", "score", "snapshot", "state")))
     for task in status.learners:
-        table.add_row(task.name, *_progress(task, status.snapshot_every), _state(task))
-    if status.probe is not None:
-        table.add_row(status.probe.name, "", "", "", "", Text(f"probe: {status.probe.state} {status.probe.note}"))
+        table.add_row(task.name, *_progress(task, status.stage), _state(task))
     return table
 
 
-def _progress(task: TaskStatus, snapshot_every: int) -> tuple[str, str, str, str]:
-    """Decisions, decisions per second, score, and what is left until the next snapshot, at least."""
+def _progress(task: TaskStatus, stage: int) -> tuple[str, str, str, str]:
+    """Decisions, decisions per second, score, and what is left until the next snapshot."""
     progress, speed = task.progress, task.progress.speed if task.state == "running" else None
     left = "-"
-    if progress.since_snapshot is not None:
-        decisions = snapshot_every - progress.since_snapshot
-        clock = f" ({format_clock(decisions / speed)})" if speed else ""
-        left = f"in ≥ {format_count(decisions)}{clock}" if decisions > 0 else "when it wins"
+    if progress.stage_left is not None:
+        decisions = round(progress.stage_left * stage)
+        left = f"in {format_count(decisions)}" + (f" ({format_clock(decisions / speed)})" if speed else "")
     return (
         "-" if progress.steps is None else format_count(progress.steps),
         "-" if speed is None else f"{speed:,.0f}",
@@ -151,16 +148,10 @@ def _doing(status: Status) -> Table:
 
 
 def _next(status: Status) -> str:
-    """What comes next: a member whose rating is uncertain, and the next probe."""
+    """What comes next: a member whose rating is uncertain, or snapshots."""
     active = [each for each in status.standings if each.member.state == "active"]
     uncertain = [each for each in active if each.rating.deviation > status.until_rd]
-    parts = []
     if uncertain:
         worst = max(uncertain, key=lambda each: each.rating.deviation)
-        parts.append(f"matches of {worst.member.name}")
-    if status.probe is None or status.probe.state in ("done", "failed"):
-        if status.probe_seconds is not None and status.champion is None:
-            parts.append("a probe of the first champion")
-        elif status.probe_seconds:
-            parts.append(f"a probe in {format_clock(status.probe_seconds)}")
-    return ", then ".join(parts) or "snapshots of the learners"
+        return f"matches of {worst.member.name}"
+    return "snapshots of the learners"

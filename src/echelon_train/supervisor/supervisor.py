@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import math
 import threading
 import time
 from collections import deque
@@ -18,11 +17,11 @@ from echelon_train.errors import RunFolderError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.registry import League, Standing
-from echelon_train.runs.folder import RUN_FILE, locked
+from echelon_train.runs.folder import locked
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder, write_plan
 from echelon_train.supervisor.ratings import Ratings
-from echelon_train.supervisor.tasks import LearnerTask, ProbeTask, Task
+from echelon_train.supervisor.tasks import LearnerTask, Task
 
 LOG_FILE = "run.log"
 POLL_SECONDS = 1.0
@@ -38,7 +37,7 @@ STOP_SECONDS = 180.0
 
 @dataclass(frozen=True)
 class TaskStatus:
-    """A learner or a probe at a moment."""
+    """A learner at a moment."""
 
     name: str
     state: str  # see `tasks.Task`
@@ -52,12 +51,10 @@ class Status:
 
     league: Path
     until_rd: float  # points, see `LeaguePlan`
-    snapshot_every: int  # decisions
+    stage: int  # decisions
     seconds: float  # since the start
     seconds_left: float | None  # None: no limit
     learners: Sequence[TaskStatus]
-    probe: TaskStatus | None
-    probe_seconds: float | None  # until the next probe may begin; None: no probes
     ratings: str  # what the rating thread does
     matches: int  # recorded by this run
     standings: Sequence[Standing]
@@ -87,10 +84,9 @@ class Supervisor:
         self._champion: str | None = None
         self._read_at = 0.0
         self._learners = [LearnerTask(league.path, plan, agent, self._kinds) for agent in plan.agents]
-        self._probe: ProbeTask | None = None
-        self._probe_at = time.monotonic() + self._seconds_to_probe()
+        self._waited = 0  # snapshots of main agents since the champion's
         config = plan.run_config()
-        self._snapshot_every, self._steps = config.league.snapshot_every, config.steps
+        self._stage, self._steps = config.league.stage, config.steps
         self._ratings = Ratings(league, plan, config, executor, self.report)
         self._start = time.monotonic()
 
@@ -142,16 +138,13 @@ class Supervisor:
     def status(self) -> Status:
         """The present status."""
         seconds = time.monotonic() - self._start
-        waiting = max(0.0, self._probe_at - time.monotonic()) if self._plan.probe_steps else None
         return Status(
             league=self._league.path,
             until_rd=self._plan.until_rd,
-            snapshot_every=self._snapshot_every,
+            stage=self._stage,
             seconds=seconds,
             seconds_left=None if self._limit is None else max(0.0, self._limit - seconds),
             learners=[_status(task) for task in self._learners],
-            probe=None if self._probe is None else _status(self._probe),
-            probe_seconds=waiting,
             ratings=self._ratings.status,
             matches=self._ratings.matches,
             standings=self._standings,
@@ -164,27 +157,20 @@ class Supervisor:
         learners = {task.name for task in self._learners}
         if any(each.name.rpartition("-")[0] in learners for each in self._league.members()):
             return
-        never = f", which is more than their {self._steps:,}" if self._snapshot_every > self._steps else ""
         self.report(
-            f"learners add their first snapshots after {self._snapshot_every:,} decisions{never}; for another number "
-            "start a new league with --set league.snapshot_every=N"
+            f"learners add their first snapshots after {min(self._stage, self._steps):,} decisions; for another number "
+            "start a new league with --set league.stage=N"
         )
-
-    def _seconds_to_probe(self) -> float:
-        """Time until the next probe may begin, given the last one of an earlier run of the league."""
-        begun = [path.stat().st_mtime for path in self._folder.glob(f"against-*/seed-*/{RUN_FILE}")]
-        return max(begun, default=-math.inf) + 60.0 * self._plan.probe_minutes - time.time() if begun else 0.0
-
-    @property
-    def _tasks(self) -> list[Task]:
-        return [*self._learners, *([] if self._probe is None else [self._probe])]
 
     def _kinds(self) -> set[str]:
         return {*self._members.values()}
 
     def _is_over(self) -> bool:
-        """Whether the run ends: `stop`, its time, or no learner that the others are there for."""
+        """Whether the run ends: `stop`, its time, no learner that the others are there for, or no new champion."""
         if self._is_hopeless():
+            return True
+        if self._plan.patience and self._waited >= self._plan.patience:
+            self.report(f"no new champion among {self._waited} snapshots: the run ends")
             return True
         if self._stops or (self._limit is not None and time.monotonic() - self._start >= self._limit):
             return True
@@ -213,8 +199,7 @@ class Supervisor:
     def _update(self) -> None:
         if time.monotonic() - self._read_at >= READ_SECONDS:
             self._read_league()
-        self._choose_probe()
-        for task in self._tasks:
+        for task in self._learners:
             task.update(self.report)
 
     def _read_league(self) -> None:
@@ -233,41 +218,25 @@ class Supervisor:
                     self.report(f"{member.name} joins, after {member.age:,} decisions")
         self._members, self._standings = active, standings
         self._champion = champion.name if champion else None
-
-    def _choose_probe(self) -> None:
-        """Begin a probe of the champion if none runs, the last began long enough ago, and the champion has none."""
-        if not self._plan.probe_steps or self._champion is None:
-            return
-        if self._probe is not None and not self._probe.over:
-            return
-        if ProbeTask.finished(self._league.path, self._champion):
-            return
-        if self._probe is not None and self._probe.member == self._champion:  # which has failed
-            return
-        probe = ProbeTask(self._league.path, self._plan, self._champion)
-        if time.monotonic() < self._probe_at and not probe.begun:  # one that was interrupted goes on
-            return
-        self._probe = probe
-        self._probe_at = time.monotonic() + 60.0 * self._plan.probe_minutes
-        self.report(f"a probe of the champion {self._champion} begins")
+        self._waited = sum(each.kind == "main" and champion is not None and each.id > champion.id for each in members)
 
     def _end(self, show: Callable[[Status], None]) -> None:
         """Stop all tasks and the matches. A second `stop`, or a long wait, kills what is left."""
         self.report("stopping: all learners save")
         self._ratings.stop()
-        for task in self._tasks:
+        for task in self._learners:
             task.stop()
         before, deadline = max(1, self._stops), time.monotonic() + STOP_SECONDS
         try:
-            while any(task.alive for task in self._tasks) or not self._ratings.join(0.0):
+            while any(task.alive for task in self._learners) or not self._ratings.join(0.0):
                 if self._stops > before or time.monotonic() >= deadline:
                     break
-                for task in self._tasks:
+                for task in self._learners:
                     task.update(self.report)
                 self._display(show)
                 time.sleep(POLL_SECONDS / 2)
         finally:
-            for task in self._tasks:
+            for task in self._learners:
                 task.kill()
             self._executor.close()
         with contextlib.suppress(LeagueError, OSError):

@@ -1,4 +1,4 @@
-"""Tasks of a league run: learners and probes, and when one that has died starts again."""
+"""Tasks of a league run: its learners, and when one that has died starts again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Final
 
 from echelon_env.networks.checkpoint import LAST_FILE, MAX_NAME_BYTES
 from echelon_env.storage.reading import read_regular_file
-from echelon_train.errors import RunFolderError
-from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
 from echelon_train.runs.folder import RUN_FILE, is_locked
 from echelon_train.supervisor.children import Child
 from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
@@ -25,10 +23,7 @@ FIRST_PAUSE, LAST_PAUSE = 5.0, 300.0
 """Seconds before the first restart, doubled at every further one; and the pause of a task that has failed."""
 
 EXPLOITER_NICE = 5
-"""Niceness of exploiters and probes: with it a process has a third of the share of one of niceness 0."""
-
-PROBE_SETTINGS = ("battle.", "battles=", "maps=", "device=", "threads=", "torch_threads=", "compile=")
-"""Beginnings of the learners' settings that probes share: those of the battles and of the machine."""
+"""Niceness of exploiters: with it a process has a third of the share of one of niceness 0."""
 
 INTERRUPTED = 130  # exit code of a training that a signal has ended
 
@@ -194,7 +189,8 @@ class LearnerTask(Task):
         if (self.folder / RUN_FILE).exists():
             return ["train", "--resume", run, "--league", league, *steps]
         settings = [each for text in self.plan.settings for each in ("--set", text)]
-        start = ["--init", f"{league}/{self.plan.start}"] if self.plan.start else []
+        fresh = self.agent.role == "main" and self.plan.start  # an exploiter starts from its victim
+        start = ["--init", f"{league}/{self.plan.start}"] if fresh else []
         role = ["--league", league, "--role", self.agent.role, "--agent", self.agent.name]
         seed = ["--seed", str(self.plan.seed + self.agent.number)]
         return ["train", self.plan.config, *role, *start, *seed, *settings, *steps, "--out", run]
@@ -202,46 +198,6 @@ class LearnerTask(Task):
     def missing(self) -> str:
         """See `Task.missing`: exploiters need opponents."""
         kinds = self._kinds()
-        if self.agent.role == "main_exploiter" and "main" not in kinds:
+        if self.agent.role == "exploiter" and "main" not in kinds:
             return "no snapshot of a main agent yet"
-        if self.agent.role == "league_exploiter" and not kinds - {"scripted"}:
-            return "no trained member yet"
         return ""
-
-
-class ProbeTask(Task):
-    """An exploitability probe of a member: one best response. One that fails is given up."""
-
-    retried = False
-
-    def __init__(self, league: Path, plan: LeaguePlan, member: str) -> None:
-        super().__init__(league, plan, f"against-{member}")
-        self.member, self.out = member, self.folder
-        self.folder = self.out / f"seed-{plan.seed}"
-        if self.finished(league, member):
-            self.state = "done"
-
-    def command(self) -> list[str]:
-        """See `Task.command`."""
-        shared = [text for text in self.plan.settings if text.startswith(PROBE_SETTINGS)]
-        settings = [each for text in shared for each in ("--set", text)]
-        budget = ["--seeds", "1", "--seed", str(self.plan.seed), "--steps", str(self.plan.probe_steps)]
-        return ["exploit", f"{self.league}/{self.member}", *settings, *budget, "--out", str(self.out)]
-
-    def result(self) -> str:
-        """See `Task.result`."""
-        try:
-            score = read_exploitability(self.out / EXPLOITABILITY_FILE).score.estimate
-            return f": a best response scores {100 * score:.1f} % against {self.member}"
-        except (RunFolderError, OSError):
-            return ""
-
-    @property
-    def begun(self) -> bool:
-        """Whether its run exists."""
-        return (self.folder / RUN_FILE).exists()
-
-    @staticmethod
-    def finished(league: Path, member: str) -> bool:
-        """Whether a member's probe has a result."""
-        return (runs_folder(league) / f"against-{member}" / EXPLOITABILITY_FILE).exists()

@@ -26,8 +26,8 @@ everything; the same command continues, also after a crash.
 
 Cores: every learner is a process with one thread, and as many matches are
 played at a time as there are further cores (--processes). More processes than
-cores share them by niceness: main agents and matches have 0, exploiters and
-probes 5, a third.
+cores share them by niceness: main agents and matches have 0, exploiters 5,
+which is a third.
 """
 
 PLAN_OPTIONS = {each.name: each for each in dataclasses.fields(LeaguePlan) if each.name not in ("settings", "start")}
@@ -69,7 +69,7 @@ class _Commands:
 
 
 def _add_run(commands: _Commands) -> None:
-    summary = "Keep a league going: learners, matches, promotions, retirement, probes."
+    summary = "Keep a league going: learners, matches, promotions, retirement."
     run = commands.add("run", summary, module="supervise")  # a module `run` would hide the function of the package
     run.formatter_class = argparse.RawDescriptionHelpFormatter
     run.epilog = _RUN_EPILOG
@@ -107,7 +107,7 @@ def _add_setup(commands: _Commands) -> None:
     )
     add = commands.add("add", "Add a policy or a scripted player as a member.", module="members").add_argument
     add("player", metavar="PLAYER", help="run or checkpoint folder, LEAGUE/MEMBER, or scripted player")
-    add("--kind", help="main, main_exploiter or league_exploiter if it is still training (default: past)")
+    add("--kind", help="main or exploiter if it is still training (default: past)")
     add("--name", help="its name in the league (default: its kind and a number)")
     add("--parent", metavar="NAME", help="member that it was trained from")
 

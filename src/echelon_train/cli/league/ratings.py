@@ -20,7 +20,6 @@ from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.members import Member, member_folder
 from echelon_train.league.store.registry import League, Standing
 
-_SHORT_KINDS = {"main_exploiter": "main expl.", "league_exploiter": "league expl."}
 _COLUMN = 6  # of the matrix
 _PERIODS = 5  # columns of the history
 _PERIOD_COLUMN = 12
@@ -72,7 +71,7 @@ def _format_standings(
         strength = analysis.strength(member.name)
         fitted = "-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength)
         lines.append(
-            f"{rank:>3}{mark} {shorten(member.name, NAME):<{NAME}} {_SHORT_KINDS.get(member.kind, member.kind):<12}"
+            f"{rank:>3}{mark} {shorten(member.name, NAME):<{NAME}} {member.kind:<12}"
             f"{format_rating(each.rating):>12}{fitted:>19}{each.games:>7,}{percent(each.score):>6}"
         )
     periods = document["periods"]

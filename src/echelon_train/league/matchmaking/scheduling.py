@@ -19,10 +19,15 @@ from scipy.special import expit
 
 from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate.seeds import evaluation_seed
-from echelon_train.league.matchmaking.opponents import NEIGHBOURHOOD, NEWCOMER_GAMES
 from echelon_train.league.ratings.bradley_terry import Likelihood
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating
 from echelon_train.league.ratings.results import Results
+
+NEWCOMER_GAMES: Final = 20
+"""A member with fewer games is a newcomer, which plays against neighbours only."""
+
+NEIGHBOURHOOD: Final = 200.0
+"""Largest difference between the ratings of neighbours, points."""
 
 PRIOR: Final = Rating()
 """Prior of the ratings: the expected mean of all members, and the deviation of each member from their mean."""

@@ -25,7 +25,7 @@ from echelon_train.league.errors import DamagedLeagueError, LeagueError
 
 DATABASE_FILE = "league.db"
 FORMAT = "echelon-league"
-VERSION = 4
+VERSION = 5
 BUSY_SECONDS = 60.0
 """How long to wait for another process's transaction, which takes milliseconds."""
 

@@ -44,13 +44,13 @@ MAX_NAME_LENGTH = 32
 _NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
 _SHA256 = re.compile("[0-9a-f]{64}")
 
-Kind = Literal["scripted", "main", "main_exploiter", "league_exploiter", "past"]
+Kind = Literal["scripted", "main", "exploiter", "past"]
 """What a member joined as; it never changes. ``past``: a policy whose training was over when it joined."""
 
 State = Literal["active", "retired"]
 
-LEARNING_KINDS = "main", "league_exploiter"
-"""Kinds of snapshots after which the learner may continue training. A main exploiter always resets."""
+LEARNING_KINDS = ("main",)
+"""Kinds of snapshots after which the learner continues from the same weights."""
 
 
 @dataclass(frozen=True)

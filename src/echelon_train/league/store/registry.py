@@ -107,7 +107,7 @@ class League:
     ) -> Member:
         """Add the policy of a checkpoint, or of a run's last checkpoint, as a member. Its files are copied.
 
-        The kind is ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``, and `parent` names the member that
+        The kind is ``main``, ``exploiter`` or ``past``, and `parent` names the member that
         it was trained from. By default the name is the kind and a number; a `numbered` name gets a number, too: the
         smallest, from 1, that makes it new.
 

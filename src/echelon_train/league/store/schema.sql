@@ -8,7 +8,7 @@ CREATE TABLE meta (
 CREATE TABLE members (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL CHECK (kind IN ('scripted', 'main', 'main_exploiter', 'league_exploiter', 'past')),
+    kind TEXT NOT NULL CHECK (kind IN ('scripted', 'main', 'exploiter', 'past')),
     state TEXT NOT NULL CHECK (state IN ('active', 'retired')),
     parent INTEGER REFERENCES members (id),
     age INTEGER NOT NULL CHECK (age >= 0),        -- decisions of its training
