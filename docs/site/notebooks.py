@@ -32,10 +32,10 @@ SHORT: dict[str, dict[str, Any]] = {
     "4_self_play_league": {
         "IMITATION_STEPS": 64, "MINUTES": 5, "MORE_MINUTES": 5, "EXPLOIT_STEPS": 64, "BATTLES": 4,
         "RULES": [
-            "--main-exploiter", 0, "--league-exploiter", 0, "--probe-steps", 0, "--steps", 128, "--maps", 1,
+            "--exploiter", 0, "--steps", 128, "--maps", 1,
             "--until-rd", 340,
         ],
-        "SETTINGS": TINY | {"league.snapshot_every": "64"},
+        "SETTINGS": TINY | {"league.stage": "64"},
     },
 }  # fmt: skip
 """Parameters with which each notebook is short; the first one is as it is."""

@@ -21,7 +21,7 @@ from echelon_train.runs.folder import locked
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder, write_plan
 from echelon_train.supervisor.ratings import Ratings
-from echelon_train.supervisor.tasks import LearnerTask, Task
+from echelon_train.supervisor.tasks import LearnerTask
 
 LOG_FILE = "run.log"
 POLL_SECONDS = 1.0
@@ -246,7 +246,7 @@ class Supervisor:
         self._display(show)
 
 
-def _status(task: Task) -> TaskStatus:
+def _status(task: LearnerTask) -> TaskStatus:
     return TaskStatus(task.name, task.state, task.note, read_progress(task.folder))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,34 +27,42 @@ EXPLOITER_NICE = 5
 INTERRUPTED = 130  # exit code of a training that a signal has ended
 
 
-class Task(ABC):
-    """A command that trains in a run folder, and that continues there when it is started again.
+class LearnerTask:
+    """A learner of the league: a command that trains in a run folder, and continues there when it is started again.
 
     Its `state` is ``waiting``, ``running``, ``restarting``, ``stopping``, ``done`` or ``failed``, with the reason in
     `note`. A learner that has failed is tried again from time to time, for the reason may pass, such as a full disk.
+    `kinds` returns the kinds of the members that can play in training.
     """
 
-    nice = EXPLOITER_NICE
-    retried = True  # whether it is tried again once it has failed
-
-    def __init__(self, league: Path, plan: LeaguePlan, name: str) -> None:
-        self.league, self.plan, self.name = league, plan, name
-        self.folder = runs_folder(league) / name
+    def __init__(self, league: Path, plan: LeaguePlan, agent: Agent, kinds: Callable[[], set[str]]) -> None:
+        self.league, self.plan, self.agent, self.name = league, plan, agent, agent.name
+        self.nice = 0 if agent.role == "main" else EXPLOITER_NICE
+        self.folder = runs_folder(league) / agent.name
         self.log = self.folder.with_suffix(".log")
         self.state, self.note = "waiting", ""
+        self._kinds = kinds
         self._child: Child | None = None
         self._attempts = _Attempts()
 
-    @abstractmethod
     def command(self) -> list[str]:
         """The arguments of `echelon` that start or continue it."""
+        league, run = str(self.league), str(self.folder)
+        steps = ["--steps", str(self.plan.steps)] if self.plan.steps else []
+        if (self.folder / RUN_FILE).exists():
+            return ["train", "--resume", run, "--league", league, *steps]
+        settings = [each for text in self.plan.settings for each in ("--set", text)]
+        fresh = self.agent.role == "main" and self.plan.start  # an exploiter starts from its victim
+        start = ["--init", f"{league}/{self.plan.start}"] if fresh else []
+        role = ["--league", league, "--role", self.agent.role, "--agent", self.agent.name]
+        seed = ["--seed", str(self.plan.seed + self.agent.number)]
+        return ["train", self.plan.config, *role, *start, *seed, *settings, *steps, "--out", run]
 
     def missing(self) -> str:
-        """What the league lacks that the task needs; empty if nothing."""
-        return ""
-
-    def result(self) -> str:
-        """What a task that is done has found, for its line in the log."""
+        """What the league lacks that it needs; empty if nothing: an exploiter needs a main agent."""
+        kinds = self._kinds()
+        if self.agent.role == "exploiter" and "main" not in kinds:
+            return "no snapshot of a main agent yet"
         return ""
 
     @property
@@ -66,7 +73,7 @@ class Task(ABC):
     @property
     def over(self) -> bool:
         """Whether it will not start again."""
-        return self.state == "done" or (self.state == "failed" and not self.retried)
+        return self.state == "done"
 
     @property
     def worked(self) -> bool:
@@ -74,7 +81,7 @@ class Task(ABC):
         return bool(self._progress())
 
     def update(self, report: Callable[[str], None]) -> None:
-        """Start the task if it is due, and find out what has become of it. Errors of files are noted."""
+        """Start it if it is due, and find out what has become of it. Errors of files are noted."""
         try:
             self._update(report)
         except OSError as error:  # such as a full disk, or one that fails
@@ -122,7 +129,7 @@ class Task(ABC):
             return
         if code == 0:
             self.state = "done"
-            report(f"{self.name} is done{self.result()}")
+            report(f"{self.name} is done")
         elif code < 0:
             self._failed(f"killed by signal {-code}", report)
         elif code == INTERRUPTED:
@@ -138,8 +145,8 @@ class Task(ABC):
             report(f"{self.name}: {reason}; it starts again in {pause:g} s")
             return
         if self.state != "failed" and self._attempts.failures == ATTEMPTS:
-            again = f"; from now on it starts again every {pause:g} s" if self.retried else ""
-            report(f"{self.name}: failed {ATTEMPTS} times without a checkpoint: {reason}{again}")
+            again = f"from now on it starts again every {pause:g} s"
+            report(f"{self.name}: failed {ATTEMPTS} times without a checkpoint: {reason}; {again}")
         self.state = "failed"
 
     def _progress(self) -> str:
@@ -171,33 +178,3 @@ class _Attempts:
         pause = FIRST_PAUSE * 2.0 ** (self.failures - 1) if self.failures < ATTEMPTS else LAST_PAUSE
         self.next = time.monotonic() + pause
         return pause
-
-
-class LearnerTask(Task):
-    """A learner of the league. `kinds` returns the kinds of the members that can play in training."""
-
-    def __init__(self, league: Path, plan: LeaguePlan, agent: Agent, kinds: Callable[[], set[str]]) -> None:
-        super().__init__(league, plan, agent.name)
-        self.agent = agent
-        self.nice = 0 if agent.role == "main" else EXPLOITER_NICE
-        self._kinds = kinds
-
-    def command(self) -> list[str]:
-        """See `Task.command`."""
-        league, run = str(self.league), str(self.folder)
-        steps = ["--steps", str(self.plan.steps)] if self.plan.steps else []
-        if (self.folder / RUN_FILE).exists():
-            return ["train", "--resume", run, "--league", league, *steps]
-        settings = [each for text in self.plan.settings for each in ("--set", text)]
-        fresh = self.agent.role == "main" and self.plan.start  # an exploiter starts from its victim
-        start = ["--init", f"{league}/{self.plan.start}"] if fresh else []
-        role = ["--league", league, "--role", self.agent.role, "--agent", self.agent.name]
-        seed = ["--seed", str(self.plan.seed + self.agent.number)]
-        return ["train", self.plan.config, *role, *start, *seed, *settings, *steps, "--out", run]
-
-    def missing(self) -> str:
-        """See `Task.missing`: exploiters need opponents."""
-        kinds = self._kinds()
-        if self.agent.role == "exploiter" and "main" not in kinds:
-            return "no snapshot of a main agent yet"
-        return ""

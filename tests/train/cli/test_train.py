@@ -133,7 +133,7 @@ def test_a_run_is_resumed(runs):
         (["--network.auxiliary=true"], "'--network.auxiliary': it no longer exists"),
         (
             ["--resume", "runs/x", "--ppo.n-epochs", "3", "--seed", "1"],
-            "--torch-threads, --compile, --maps, --league, --league.mixture.*, but not seed, ppo.n_epochs",
+            "--torch-threads, --compile, --maps, --league, but not seed, ppo.n_epochs",
         ),
         (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
     ],

@@ -30,7 +30,7 @@ def member(name, kind="main", parent=None, age=0):
 
 def test_the_curve_joins_members_to_their_parents():
     members = [
-        member("novice", "scripted"), member("e-1", "main_exploiter", age=150), member("m-1", age=100),
+        member("novice", "scripted"), member("e-1", "exploiter", age=150), member("m-1", age=100),
         member("m-2", parent="m-1", age=200), member("m-3", parent="m-2", age=300), member("old", "past", "gone", 50),
     ]  # fmt: skip
     ratings = {each.name: Rating(1500.0 + each.age, 50.0) for each in members}

@@ -31,7 +31,7 @@ def grown(league, tmp_path):
     """The small league with three policies, of which one is retired and one the champion."""
     league.add_checkpoint(saved(tmp_path / "one", 1, 1000), "main", "main-1")
     league.add_checkpoint(saved(tmp_path / "two", 2, 2500), "main", "main-2", "main-1")
-    league.add_checkpoint(saved(tmp_path / "three", 3, 10), "main_exploiter", "old")
+    league.add_checkpoint(saved(tmp_path / "three", 3, 10), "exploiter", "old")
     for number_of_match, (first, second) in enumerate(
         [("main-1", "novice"), ("main-2", "main-1"), ("old", "novice")], 4
     ):

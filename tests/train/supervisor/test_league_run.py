@@ -20,7 +20,7 @@ SETTINGS = [
     f"--set={each}"
     for each in (
         "scenario=duel-open", "battle.max_steps=20", "battles=2", "maps=4", "ppo.n_steps=16", "ppo.batch_size=32",
-        "ppo.n_epochs=1", "network.width=8", "network.head=8", "network.critic=shared", "league.snapshot_every=64",
+        "ppo.n_epochs=1", "network.width=8", "network.head=8", "network.critic=shared", "league.stage=64",
         "checkpoint_every=64", "eval_every=0",
     )
 ]  # fmt: skip
@@ -57,9 +57,7 @@ def names(league: Path) -> set[str]:
 
 def test_unusable_options_leave_nothing(commands, tmp_path):
     league = tmp_path / "league"
-    assert "expected at least one learner" in commands.refusal(
-        "run", league, "--main", "0", "--main-exploiter", "0", "--league-exploiter", "0"
-    )
+    assert "expected at least one learner" in commands.refusal("run", league, "--main", "0", "--exploiter", "0")
     assert "main" in commands.refusal("run", league, "--main", "99")
     assert "batles" in commands.refusal("run", league, "--set", "batles=8")
     assert "no such file" in commands.refusal("run", league, "--init", tmp_path / "absent")
@@ -77,7 +75,7 @@ def test_a_league_from_nothing_that_is_killed_and_continued(device, commands, tm
     policy = saved(tmp_path / "policy", 1)
     league = tmp_path / "league"
     matches = ["--maps", "1", "--until-rd", "150"]
-    options = ["--init", str(policy), "--probe-steps", "0", "--league-exploiter", "0", f"--set=device={device}"]
+    options = ["--init", str(policy), "--patience", "0", f"--set=device={device}"]
     first = start(league, *options, *matches, *SETTINGS)
     wait(lambda: {"start", "main-1"} <= names(league), first)
     assert names(league) >= {"novice", "trivial", "competent", "veteran", "expert"}

@@ -8,11 +8,9 @@ from echelon_train.supervisor.plan import MAX_BYTES, LeaguePlan, changed, read_p
 
 
 def test_learners_have_names_by_role():
-    plan = LeaguePlan(main=2, main_exploiter=1, league_exploiter=3)
-    assert [agent.name for agent in plan.agents] == [
-        "main", "main-b", "main-exploiter", "league-exploiter", "league-exploiter-b", "league-exploiter-c",
-    ]  # fmt: skip
-    assert [agent.number for agent in plan.agents] == [0, 1, 26, 52, 53, 54]
+    plan = LeaguePlan(main=2, exploiter=3)
+    assert [agent.name for agent in plan.agents] == ["main", "main-b", "exploiter", "exploiter-b", "exploiter-c"]
+    assert [agent.number for agent in plan.agents] == [0, 1, 26, 27, 28]
 
 
 @pytest.mark.parametrize(
@@ -20,7 +18,7 @@ def test_learners_have_names_by_role():
     [
         ({"main": 27}, "main"),
         ({"until_rd": 45.0}, "until_rd.*expected a number from 46 to 350"),
-        ({"main": 0, "main_exploiter": 0, "league_exploiter": 0}, "at least one learner"),
+        ({"main": 0, "exploiter": 0}, "at least one learner"),
     ],
 )
 def test_impossible_counts_are_refused(changes, message):
@@ -31,11 +29,11 @@ def test_impossible_counts_are_refused(changes, message):
 def test_a_plan_is_kept_and_changed(tmp_path):
     runs_folder(tmp_path).mkdir()
     assert read_plan(tmp_path) is None
-    plan = LeaguePlan(main_exploiter=0, settings=("battles=8",), start="otter")
+    plan = LeaguePlan(exploiter=0, settings=("battles=8",), start="otter")
     write_plan(tmp_path, plan)
     assert read_plan(tmp_path) == plan
     assert changed(plan, {"main": 2, "maps": None}) == LeaguePlan(
-        main=2, main_exploiter=0, settings=("battles=8",), start="otter"
+        main=2, exploiter=0, settings=("battles=8",), start="otter"
     )
 
 

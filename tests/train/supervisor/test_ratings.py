@@ -18,7 +18,7 @@ from echelon_train.supervisor.ratings import Ratings, newest_snapshots, promotio
 from train.league.leagues import played, saved
 from train.small import small_battle, small_run
 
-KNOWN = LeaguePlan(until_rd=350.0)
+KNOWN = LeaguePlan(until_rd=350.0, exploiter=0)
 Refused = SimpleNamespace(promotion=None)
 
 
@@ -27,7 +27,7 @@ def policies(tmp_path) -> League:
     """The scripted novice, and six policies in the order of their strength, with known ratings."""
     league = League.create(tmp_path / "league")
     for number in range(6):
-        kind = "past" if number == 0 else "main" if number < 4 else "league_exploiter"
+        kind = "past" if number == 0 else "main" if number < 4 else "exploiter"
         checkpoint = saved(tmp_path / str(number), number)
         league.add_checkpoint(checkpoint, kind, "start" if number == 0 else None)
     for number, member in enumerate(league.members()[1:], 1):
@@ -44,14 +44,14 @@ def names(league):
 def test_the_weakest_policies_retire(policies):
     lines = []
     assert names(policies) == {
-        "novice", "start", "main-1", "main-2", "main-3", "league-exploiter-1", "league-exploiter-2"
+        "novice", "start", "main-1", "main-2", "main-3", "exploiter-1", "exploiter-2"
     }  # fmt: skip
     retire_weakest(policies, LeaguePlan(active=5, start="start"), lines.append)
-    assert names(policies) == {"novice", "start", "main-2", "main-3", "league-exploiter-1", "league-exploiter-2"}
+    assert names(policies) == {"novice", "start", "main-2", "main-3", "exploiter-1", "exploiter-2"}
     assert lines == ["main-1 is retired, the weakest of 6 active policies, of which 5 stay"]
     retire_weakest(policies, LeaguePlan(active=1, start="start"), lines.append)
-    assert names(policies) == {"novice", "start", "main-3", "league-exploiter-2"}, "the start and the newest stay"
-    assert [each.name for each in newest_snapshots(policies.members())] == ["main-3", "league-exploiter-2"]
+    assert names(policies) == {"novice", "start", "main-3", "exploiter-2"}, "the start and the newest stay"
+    assert [each.name for each in newest_snapshots(policies.members())] == ["main-3", "exploiter-2"]
 
 
 def test_the_champion_is_never_offered_for_retirement(policies, monkeypatch):
@@ -60,13 +60,13 @@ def test_the_champion_is_never_offered_for_retirement(policies, monkeypatch):
     monkeypatch.setattr(League, "retire", lambda league, name: offered.append(name) or stock(league, name))
     promote(policies, "main-1", play=None)
     retire_weakest(policies, LeaguePlan(active=1, until_rd=300.0), lambda line: None)
-    assert offered == ["start", "main-2", "league-exploiter-1"]
-    assert names(policies) == {"novice", "main-1", "main-3", "league-exploiter-2"}
+    assert offered == ["start", "main-2", "exploiter-1"]
+    assert names(policies) == {"novice", "main-1", "main-3", "exploiter-2"}
 
 
 def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_path):
-    assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
-    stricter = SimpleNamespace(until_rd=1.0, k=1.0)  # than a plan can be
+    assert promotion_candidate(policies, KNOWN) == "exploiter-2"
+    stricter = SimpleNamespace(until_rd=1.0, k=1.0, exploiter=0)  # than a plan can be
     assert promotion_candidate(policies, stricter) is None, "no rating is that certain"
     assert promotion_candidate(policies, stricter, ("main-1",)) == "main-1", "which more matches would not make certain"
     assert promotion_candidate(League.create(tmp_path / "empty"), KNOWN) is None
@@ -74,7 +74,7 @@ def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_pa
 
 def test_the_plan_says_how_many_deviations_are_subtracted(policies, monkeypatch):
     """With many of them the certain rating is preferred; they reach the promotion itself."""
-    assert promotion_candidate(policies, dataclasses.replace(KNOWN, k=0.0)) == "league-exploiter-2"
+    assert promotion_candidate(policies, dataclasses.replace(KNOWN, k=0.0)) == "exploiter-2"
     known = policies.ratings()
     uncertain = {name: dataclasses.replace(each, deviation=340.0) for name, each in known.items() if name != "main-3"}
     monkeypatch.setattr(League, "ratings", lambda league: known | uncertain)
@@ -86,10 +86,25 @@ def test_the_plan_says_how_many_deviations_are_subtracted(policies, monkeypatch)
     assert asked == [("main-3", 3.0)]
 
 
+def test_with_exploiters_a_candidate_must_not_lose_more_to_its_own_than_the_champion(policies, tmp_path):
+    plan = dataclasses.replace(KNOWN, exploiter=1)
+    assert promotion_candidate(policies, plan) is None, "no exploiter has played against its victim"
+    for number, (victim, wins) in enumerate((("main-1", 12), ("main-2", 20), ("main-3", 13)), 100):
+        policies.add_checkpoint(saved(tmp_path / victim, number), "exploiter", f"against-{victim}", victim)
+        outcomes = (1,) * 2 * wins + (-1,) * 2 * (20 - wins)
+        policies.record(played(f"against-{victim}", victim, outcomes, number))
+    assert promotion_candidate(policies, plan) == "main-3"
+    promote(policies, "main-1", play=None)
+    assert promotion_candidate(policies, plan) == "main-3", "which loses hardly more than the champion"
+    policies.retire("main-3")
+    assert promotion_candidate(policies, plan) is None, "main-2 is better, and loses all games to its exploiter"
+
+
 def run(league, seconds, until, executor=None, until_rd=150.0):
     lines = []
     config = small_run(battle=small_battle("duel-open", 20))
-    thread = Ratings(league, LeaguePlan(maps=2, until_rd=until_rd), config, executor or Executor(), lines.append)
+    plan = LeaguePlan(maps=2, until_rd=until_rd, exploiter=0)
+    thread = Ratings(league, plan, config, executor or Executor(), lines.append)
     thread.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end and not until(thread):
@@ -109,6 +124,19 @@ def test_members_are_rated_and_the_best_policy_is_promoted(tmp_path, monkeypatch
     assert league.champion().name == "otter" and any("first champion" in line for line in lines)
     assert thread.matches == len(league.matches()) > 0
     assert league.unrated_matches() == 0 or thread.status == "stopped"
+
+
+@pytest.mark.long
+def test_exploiters_play_against_the_members_that_they_were_trained_against(tmp_path, monkeypatch):
+    monkeypatch.setattr(ratings, "VALIDATION_MAPS", 2)
+    league = League.create(tmp_path / "league")
+    league.add_checkpoint(saved(tmp_path / "otter", 1), "main", "otter")
+    league.add_checkpoint(saved(tmp_path / "heron", 2), "exploiter", "heron", "otter")
+    thread, lines = run(league, 60.0, lambda thread: thread.matches >= 3)
+    first = league.matches()[0].match
+    assert (first.first, first.second, len(first.battles)) == ("heron", "otter", 4)
+    assert [line for line in lines if line.startswith("a best response scores ") and line.endswith(" against otter")]
+    assert thread.matches == len(league.matches())
 
 
 def test_an_error_is_reported_and_the_work_tried_again(tmp_path, monkeypatch):
@@ -153,5 +181,5 @@ def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeyp
         return found
 
     monkeypatch.setattr(League, "ratings", ratings)
-    assert promotion_candidate(policies, KNOWN) == "league-exploiter-2"
+    assert promotion_candidate(policies, KNOWN) == "exploiter-2"
     retire_weakest(policies, LeaguePlan(active=6, until_rd=300.0), lambda line: None)

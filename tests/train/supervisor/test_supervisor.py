@@ -65,7 +65,7 @@ def test_it_starts_learners_and_ends_with_them(alone, fast, children):
     _found, seen, results, thread = running(alone)
     wait(lambda: children and seen)
     assert len(children) == 1, "exploiters wait for members"
-    assert [task.state for task in seen[-1].learners] == ["running", "waiting", "waiting"]
+    assert [task.state for task in seen[-1].learners] == ["running", "waiting"]
     children[0].code = 0
     thread.join(20.0)
     assert results == [False]
@@ -78,7 +78,7 @@ def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_pa
     found, seen, results, thread = running(alone)
     wait(lambda: seen)
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
-    wait(lambda: len(children) == 3)
+    wait(lambda: len(children) == 2)
     assert any("main-1 joins, after 100 decisions" in event for _, event in seen[-1].events)
     found.stop()
     wait(lambda: all(child.stopped for child in children))
@@ -114,19 +114,19 @@ def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypa
     """Exploiters wait for a snapshot of the main agent, which does not come."""
     monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
     children.failing = {"main": "the disk is full"}
-    plan = dataclasses.replace(PLAN, main_exploiter=exploiters, league_exploiter=exploiters)
+    plan = dataclasses.replace(PLAN, exploiter=exploiters)
     _found, _seen, results, thread = running(alone, plan)
     thread.join(30.0)
     assert isinstance(results[0], LeagueError) and "the disk is full" in str(results[0])
 
 
-@pytest.mark.parametrize("failing", ["main", "main-exploiter"])
+@pytest.mark.parametrize("failing", ["main", "exploiter"])
 def test_a_learner_that_fails_does_not_end_the_others(alone, fast, monkeypatch, tmp_path, failing, children):
     monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
     children.failing = {failing: "gradients were not finite"}
     found, seen, results, thread = running(alone)
-    states = {"main": "running", "main-exploiter": "running", "league-exploiter": "running", failing: "failed"}
+    states = {"main": "running", "exploiter": "running", failing: "failed"}
     wait(lambda: seen and {task.name: task.state for task in seen[-1].learners} == states)
     assert "gradients were not finite" in [task.note for task in seen[-1].learners]
     found.stop()
@@ -149,22 +149,20 @@ def test_a_display_that_fails_does_not_end_the_run(alone, fast, children):
     assert log.count("the display fails: BrokenPipeError") == 1 and log.endswith("the league run ends\n")
 
 
-def test_the_champion_is_probed_once(alone, fast, tmp_path, monkeypatch, children):
-    alone.add_checkpoint(saved(tmp_path / "otter", 1), "past", "otter")
+def test_it_ends_when_snapshots_bring_no_new_champion(alone, fast, tmp_path, monkeypatch, children):
+    alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "otter")
     monkeypatch.setattr(League, "champion", lambda league: league.member("otter"))
-
-    def probes():
-        return [child for child in children if child.name == "against-otter"]
-
-    found, seen, _results, thread = running(alone)
-    wait(lambda: probes() and seen and seen[-1].probe is not None)
-    probes()[0].code = 0
-    wait(lambda: seen[-1].probe.state == "done")
+    _found, seen, results, thread = running(alone, dataclasses.replace(PLAN, patience=2))
+    alone.add_checkpoint(saved(tmp_path / "1", 2), "main", "main-1")
+    wait(lambda: seen and len(seen[-1].standings) == 3)
     time.sleep(0.1)
-    assert len(probes()) == 1
-    found.stop()
-    found.stop()
+    assert not results
+    alone.add_checkpoint(saved(tmp_path / "2", 3), "exploiter", "exploiter-1", "otter")
+    alone.add_checkpoint(saved(tmp_path / "3", 4), "main", "main-2")
     thread.join(20.0)
+    assert results == [False]
+    log = (runs_folder(alone.path) / "run.log").read_text()
+    assert "no new champion among 2 snapshots: the run ends" in log
 
 
 def texts(status):
@@ -176,13 +174,13 @@ def texts(status):
 def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
     for number in range(9):
         alone.add_checkpoint(saved(tmp_path / str(number), number), "main", f"main-{number}-{'long' * 5}")
-    found = supervisor(alone, dataclasses.replace(PLAN, league_exploiter=26))
+    found = supervisor(alone, dataclasses.replace(PLAN, exploiter=26))
     found.report("main: killed by signal 9; it starts again in 5 s" + " and so on" * 20)
     found._read_league()
     lines = texts(found.status())
     assert max(map(len, lines)) <= WIDTH
     text = "\n".join(lines)
-    for each in ("league-exploiter-z", "main-0-long", "and 2 more", "killed by signal 9", "matches", "next", "waiting"):
+    for each in ("exploiter-z", "main-0-long", "and 2 more", "killed by signal 9", "matches", "next", "waiting"):
         assert each in text
     assert "main (waiting)" in line(found.status())
 
@@ -191,9 +189,8 @@ def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
     ("progress", "state", "shown"),
     [
         (Progress(), "waiting", "main (waiting)"),
-        (Progress(51_700, 488.0, 0.09, 40_000), "running", "main 51.7k, score 9 %, snapshot in ≥ 960k (32:47)"),
-        (Progress(51_700, 488.0, 0.09, 40_000), "failed", "main 51.7k, score 9 %, snapshot in ≥ 960k (failed)"),
-        (Progress(3_000_000, 488.0, 0.5, 1_000_000), "running", "main 3M, score 50 %, snapshot when it wins"),
+        (Progress(51_700, 488.0, 0.09, 0.98), "running", "main 51.7k, score 9 %, snapshot in 1.96M (1:06:56)"),
+        (Progress(51_700, 488.0, 0.09, 0.98), "failed", "main 51.7k, score 9 %, snapshot in 1.96M (failed)"),
     ],
 )
 def test_a_learners_score_and_next_snapshot_are_on_the_screen_and_in_lines(alone, progress, state, shown):
@@ -209,9 +206,9 @@ def test_a_learners_score_and_next_snapshot_are_on_the_screen_and_in_lines(alone
 @pytest.mark.parametrize(
     ("changes", "member", "said"),
     [
-        ({"steps": 2_000_000}, None, "first snapshots after 1,000,000 decisions; for another number"),
-        ({"steps": 4_000}, None, "first snapshots after 1,000,000 decisions, which is more than their 4,000"),
-        ({"settings": ("league.snapshot_every=500",)}, "otter", "first snapshots after 500 decisions;"),
+        ({"steps": 3_000_000}, None, "first snapshots after 2,000,000 decisions; for another number"),
+        ({"steps": 4_000}, None, "first snapshots after 4,000 decisions;"),
+        ({"settings": ("league.stage=500",)}, "otter", "first snapshots after 500 decisions;"),
         ({}, "main-1", None),
     ],
 )

@@ -5,15 +5,10 @@ import json
 import pytest
 
 from echelon_train.errors import RunFolderError
-from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
 from echelon_train.runs.folder import locked
 from echelon_train.supervisor import tasks
-from echelon_train.supervisor.plan import LeaguePlan, runs_folder
-from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LAST_PAUSE, LearnerTask, ProbeTask
-
-SHARE = {"estimate": 0.25, "low": 0.125, "high": 0.375}
-RESULT = {"policy": "main-4", "weights_sha256": "x", "scenario": "duel", "battles": 20, "exploitability": -0.25}
-RESULT |= {"score": SHARE, "responses": [{"seed": 0, "steps": 64, "score": 0.25}]}
+from echelon_train.supervisor.plan import LeaguePlan
+from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LAST_PAUSE, LearnerTask
 
 
 @pytest.fixture
@@ -36,12 +31,16 @@ def checkpoint(task, name):
 
 
 def test_a_learner_is_trained_by_the_command_line(tmp_path):
-    task = learner(tmp_path, "main-exploiter", start="start", seed=5, settings=("battles=8",), steps=100)
-    assert task.command() == [
-        "train", "league", "--league", str(tmp_path), "--role", "main_exploiter", "--agent", "main-exploiter",
-        "--init", f"{tmp_path}/start", "--seed", "31", "--set", "battles=8", "--steps", "100",
-        "--out", str(task.folder),
-    ]  # fmt: skip
+    plan = {"start": "start", "seed": 5, "settings": ("battles=8",), "steps": 100}
+    task, exploiter = learner(tmp_path, "main", **plan), learner(tmp_path, "exploiter", **plan)
+    for each, role, start, seed in (
+        (task, "main", ["--init", f"{tmp_path}/start"], "5"),
+        (exploiter, "exploiter", [], "31"),
+    ):
+        assert each.command() == [
+            "train", "league", "--league", str(tmp_path), "--role", role, "--agent", role, *start,
+            "--seed", seed, "--set", "battles=8", "--steps", "100", "--out", str(each.folder),
+        ]  # fmt: skip
 
 
 def test_a_learner_with_a_run_is_resumed(tmp_path):
@@ -93,14 +92,6 @@ def test_a_learner_that_fails_without_progress_is_tried_less_often(tmp_path, clo
     assert task.state == "restarting" and task.worked
 
 
-def test_a_probe_that_fails_is_given_up(tmp_path, clock, children):
-    lines, task = [], ProbeTask(tmp_path, LeaguePlan(), "main-4")
-    for _ in range(ATTEMPTS):
-        assert not task.over
-        die(task, children, clock, lines)
-    assert task.over and "from now on" not in lines[-1]
-
-
 def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, clock, children):
     task = learner(tmp_path)
     checkpoint(task, "1")
@@ -121,20 +112,3 @@ def test_stopping_does_not_count_as_a_failure(tmp_path, clock, children):
     task.update(lines.append)
     task.update(lines.append)
     assert not task.alive and children[0].stopped == 1 and len(children) == 1 and not lines
-
-
-def test_a_probe_trains_a_best_response_once(tmp_path):
-    plan = LeaguePlan(start="start", probe_steps=5000, seed=3, settings=("battles=8", "ppo.gamma=0.9"))
-    probe = ProbeTask(tmp_path, plan, "main-4")
-    assert probe.command() == [
-        "exploit", f"{tmp_path}/main-4", "--set", "battles=8", "--seeds", "1", "--seed", "3", "--steps", "5000",
-        "--out", str(probe.out),
-    ]  # fmt: skip
-    assert not probe.over
-    probe.folder.mkdir(parents=True)
-    (probe.out / EXPLOITABILITY_FILE).write_text("{}")
-    assert probe.result() == ""
-    (probe.out / EXPLOITABILITY_FILE).write_text(json.dumps(RESULT))
-    assert probe.result() == ": a best response scores 25.0 % against main-4"
-    assert ProbeTask(tmp_path, plan, "main-4").over
-    assert probe.folder == runs_folder(tmp_path) / "against-main-4" / "seed-3"

@@ -49,10 +49,10 @@ def test_add(commands, league, tmp_path, capsys):
     first = commands.json("add", league.path, saved(tmp_path / "one", 1, steps=1234))
     member = league.member(first["name"])
     assert (member.kind, member.age, member.weights_sha256) == ("past", 1234, first["weights_sha256"])
-    options = ["--kind", "main_exploiter", "--name", "rogue", "--parent", member.name]
+    options = ["--kind", "exploiter", "--name", "rogue", "--parent", member.name]
     lines = commands.lines("add", league.path, saved(tmp_path / "two", 2), *options)
-    assert lines[0] == "rogue has joined (main_exploiter, trained on 100 decisions)."
-    assert (league.member("rogue").kind, league.member("rogue").parent) == ("main_exploiter", member.name)
+    assert lines[0] == "rogue has joined (exploiter, trained on 100 decisions)."
+    assert (league.member("rogue").kind, league.member("rogue").parent) == ("exploiter", member.name)
     assert commands.lines("add", league.path, "idle")[0] == "idle has joined (scripted)."
     other, name = League.create(tmp_path / "other"), f"{league.path}/{member.name}"
     assert commands.json("add", other.path, name)["weights_sha256"] == member.weights_sha256

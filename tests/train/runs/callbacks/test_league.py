@@ -2,29 +2,26 @@
 
 import copy
 import dataclasses
+import itertools
 import json
-import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
-from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.league import LeagueConfig
+from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import training_curriculum
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.registry import League
-from echelon_train.policy import build_policy
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.runs.callbacks import LeagueCallback, OpponentsCallback
-from echelon_train.runs.folder import read_record, read_run_config
+from echelon_train.runs.folder import read_run_config
 from echelon_train.runs.run import Run
 from echelon_train.runs.training import resume, train
 from train.league.leagues import watch_opponents
 from train.resuming import QUIET, at_step, differences, resumable_run
-
-ALL = OpponentMixture(last=0, pfsp=1, scripted=1, verification=0)
 
 
 @pytest.fixture
@@ -36,7 +33,7 @@ def league(tmp_path):
 
 
 def run_in(league, **changes):
-    own = {"self_play": 0.0, "snapshot_every": 40, "patience": 1, "mixture": ALL} | changes
+    own = {"self_play": 0.0, "scripted": 0.5, "stage": 40} | changes
     return resumable_run(league=LeagueConfig(path=str(league.path), **own))
 
 
@@ -49,11 +46,11 @@ def test_a_main_agent_leaves_snapshots_and_plays_against_them(league, tmp_path, 
     opponents = watch_opponents(monkeypatch)
     result = train(run_in(league), tmp_path / "run", console=QUIET)
     snapshots = left(league)
-    assert snapshots == {"main-1": None, "main-2": "main-1"}  # of 160 decisions, and between two iterations
-    others = {"novice@auto", "trivial@auto"}
+    assert snapshots == {"main-1": None, "main-2": "main-1", "main-3": "main-2"}  # the last at the run's end
+    others = {"novice", "trivial"}
     assert {*others, "main-1"} <= set(opponents) <= {*others, *snapshots}
     ages = [each.age for each in league.members() if each.kind == "main"]
-    assert all(later - earlier >= 40 for earlier, later in zip([0, *ages], ages, strict=False))
+    assert all(later - earlier >= 40 for earlier, later in zip([0, *ages], ages[:-1], strict=False))
     assert load_checkpoint(result.checkpoint).opponent == "league"
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert all(line["league/opponents"] >= 1 for line in lines if "league/opponents" in line)
@@ -91,7 +88,7 @@ def test_an_interrupted_run_resumes_as_if_it_had_not_been(tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_the_path_and_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
+def test_the_path_may_change_on_resuming(league, tmp_path):
     train(run_in(league), tmp_path / "run", console=QUIET)
     moved, other = tmp_path / "moved", League.create(tmp_path / "other")
     league.path.rename(moved)
@@ -99,72 +96,48 @@ def test_the_path_and_the_mixture_may_change_on_resuming(league, tmp_path, monke
         resume(tmp_path / "run", steps=240, console=QUIET)
     with pytest.raises(LeagueError, match="no member 'main-"):
         resume(tmp_path / "run", steps=240, **{"league.path": str(other.path)}, console=QUIET)
-    opponents = watch_opponents(monkeypatch)
-    changes = {"league.path": str(moved), "league.mixture.pfsp": 0.0}
-    resume(tmp_path / "run", steps=400, **changes, console=QUIET)
-    assert left(League.open(moved))["main-3"] == "main-2" and left(other) == {}
-    settings = read_run_config(tmp_path / "run").league
-    assert settings.path == str(moved), "also for the next resume"
-    assert settings.mixture == OpponentMixture(last=0, pfsp=0, scripted=1, verification=0)
-    late = Counter(opponents)
-    resume(tmp_path / "run", steps=800, console=QUIET)
-    assert set(opponents - late) <= {"novice@auto", "trivial@auto"}, "battles against earlier opponents are over"
-    assert set(opponents - late)
+    resume(tmp_path / "run", steps=400, **{"league.path": str(moved)}, console=QUIET)
+    assert left(League.open(moved))["main-4"] == "main-3" and left(other) == {}
+    assert read_run_config(tmp_path / "run").league.path == str(moved), "also for the next resume"
+
+
+def test_schedules_restart_with_every_stage(league, tmp_path):
+    config = run_in(league)
+    rate = Schedule.parse("linear:1e-3:1e-4", "")
+    train(
+        dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, learning_rate=rate)),
+        tmp_path / "run",
+        console=QUIET,
+    )
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
+    assert any(later > earlier for earlier, later in itertools.pairwise(rates)), rates
 
 
 @pytest.mark.long
-def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league, tmp_path, monkeypatch):
+def test_an_exploiter_trains_against_the_newest_main_agent_from_its_weights(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
-    built = []
-    monkeypatch.setattr(
-        "echelon_train.runs.callbacks.league.build_policy",
-        lambda network, seed: built.append(build_policy(network, seed)) or built[-1],
-    )
-    opponents = watch_opponents(monkeypatch)
-    config = run_in(league, role="main_exploiter")
-    # otherwise each rollout begins with a checkpoint anyway
-    config = dataclasses.replace(config, checkpoint_every=1000)
-    train(config, tmp_path / "exploiter", console=QUIET)
-    assert set(opponents) == {"main-2"}
-    exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
-    assert exploiters == {"main-exploiter-1": None, "main-exploiter-2": None}
-    assert len(built) == 2
-    for name in exploiters:
-        kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
-        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in built), (
-            "snapshots are from before the reset"
-        )
-    first = weights_of(built[0])
-    assert not first["action_net.weight"].equal(weights_of(built[1])["action_net.weight"])
-
-
-@pytest.mark.slow
-def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that_is_gone(league, tmp_path, monkeypatch):
-    train(run_in(league), tmp_path / "main", console=QUIET)
-    start, run = tmp_path / "start", tmp_path / "exploiter"
-    train(resumable_run(steps=64, seed=9), start, console=QUIET)
-    initial = weights_of(load_checkpoint(start).policy)
-    config = run_in(league, role="main_exploiter")
-    with monkeypatch.context() as patched:
-        at_step(patched, 30, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            train(dataclasses.replace(config, init=str(start)), run, console=QUIET)
-    ancestry = [*read_record(run).ancestry]
-    shutil.rmtree(start)
-    restarts, stock = [], EchelonRecurrentPPO.reinitialize
+    starts, stock = [], EchelonRecurrentPPO.reinitialize
 
     def reinitialize(self, weights):
         stock(self, weights)
-        restarts.append({name: tensor.clone() for name, tensor in weights_of(self.policy).items()})
+        starts.append({name: tensor.clone() for name, tensor in weights_of(self.policy).items()})
 
     monkeypatch.setattr(EchelonRecurrentPPO, "reinitialize", reinitialize)
-    resume(run, console=QUIET)
-    assert len(restarts) == 2
-    for weights in restarts:
-        assert [name for name in initial if not weights[name].equal(initial[name])] in ([], ["action_limits"])
-        assert weights.keys() == initial.keys() > {"return_normalizer.mean"}
-    assert {name for name in left(league) if "exploiter" in name} == {"main-exploiter-1", "main-exploiter-2"}
-    assert [*read_record(run).ancestry] == ancestry != []
+    opponents = watch_opponents(monkeypatch)
+    # otherwise each rollout begins with a checkpoint anyway
+    config = dataclasses.replace(run_in(league, role="exploiter"), checkpoint_every=1000)
+    train(config, tmp_path / "exploiter", console=QUIET)
+    assert set(opponents) == {"main-3"}
+    exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
+    assert exploiters == {"exploiter-1": "main-3", "exploiter-2": "main-3"}
+    victim = weights_of(load_checkpoint(league.member_policy("main-3")).policy)
+    assert len(starts) == 3, "at its start and after each snapshot"
+    for weights in starts:
+        assert [name for name in victim if not weights[name].equal(victim[name])] in ([], ["action_limits"])
+    for name in exploiters:
+        kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
+        assert not kept.equal(victim["action_net.weight"]), "snapshots are from the end of a stage"
 
 
 def test_opponents_use_the_device_and_the_cache_of_the_run(league):
@@ -184,10 +157,9 @@ def test_opponents_are_recorded_on_a_gpu_unless_that_is_off(league, device, mode
         assert pool._recorded is copy.deepcopy(pool)._recorded is recorded
 
 
-def test_an_exploiter_without_a_target_is_refused(league, tmp_path):
-    for role, reason in (("main_exploiter", "no snapshot"), ("league_exploiter", "has none")):
-        with pytest.raises(ConfigError, match=reason):
-            train(run_in(league, role=role), tmp_path / role, console=QUIET)
+def test_an_exploiter_without_a_main_agent_is_refused(league, tmp_path):
+    with pytest.raises(LeagueError, match="needs a main agent"):
+        train(run_in(league, role="exploiter"), tmp_path / "run", console=QUIET)
 
 
 def test_what_is_no_league_is_refused_and_nothing_is_left(tmp_path):
