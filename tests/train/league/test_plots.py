@@ -40,6 +40,6 @@ def test_the_curve_joins_members_to_their_parents():
     levels = [[*line.get_ydata()] for line in axes.lines if line.get_linestyle() == "--"]
     assert levels == [[1500, 1500]]
     assert {text.get_text() for text in axes.texts} == {"novice", "e-1", "m-3", "old"}
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["main", "main exploiter", "past"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["main", "exploiter", "past"]
     whiskers = axes.containers[0].lines[2][0].get_segments()
     np.testing.assert_allclose(whiskers[0], [[100, 1600 - 98], [100, 1600 + 98]], atol=0.01)
