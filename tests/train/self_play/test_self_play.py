@@ -25,7 +25,7 @@ from echelon_train.config.train import TrainConfig
 from echelon_train.opponents.actor import Actor, Step
 from echelon_train.opponents.policy_batch import PolicyBatch
 from echelon_train.opponents.results import Results
-from echelon_train.policy import action_space, observation_space
+from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.runs.building import build_model, make_env
 from echelon_train.tensor_files import weights_of
 from train.small import small_battle, small_run
@@ -150,6 +150,10 @@ def test_a_past_policy_acts_as_its_model(algorithm, action_format, device):
     actors, rows = [*opponents.members.values()][:2], 8
     for actor in actors:
         actor.normalization.mean += 0.3
+        if isinstance(actor.policy, BattlePolicy):
+            with torch.no_grad():  # of an uncertain choice zero noise is the median, not the most probable
+                actor.policy.action_net.weight.mul_(1e5)
+                actor.policy.target_query.weight.mul_(1e5)
     batch = PolicyBatch(actors[0], 4, 2, torch.device(device))
     batch.arrange([actors[0], actors[1], actors[0], actors[1]])
     seen = np.random.default_rng(1).random((rows, OBSERVATION_DIM)).astype(np.float32)
