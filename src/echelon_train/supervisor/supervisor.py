@@ -172,7 +172,7 @@ class Supervisor:
 
     def _seconds_to_probe(self) -> float:
         """Time until the next probe may begin, given the last one of an earlier run of the league."""
-        begun = [path.stat().st_mtime for path in self._folder.glob(f"against-*/seed-*/{RUN_FILE}")]
+        begun = [path.stat().st_mtime for path in self._folder.glob(f"probe-*/seed-*/{RUN_FILE}")]
         return max(begun, default=-math.inf) + 60.0 * self._plan.probe_minutes - time.time() if begun else 0.0
 
     @property

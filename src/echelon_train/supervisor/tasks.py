@@ -27,8 +27,8 @@ FIRST_PAUSE, LAST_PAUSE = 5.0, 300.0
 EXPLOITER_NICE = 5
 """Niceness of exploiters and probes: with it a process has a third of the share of one of niceness 0."""
 
-PROBE_SETTINGS = ("battle.", "battles=", "maps=", "device=", "threads=", "torch_threads=", "compile=")
-"""Beginnings of the learners' settings that probes share: those of the battles and of the machine."""
+PROBE_SETTINGS = ("battles", "maps", "device", "threads", "torch_threads", "compile")
+"""The learners' settings that probes share."""
 
 INTERRUPTED = 130  # exit code of a training that a signal has ended
 
@@ -215,7 +215,7 @@ class ProbeTask(Task):
     retried = False
 
     def __init__(self, league: Path, plan: LeaguePlan, member: str) -> None:
-        super().__init__(league, plan, f"against-{member}")
+        super().__init__(league, plan, f"probe-{member}")
         self.member, self.out = member, self.folder
         self.folder = self.out / f"seed-{plan.seed}"
         if self.finished(league, member):
@@ -223,8 +223,8 @@ class ProbeTask(Task):
 
     def command(self) -> list[str]:
         """See `Task.command`."""
-        shared = [text for text in self.plan.settings if text.startswith(PROBE_SETTINGS)]
-        settings = [each for text in shared for each in ("--set", text)]
+        config = self.plan.run_config()
+        settings = [each for name in PROBE_SETTINGS for each in ("--set", f"{name}={getattr(config, name)}")]
         budget = ["--seeds", "1", "--seed", str(self.plan.seed), "--steps", str(self.plan.probe_steps)]
         return ["exploit", f"{self.league}/{self.member}", *settings, *budget, "--out", str(self.out)]
 
@@ -244,4 +244,4 @@ class ProbeTask(Task):
     @staticmethod
     def finished(league: Path, member: str) -> bool:
         """Whether a member's probe has a result."""
-        return (runs_folder(league) / f"against-{member}" / EXPLOITABILITY_FILE).exists()
+        return (runs_folder(league) / f"probe-{member}" / EXPLOITABILITY_FILE).exists()

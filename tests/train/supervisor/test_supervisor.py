@@ -154,7 +154,7 @@ def test_the_champion_is_probed_once(alone, fast, tmp_path, monkeypatch, childre
     monkeypatch.setattr(League, "champion", lambda league: league.member("otter"))
 
     def probes():
-        return [child for child in children if child.name == "against-otter"]
+        return [child for child in children if child.name == "probe-otter"]
 
     found, seen, _results, thread = running(alone)
     wait(lambda: probes() and seen and seen[-1].probe is not None)

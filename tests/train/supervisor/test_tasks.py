@@ -127,7 +127,9 @@ def test_a_probe_trains_a_best_response_once(tmp_path):
     plan = LeaguePlan(start="start", probe_steps=5000, seed=3, settings=("battles=8", "ppo.gamma=0.9"))
     probe = ProbeTask(tmp_path, plan, "main-4")
     assert probe.command() == [
-        "exploit", f"{tmp_path}/main-4", "--set", "battles=8", "--seeds", "1", "--seed", "3", "--steps", "5000",
+        "exploit", f"{tmp_path}/main-4", "--set", "battles=8", "--set", "maps=1500", "--set", "device=auto",
+        "--set", "threads=1", "--set", "torch_threads=1", "--set", "compile=auto",
+        "--seeds", "1", "--seed", "3", "--steps", "5000",
         "--out", str(probe.out),
     ]  # fmt: skip
     assert not probe.over
@@ -137,4 +139,4 @@ def test_a_probe_trains_a_best_response_once(tmp_path):
     (probe.out / EXPLOITABILITY_FILE).write_text(json.dumps(RESULT))
     assert probe.result() == ": a best response scores 25.0 % against main-4"
     assert ProbeTask(tmp_path, plan, "main-4").over
-    assert probe.folder == runs_folder(tmp_path) / "against-main-4" / "seed-3"
+    assert probe.folder == runs_folder(tmp_path) / "probe-main-4" / "seed-3"
