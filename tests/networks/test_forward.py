@@ -28,6 +28,7 @@ CONFIGS = {
     "flat": NetworkConfig(encoder="flat", width=24, head=8),
     "messages": NetworkConfig(communicate=True, width=40, set_width=12, map_channels=3),
     "own critic": NetworkConfig(critic="ippo", width=16),
+    "own critic on the state": NetworkConfig(critic="mappo", width=16),
     "without memory": NetworkConfig(memory=False, width=40),
 }
 

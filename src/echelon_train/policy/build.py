@@ -18,7 +18,7 @@ from echelon_train.threads import torch_threads
 def build_policy(network: NetworkConfig, seed: int | None = None) -> BattlePolicy:
     """Create a policy with random weights on the CPU; the same seed gives the same weights.
 
-    The weights of a central critic do not depend on the number of mechs in the global state.
+    The weights of a critic that sees the global state do not depend on the number of mechs in the global state.
     """
     space: spaces.Space[Any] = observation_space()
     if network.sees_state:

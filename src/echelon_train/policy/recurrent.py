@@ -51,11 +51,10 @@ class BattlePolicy(SequencePolicy):
 
     - ``shared``: the output of the actor's LSTM.
     - ``central``: the same, with features of the global state.
-    - ``ippo``: an encoder and an LSTM of its own, on the mech's observation: de Witt et al., "Is independent learning
-      all you need in the StarCraft multi-agent challenge?", 2020.
-    - ``mappo``: features of the global state, and of what the mech knows of itself and the objective: the
-      agent-specific global state of Yu et al., "The surprising effectiveness of PPO in cooperative multi-agent games",
-      2022. The global state is complete, so this critic has no memory.
+    - ``ippo``: an encoder and an LSTM of its own, on the mech's observation, as in IPPO: de Witt et al., "Is
+      independent learning all you need in the StarCraft multi-agent challenge?", 2020.
+    - ``mappo``: features of the global state, and of what the mech knows of itself and the objective, as in MAPPO: Yu
+      et al., "The surprising effectiveness of PPO in cooperative multi-agent games", 2022. It has no memory.
 
     For a critic that sees the global state observations are a dict ``{"observation": (rows, D), "state": (rows, S)}``,
     or have a state for several rows and ``"team"``, see `TEAM`.

@@ -15,6 +15,7 @@ from echelon_env.evaluate import checkpoint_player, named_player, validation_see
 from echelon_env.evaluate.estimates import wilson
 from echelon_env.evaluate.tables import percent, plural
 from echelon_env.networks.checkpoint import find_checkpoint
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.replays import Replay, read_replay, record_battle
 from echelon_train.config.train import TrainConfig
 from echelon_train.report.card import card_section
@@ -52,7 +53,7 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
         card_section(run, source.steps),
-        exploitability_section([*run.glob(f"{EXPLOIT_FOLDER}/{EXPLOITABILITY_FILE}")]),
+        exploitability_section([*run.glob(f"{EXPLOIT_FOLDER}/{EXPLOITABILITY_FILE}")], _weights(run)),
         replays_section(shown),
         section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
         section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,
@@ -66,6 +67,14 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         replays=shown,
     )
     write(out, page)
+
+
+def _weights(run: Path) -> str | None:
+    """The SHA-256 of the weights of a run's last checkpoint; None without one."""
+    try:
+        return str(checkpoint_player(run).identity["weights_sha256"])
+    except CheckpointError:
+        return None
 
 
 def _lead(run: RunSource) -> Html:

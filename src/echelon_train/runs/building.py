@@ -42,7 +42,7 @@ def make_env(
     """The battles of a plain run or of a stage, in this process.
 
     `moves` are the changes of the stage so far; a stage that is entered again plays other battles. `state_mechs` fit
-    into the global state of a central critic, by default those of the battle. `opponent` is the policy of the other
+    into the global state that a critic sees, by default those of the battle. `opponent` is the policy of the other
     team, by default the run's opponents as the environments make them.
     """
     central = config.network.sees_state

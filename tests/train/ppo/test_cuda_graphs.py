@@ -47,7 +47,7 @@ def gradients_of(model):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-@pytest.mark.parametrize("name", ["sets-central", "flat-ippo-forgetful"])
+@pytest.mark.parametrize("name", ["sets-central", "sets-mappo", "flat-ippo-forgetful"])
 def test_recorded_training_is_the_same(name, device):
     """Over updates in which schedules change, the critic warms up, gradients are not finite, and the last minibatch is
     smaller."""
