@@ -49,7 +49,7 @@ class PPOConfig:
     n_epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout in an update")
     learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="learning rate of Adam")
     gamma: Schedule = schedule(0.99, 0, 1, help="discount factor, per decision")
-    gae_lambda: float = quantity(0.95, "", 0, 1, help="lambda of generalised advantage estimation")
+    gae_lambda: float = quantity(0.9, "", 0, 1, help="lambda of generalised advantage estimation")
     clip_range: Schedule = schedule(0.2, 1e-9, 10, help="clip range of the probability ratio")
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
