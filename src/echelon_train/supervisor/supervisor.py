@@ -89,7 +89,7 @@ class Supervisor:
         self._learners = [LearnerTask(league.path, plan, agent, self._kinds) for agent in plan.agents]
         self._probe: ProbeTask | None = None
         self._probe_at = time.monotonic() + self._seconds_to_probe()
-        config = plan.run_config()
+        self._config = config = plan.run_config()
         self._snapshot_every, self._steps = config.league.snapshot_every, config.steps
         self._ratings = Ratings(league, plan, config, executor, self.report)
         self._start = time.monotonic()
@@ -244,7 +244,7 @@ class Supervisor:
             return
         if self._probe is not None and self._probe.member == self._champion:  # which has failed
             return
-        probe = ProbeTask(self._league.path, self._plan, self._champion)
+        probe = ProbeTask(self._league.path, self._plan, self._config, self._champion)
         if time.monotonic() < self._probe_at and not probe.begun:  # one that was interrupted goes on
             return
         self._probe = probe

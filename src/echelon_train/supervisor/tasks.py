@@ -12,6 +12,7 @@ from typing import Final
 
 from echelon_env.networks.checkpoint import LAST_FILE, MAX_NAME_BYTES
 from echelon_env.storage.reading import read_regular_file
+from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.runs.exploitability import EXPLOITABILITY_FILE, read_exploitability
 from echelon_train.runs.folder import RUN_FILE, is_locked
@@ -210,21 +211,23 @@ class LearnerTask(Task):
 
 
 class ProbeTask(Task):
-    """An exploitability probe of a member: one best response. One that fails is given up."""
+    """An exploitability probe of a member: one best response. One that fails is given up.
+
+    `config` is that of the learners.
+    """
 
     retried = False
 
-    def __init__(self, league: Path, plan: LeaguePlan, member: str) -> None:
+    def __init__(self, league: Path, plan: LeaguePlan, config: TrainConfig, member: str) -> None:
         super().__init__(league, plan, f"probe-{member}")
-        self.member, self.out = member, self.folder
+        self.config, self.member, self.out = config, member, self.folder
         self.folder = self.out / f"seed-{plan.seed}"
         if self.finished(league, member):
             self.state = "done"
 
     def command(self) -> list[str]:
         """See `Task.command`."""
-        config = self.plan.run_config()
-        settings = [each for name in PROBE_SETTINGS for each in ("--set", f"{name}={getattr(config, name)}")]
+        settings = [each for name in PROBE_SETTINGS for each in ("--set", f"{name}={getattr(self.config, name)}")]
         budget = ["--seeds", "1", "--seed", str(self.plan.seed), "--steps", str(self.plan.probe_steps)]
         return ["exploit", f"{self.league}/{self.member}", *settings, *budget, "--out", str(self.out)]
 

@@ -94,7 +94,7 @@ def test_a_learner_that_fails_without_progress_is_tried_less_often(tmp_path, clo
 
 
 def test_a_probe_that_fails_is_given_up(tmp_path, clock, children):
-    lines, task = [], ProbeTask(tmp_path, LeaguePlan(), "main-4")
+    lines, task = [], ProbeTask(tmp_path, LeaguePlan(), LeaguePlan().run_config(), "main-4")
     for _ in range(ATTEMPTS):
         assert not task.over
         die(task, children, clock, lines)
@@ -125,7 +125,7 @@ def test_stopping_does_not_count_as_a_failure(tmp_path, clock, children):
 
 def test_a_probe_trains_a_best_response_once(tmp_path):
     plan = LeaguePlan(start="start", probe_steps=5000, seed=3, settings=("battles=8", "ppo.gamma=0.9"))
-    probe = ProbeTask(tmp_path, plan, "main-4")
+    probe = ProbeTask(tmp_path, plan, plan.run_config(), "main-4")
     assert probe.command() == [
         "exploit", f"{tmp_path}/main-4", "--set", "battles=8", "--set", "maps=1500", "--set", "device=auto",
         "--set", "threads=1", "--set", "torch_threads=1", "--set", "compile=auto",
@@ -138,5 +138,5 @@ def test_a_probe_trains_a_best_response_once(tmp_path):
     assert probe.result() == ""
     (probe.out / EXPLOITABILITY_FILE).write_text(json.dumps(RESULT))
     assert probe.result() == ": a best response scores 25.0 % against main-4"
-    assert ProbeTask(tmp_path, plan, "main-4").over
+    assert ProbeTask(tmp_path, plan, plan.run_config(), "main-4").over
     assert probe.folder == runs_folder(tmp_path) / "probe-main-4" / "seed-3"
