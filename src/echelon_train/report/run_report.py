@@ -53,7 +53,7 @@ def write_run_report(run: Path, out: Path, *, replays: int = 2) -> None:
         section("Battles over training", charts(battles)) if battles else None,
         *statistics_sections([(source.name, [source.path])]),
         card_section(run, source.steps),
-        exploitability_section([*run.glob(f"{EXPLOIT_FOLDER}/{EXPLOITABILITY_FILE}")], _weights(run)),
+        exploitability_section([*sorted(run.glob(f"{EXPLOIT_FOLDER}*/{EXPLOITABILITY_FILE}"))], _weights(run)),
         replays_section(shown),
         section("Learning", charts(run_charts(metrics, LEARNING))) if metrics else None,
         section("Speed", charts(run_charts(metrics, SPEED))) if metrics else None,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from echelon_env import make_config
-from echelon_env.evaluate import baseline, evaluation_seed
+from echelon_env.evaluate import baseline, checkpoint_player, evaluation_seed
 from echelon_env.evaluate.card import ablations, make_card, write_card
 from echelon_env.replays import read_replay, write_page
 from echelon_train.errors import RunFolderError
@@ -84,6 +84,24 @@ def test_a_card_in_the_folder_is_shown(run, tmp_path):
     assert HOSTILE in page.text and "the card of another policy" in page.text
     (run / "card.json").write_text("[]")
     assert "The card cannot be shown" in report(run, tmp_path).text
+
+
+def test_the_exploitability_of_its_policy_is_shown(run, tmp_path):
+    """One result is of the run's policy, the other of an earlier one."""
+    assert "exploitability-table" not in report(run, tmp_path).tables
+    sha256 = checkpoint_player(run).identity["weights_sha256"]
+    score = {"estimate": 0.75, "low": 0.5, "high": 1.0}
+    for folder, weights in (("exploit", sha256), ("exploit-trio", "0" * 64)):
+        found = {"policy": HOSTILE, "weights_sha256": weights, "scenario": folder, "battles": 4, "exploitability": 0.25}
+        (run / folder).mkdir()
+        responses = [{"seed": 0, "steps": 64, "score": 0.75}]
+        (run / folder / "exploitability.json").write_text(json.dumps({**found, "score": score, "responses": responses}))
+    page = report(run, tmp_path)
+    assert [row[:2] for row in page.tables["exploitability-table"][1:]] == [
+        [HOSTILE, "exploit"],
+        [HOSTILE, "exploit-trio"],
+    ]
+    assert page.text.count("the result of an earlier policy") == 1
 
 
 @pytest.mark.long

@@ -79,7 +79,7 @@ def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_pa
     wait(lambda: seen)
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
     wait(lambda: len(children) == 2)
-    assert any("main-1 joins, after 100 decisions" in event for _, event in seen[-1].events)
+    wait(lambda: any("main-1 joins, after 100 decisions" in event for _, event in seen[-1].events))
     found.stop()
     wait(lambda: all(child.stopped for child in children))
     assert thread.is_alive(), "it waits for learners that save"
