@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.reading import parse_json
 
-MODEL_FORMAT = "echelon-model-5"
+MODEL_FORMAT = "echelon-model-6"
 """The key of the description in the header of a saved model: a file of `EchelonRecurrentPPO.save`, or the training
 state of a checkpoint."""
 

@@ -125,10 +125,10 @@ def test_train_then_evaluate(tmp_path, capsys):
     assert "Trained on 64 decisions." in printed
     assert main(["evaluate", out, "--opponent", "trivial", "--battles", "2"]) == 0
     assert " (sampled actions) against trivial, 2 battles, seed 0\nin duel\non 1 map, " in capsys.readouterr().out
-    assert main(["evaluate", out, "idle", "--actions", "mixed", "--battles", "2", "--json"]) == 0
+    assert main(["evaluate", out, "idle", "--actions", "deterministic", "--battles", "2", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [(match["first"], match["scenario"]) for match in report["matches"]] == [(out, "duel")]
-    assert report["players"][0]["action_mode"] == "mixed"
+    assert report["players"][0]["action_mode"] == "deterministic"
     assert report["players"][0]["maps_trained_on"] == 0
     assert main(["train", *arguments, "--out", out]) == 2
     assert "never overwritten" in capsys.readouterr().err

@@ -58,7 +58,7 @@ for decision in range(40):
         parts = explain_action(engine, 0, 0, actions[0, 0], [str(i) for i in range(engine.num_mechs)])
         digest.update(repr(parts).encode())
         digest.update(network.act(engine.observations[0]).tobytes())
-        digest.update(network.parameters.tobytes())
+        digest.update(network.logits.tobytes())
     mechs["heat"][5] = 0.0  # a heavy that does not shut down, and intercepts
     engine.step(actions)
     kinds |= {EVENT_KINDS[kind] for kind in engine.events()["kind"]}

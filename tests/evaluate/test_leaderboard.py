@@ -139,11 +139,11 @@ def test_figures_of_a_run_are_those_of_its_report(submissions):
 
 
 def test_action_modes_and_authors_are_different_methods(submissions, suite):
-    other = replace(submissions["b.json"], action_mode="mixed", matches=submissions["runs/a-0.json"].matches)
+    other = replace(submissions["b.json"], action_mode="sampled", matches=submissions["runs/a-0.json"].matches)
     other = replace(other, matches=tuple(replace(match, first="B|[x](y) <b>") for match in other.matches))
-    document = make_leaderboard({"b.json": submissions["b.json"], "mixed.json": other})
+    document = make_leaderboard({"b.json": submissions["b.json"], "sampled.json": other})
     found = [(row["action_mode"], len(row["files"])) for row in rows_of(document)]
-    assert found == [("mixed", 1), ("deterministic", 1)]
+    assert found == [("sampled", 1), ("deterministic", 1)]
     assert r" 2 B\|\[x\](y) \<b\> (deterministic) " in leaderboard_markdown(document)
     text = format_leaderboard(
         make_leaderboard({each: drawn(suite, len(each), 0.5, method=Method("PPO", each)) for each in ("A", "Be")})
@@ -215,7 +215,7 @@ def test_one_policy_is_not_several_runs(submissions, suite):
     equal = r"is equal in \d+ of the \d+ battles that neither has lost, at most 50% may be, to a.json"
     for first, second, reason in (
         (one, replace(one, method=Method("Other")), "has the same results as a.json"),
-        (one, replace(one, identity={"steps": 7}, action_mode="mixed"), "has the same results as a.json"),
+        (one, replace(one, identity={"steps": 7}, action_mode="sampled"), "has the same results as a.json"),
         (one, lost, equal),
         (one, few, equal),
         (*runs, weights),

@@ -19,7 +19,7 @@ from echelon_env.networks.weights import CheckpointError, load_network
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.action_masks import action_masks
-from echelon_train.policy.choices import nearest_choices
+from echelon_train.policy.choices import environment_actions, nearest_choices
 from echelon_train.policy.distributions import ActionDistribution
 from echelon_train.tensor_files import weights_of
 
@@ -83,6 +83,7 @@ def assert_equal_forward_passes(policy: BattlePolicy, engine: BattleEngine) -> N
             masks = action_masks(seen, exact.action_limits.float(), off=config.blocks_off)
             np.testing.assert_array_equal(subject.possible, masks.numpy())
             choices = nearest_choices(torch.from_numpy(actions))
+            np.testing.assert_array_equal(environment_actions(choices).numpy(), actions)
             found = ActionDistribution(torch.from_numpy(subject.logits).double(), masks)
             living = seen[:, Self.ALIVE] > 0.5
             blocks = expected.block_log_probs(choices)[living]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
-from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
+from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
 
 LEVELS = 7
 """Choices of a continuous entry."""
@@ -46,7 +48,7 @@ ALL_PARTS = tuple(part for parts in BLOCK_PARTS.values() for part in parts)
 """The parts of a policy's action, in order."""
 
 PARTS = tuple(part for name, parts in BLOCK_PARTS.items() if name != "comm" for part in parts)
-"""The parts of the multi-discrete format: the first of `ALL_PARTS`, without messages."""
+"""The parts of the multi-discrete format, which has no messages."""
 
 NUM_PARTS = len(ALL_PARTS)
 """Width of a policy's action."""
@@ -59,3 +61,14 @@ CHOICES = sum(SIZES)
 
 CHOICE_STARTS = {part.name: stop - size for part, size, stop in zip(ALL_PARTS, SIZES, accumulate(SIZES), strict=True)}
 """The first choice of each part among all, by the part's name."""
+
+
+def value_table(parts: Sequence[Part]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Per entry of the vector: the part that sets it (ACTION_DIM,), and its value for each choice of that part."""
+    part_of = np.zeros(ACTION_DIM, np.intp)
+    values = np.zeros((ACTION_DIM, max(len(part.values) for part in parts)), np.float32)
+    for number, part in enumerate(parts):
+        for column, entry in enumerate(part.entries):
+            part_of[entry] = number
+            values[entry, : len(part.values)] = [row[column] for row in part.values]
+    return part_of, values

@@ -33,6 +33,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, build
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import STREAMS
+from echelon_env.layout.parts import ALL_PARTS
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.reading import parse_json, read_regular_file, version_problem
@@ -94,9 +95,10 @@ def observation_layout_hash() -> str:
 
 
 def action_layout_hash() -> str:
-    """SHA-256 of the action layout: name and index of each entry, in order, and the bounds."""
+    """SHA-256 of the action layout: name and index of each entry, in order, bounds, and the choices of each part."""
     entries: list[IntEnum] = list(Action)
-    return _digest([*((entry.name, entry.value) for entry in entries), (ACTION_LOW, ACTION_HIGH)])
+    parts = [(part.name, part.entries, part.values, part.neutral) for part in ALL_PARTS]
+    return _digest([*((entry.name, entry.value) for entry in entries), (ACTION_LOW, ACTION_HIGH), *parts])
 
 
 def find_checkpoint(path: Path) -> Path:

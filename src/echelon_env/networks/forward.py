@@ -20,7 +20,7 @@ from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.engine.turns import end_of_turn, first_turn, next_turn
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import STREAMS, Self
-from echelon_env.layout.parts import ALL_PARTS, CHOICE_STARTS, SIZES
+from echelon_env.layout.parts import ALL_PARTS, CHOICE_STARTS, value_table
 from echelon_env.networks.layers import (
     ZERO,
     Workspace,
@@ -44,11 +44,8 @@ _PARTS = tuple(
 )
 """Of each part: its first choice among all, its choices, its first entry in an action, its entries."""
 
-_VALUES = tuple(
-    tuple(part.values[choice][0] if choice < len(part.values) else 0.0 for choice in range(max(SIZES)))
-    for part in ALL_PARTS
-)
-"""Of each part the value of its first entry for each choice."""
+_VALUES = tuple(map(tuple, value_table(ALL_PARTS)[1].tolist()))
+"""The values of each entry of an action by the choice of its part."""
 
 _TARGETS = CHOICE_STARTS["target"] + 1
 _SET_COLUMNS = tuple(
@@ -127,7 +124,7 @@ def _act(logits: Any, possible: Any, key: Any, number: int, mode: int, action: A
         share = -1.0 if mode == DETERMINISTIC else rng.random_unit(key, number, i, 0)
         choice = _choose(logits, possible, first, choices, share)
         if entries == 1:
-            action[entry] = _VALUES[i][choice]
+            action[entry] = _VALUES[entry][choice]
         elif choice >= choices - entries:
             action[entry + choice - (choices - entries)] = 1.0
 

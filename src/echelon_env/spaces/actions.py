@@ -6,7 +6,7 @@ Spaces, readers, masks and descriptions follow from the table `BLOCKS`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.boundary import as_array, read_actions
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
-from echelon_env.layout.parts import PARTS, Part
+from echelon_env.layout.parts import PARTS, Part, value_table
 
 ActionFormat = Literal["continuous", "dict", "multi_discrete", "discrete"]
 """``"continuous"``: the canonical vector. ``"dict"``: an entry for each block. ``"multi_discrete"``: a choice for each
@@ -79,18 +79,7 @@ CHOICE_PARTS: Mapping[str, tuple[Part, ...]] = MappingProxyType({"multi_discrete
 """The parts of the formats that consist of choices."""
 
 
-def _value_table(parts: Sequence[Part]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Per entry of the vector: the part that sets it (ACTION_DIM,), and its value for each choice of that part."""
-    part_of = np.zeros(ACTION_DIM, np.intp)
-    values = np.zeros((ACTION_DIM, max(len(part.values) for part in parts)), np.float32)
-    for number, part in enumerate(parts):
-        for column, entry in enumerate(part.entries):
-            part_of[entry] = number
-            values[entry, : len(part.values)] = [row[column] for row in part.values]
-    return part_of, values
-
-
-VALUE_TABLES = {name: _value_table(parts) for name, parts in CHOICE_PARTS.items()}
+VALUE_TABLES = {name: value_table(parts) for name, parts in CHOICE_PARTS.items()}
 """For each format of choices the parts that set the vector's entries, and the entries' values, see `read_action`."""
 _ENTRIES = np.arange(ACTION_DIM)
 

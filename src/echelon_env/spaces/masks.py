@@ -14,15 +14,14 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.possibilities import Possibilities
 from echelon_env.layout.actions import Action
-from echelon_env.layout.parts import PARTS
+from echelon_env.layout.parts import CHOICE_STARTS, PARTS
 from echelon_env.spaces.actions import DISCRETE_CHOICES, MULTI_DISCRETE_SIZES, ActionFormat, choice_sizes
 
 MASK_SIZE = sum(MULTI_DISCRETE_SIZES)
 """Entries of one mech's mask of the multi-discrete format: the parts' choices one after the other."""
 
 MASK_SLICES = {
-    part.name: slice(stop - size, stop)
-    for part, size, stop in zip(PARTS, MULTI_DISCRETE_SIZES, accumulate(MULTI_DISCRETE_SIZES), strict=True)
+    part.name: slice(CHOICE_STARTS[part.name], CHOICE_STARTS[part.name] + len(part.values)) for part in PARTS
 }
 """Each part's slice of the mask, by name."""
 

@@ -30,22 +30,21 @@ def action_masks(observations: Tensor, limits: Tensor, *, off: Collection[str] =
     What is False has no effect in the coming decision; `echelon_env.spaces.action_masks`, which sees the engine, rules
     out at least as much. Motion needs a mech that is neither shut down nor fallen for the whole decision; a trigger
     needs a weapon with shots left that has cooled down; a target needs a filled contact row; ECM and ECCM need a class
-    that carries them. The first option of a choice, which is none or the default, is always possible. Dead mechs have
-    only that.
+    that carries them. The neutral choice of every part is always possible. Dead mechs have only those.
 
     Parameters
     ----------
     observations
         (R, OBSERVATION_DIM), as the environment gives them.
     limits
-        See `action_limits`.
+        (classes + 1, bounds) float32, see `action_limits`.
     off
-        Names of blocks that are ruled out, all but the first options of choices.
+        Names of blocks that are ruled out, all but their neutral choices.
 
     Returns
     -------
     torch.Tensor
-        (R, MASKS) bool.
+        (R, CHOICES) bool.
 
     Raises
     ------

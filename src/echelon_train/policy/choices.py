@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.parts import ALL_PARTS, SIZES
+from echelon_env.layout.parts import ALL_PARTS, value_table
 from echelon_train.policy.tables import device_table
 
 
@@ -30,11 +30,7 @@ class _Values(NamedTuple):
 
 @device_table
 def _values(device: torch.device) -> _Values:
-    part, values = torch.zeros(ACTION_DIM, dtype=torch.int64), torch.zeros(ACTION_DIM, max(SIZES))
-    for number, each in enumerate(ALL_PARTS):
-        for column, entry in enumerate(each.entries):
-            part[entry] = number
-            values[entry, : len(each.values)] = torch.tensor([row[column] for row in each.values])
+    part, values = map(torch.from_numpy, value_table(ALL_PARTS))
     return _Values(part.to(device), values.to(device))
 
 
@@ -49,7 +45,8 @@ def nearest_choices(actions: Tensor) -> Tensor:
     """The choices nearest to actions of the environment, for example those of a teacher.
 
     A number is the nearest of its values. A switch is on above 0. Of a target, electronics or the display the largest
-    entry is chosen; where no entry of an optional block is above 0, none is. The engine reads actions in the same way.
+    entry is chosen; where no entry of an optional block is above 0, none is. As the engine does, it reads what is not
+    finite as 0.
 
     Parameters
     ----------
@@ -68,6 +65,7 @@ def nearest_choices(actions: Tensor) -> Tensor:
     """
     if actions.ndim != 2 or actions.shape[1] != ACTION_DIM:
         raise ValueError(f"expected actions (R, {ACTION_DIM}), got {tuple(actions.shape)}")
+    actions = actions.nan_to_num(0.0, 0.0, 0.0)
     tables = _values(actions.device)
     columns = []
     for part in ALL_PARTS:

@@ -21,6 +21,9 @@ _LEAST_LOG_PROB = -80.0
 _LEAST_PROBABILITY = 1e-34
 """Of choices that are sampled; there are no uniform numbers so small."""
 
+_WIDTHS = [len(parts) for parts in BLOCK_PARTS.values()]
+"""Parts of each block."""
+
 _BIASES = {"vent": (0.0, math.log(0.1 / 0.9)), "electronics": (math.log(0.8 / 0.1), 0.0, 0.0)}
 
 
@@ -33,13 +36,6 @@ def _columns(device: torch.device) -> Tensor:
         for part, size in zip(ALL_PARTS, SIZES, strict=True)
     ]
     return torch.tensor(columns, device=device)
-
-
-@device_table
-def _blocks(device: torch.device) -> Tensor:
-    """(parts, blocks) float32: 1 where a part belongs to a block."""
-    rows = [[float(part in parts) for parts in BLOCK_PARTS.values()] for part in ALL_PARTS]
-    return torch.tensor(rows, device=device)
 
 
 def initial_bias() -> Tensor:
@@ -122,4 +118,5 @@ class ActionDistribution:
     @staticmethod
     def _by_block(parts: Tensor) -> Tensor:
         """Numbers of the parts (R, NUM_PARTS), summed by block: (R, len(BLOCKS))."""
-        return parts @ _blocks(parts.device).to(parts.dtype)
+        # No product with a table: CUDA may round its factors to TF32.
+        return torch.stack([each.sum(1) for each in torch.split(parts, _WIDTHS, 1)], 1)

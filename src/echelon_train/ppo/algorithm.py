@@ -63,7 +63,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         With `normalize_returns` the critic's loss is in units of the returns' variance.
     clip_range_vf, use_sde
         Must be None and False: neither is supported.
-    learning_rate, clip_range, ent_coef, motion_ent_scale, gamma
+    learning_rate, clip_range, ent_coef, gamma
         A number, a `Schedule`, or a function of the remaining share of the run.
     target_kl
         None or 0: no early stopping of updates.
