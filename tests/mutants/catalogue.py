@@ -184,10 +184,14 @@ LEAGUE = (
              "payoffs.games / payoffs.dispersion", "1.0 * payoffs.games", "league/ratings/test_bradley_terry"),
     _trainer("payoffs: reversed pairs keep their scores", "league/ratings/payoffs",
              "values, 1 - values)", "values, values)", "league/ratings/test_payoffs"),
-    _trainer("PFSP: the weak are preferred", "league/matchmaking/opponents", "(1 - chances) ** 2", "chances**2",
-             "league/matchmaking/test_opponents"),
-    _trainer("PFSP: equals are avoided", "league/matchmaking/opponents", "chances * (1 - chances)",
-             "1 - chances * (1 - chances)", "league/matchmaking/test_opponents"),
+    _trainer("PFSP: the weak are preferred", "league/matchmaking/opponents", "(1.0 - np.asarray(win_probabilities, ",
+             "(np.asarray(win_probabilities, ", "league/matchmaking/test_opponents"),
+    _trainer("league: exploiters lose", "league/exploitability", "1.0 - np.array(each)", "np.array(each)",
+             "league/test_exploitability"),
+    _trainer("league: the exploited become champions", "supervisor/ratings", "if not (own and", "if not (False and",
+             "supervisor/test_ratings"),
+    _trainer("league: snapshots of exploiters are waited for", "supervisor/ratings", 'each.kind == "main" and champion',
+             "champion", "supervisor/test_ratings"),
 )  # fmt: skip
 
 RUNS = (
@@ -526,10 +530,12 @@ POOL = (
     _trainer("opponents: others remember earlier battles", "opponents/pool",
              "policy.reset(mask & self._rows_of(player))", "pass", "opponents/test_pool"),
     _trainer("opponents: a league's weights stay as they were", "league/learner",
-             "self._weights = role_probabilities(", "self._weights = self._weights or role_probabilities(",
+             "self._weights = main_agents_opponents(", "self._weights = self._weights or main_agents_opponents(",
              "league/test_learner"),
-    _trainer("opponents: exploiters never leave the newest", "league/matchmaking/roles",
-             "newest.win_probability >= HOPELESS", "True", "league/matchmaking/test_roles"),
+    _trainer("opponents: exploiters share a victim", "league/learner", "if name not in exploited] or mains",
+             "] or mains", "league/test_learner"),
+    _trainer("opponents: exploiters go on from their own weights", "runs/callbacks/league",
+             "self.model.reinitialize(weights_of(start))", "pass", "runs/callbacks/test_league"),
 )  # fmt: skip
 
 
@@ -557,7 +563,7 @@ LEAGUE_RECORDS = (
     _trainer("league: learners do not drift", "league/ratings/glicko2",
              "math.hypot(rating.deviation / SCALE, rating.volatility)", "rating.deviation / SCALE",
              "league/ratings/test_glicko2"),
-    _trainer("league: past learners drift", "league/store/periods", "AND n.id > m.id)", "AND n.id < m.id)",
+    _trainer("league: past learners drift", "league/store/periods", "SELECT MAX(id) FROM members WHERE kind", "SELECT MIN(id) FROM members WHERE kind",
              "league/store/test_registry"),
     _trainer("league: a champion may lose its title to one that it beats", "league/store/promotion",
              " and not lost_significantly(interval)", "", "league/store/test_promotion"),

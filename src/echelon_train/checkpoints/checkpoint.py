@@ -190,11 +190,6 @@ def checkpoint_name(steps: int) -> str:
     return f"{steps:010d}"
 
 
-def first_checkpoint(run: Path) -> Path:
-    """The folder of a run's first checkpoint, with its initial weights."""
-    return run / "checkpoints" / checkpoint_name(0)
-
-
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Load a checkpoint from its folder, or the last one of a run, and check all of it.
 

@@ -156,6 +156,8 @@ class TrainConfig:
             )
         if self.side != "both" and self.league.path:
             raise ConfigError("side: in a league the learner plays both teams", "side")
+        if self.league.path and self.league.role == "exploiter":
+            self._check_exploiter()
         stages = 1 if self.curriculum is None else len(self.curriculum.scenarios)
         if not isinstance(self.maps, str) and self.maps * stages > MAX_MAPS:
             raise ConfigError(f"maps: expected at most {MAX_MAPS} in all stages, got {stages} x {self.maps}", "maps")
@@ -188,6 +190,18 @@ class TrainConfig:
             self._check_stages(self.curriculum)
         if self.curriculum is not None and self.league.path:
             raise ConfigError("league.path: a run in a league cannot have a curriculum", "league.path")
+
+    def _check_exploiter(self) -> None:
+        if self.init:
+            raise ConfigError("init: an exploiter starts from the weights of a main agent", "init")
+        warmup = self.ppo.critic_warmup * self.ppo.n_steps * self.rows
+        if self.league.stage <= warmup:
+            raise ConfigError(
+                f"league.stage: expected more than the {warmup:,} decisions in which only an exploiter's critic learns "
+                f"(ppo.critic_warmup), got {self.league.stage:,}",
+                "league.stage",
+                "ppo.critic_warmup",
+            )
 
     def stage(self, index: int) -> TrainConfig:
         """The configuration of one stage of the curriculum, with about as many rows as the first stage."""

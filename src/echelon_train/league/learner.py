@@ -31,20 +31,16 @@ class LearnerState:
 
     since: int = 0
     """Samples at the beginning of the stage."""
-    last: str | None = None
-    """Name of the last snapshot."""
     victim: str | None = None
     """Member that an exploiter trains against in this stage."""
-    announced: int | None = None
-    """Samples of the checkpoint that is to become a snapshot; None if there is none."""
 
 
 class LeagueLearner:
     """A learner in a league: how it draws opponents for an `OpponentPool`, and its snapshots.
 
     It trains in stages, and leaves a snapshot at the end of each. A main agent plays against all members, and goes on
-    from its own weights. An exploiter plays against the newest snapshot of a main agent alone, its victim, and starts
-    every stage from the victim's weights.
+    from its own weights. An exploiter plays against one snapshot of a main agent, its victim, and starts every stage
+    from the victim's weights: the newest that no exploiter has trained against, or the newest.
 
     It sees the league as of the last `refresh`. Its results are those of its battles in training, not of matches,
     which determine the ratings.
@@ -65,18 +61,19 @@ class LeagueLearner:
     def __init__(self, league: League, settings: LeagueConfig) -> None:
         self.league, self.settings = league, settings
         check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
-        if settings.role == "exploiter":
-            self._newest_main()
+        self.next_victim()
         self.state = LearnerState()
         self._weights: dict[str, float] = {}
+        self._last = self._newest_own()
 
     def refresh(self, results: Mapping[str, Results]) -> None:
         """Read the members of the league, and weigh them by the learner's results against them.
 
         Raises as `League` does, and `ConfigError` if there is no opponent.
         """
+        self._last = self._newest_own()
         if self.settings.role == "exploiter":
-            self._weights = {self.state.victim or self._newest_main(): 1.0}
+            self._weights = {name: 1.0 for name in (self.state.victim or self.next_victim(),) if name}
             return
         members = [each for each in self.league.members() if each.state == "active"]
         policies = [each.name for each in members if each.weights_sha256 is not None]
@@ -92,8 +89,18 @@ class LeagueLearner:
         return load_checkpoint(self.league.member_policy(name)).policy
 
     def next_victim(self) -> str | None:
-        """The newest snapshot of a main agent for an exploiter; None for a main agent."""
-        return self._newest_main() if self.settings.role == "exploiter" else None
+        """The victim of an exploiter's next stage; None for a main agent.
+
+        Raises LeagueError if the league has no active snapshot of a main agent.
+        """
+        if self.settings.role == "main":
+            return None
+        members = self.league.members()
+        mains = [each.name for each in members if each.kind == "main" and each.state == "active"]
+        if not mains:
+            raise LeagueError(f"{self.league.path}: an exploiter needs a main agent: the league has no snapshot of one")
+        exploited = {each.parent for each in members if each.kind == "exploiter"}
+        return ([name for name in mains if name not in exploited] or mains)[-1]
 
     def begin_stage(self, samples: int, victim: str | None) -> BattlePolicy | None:
         """Begin a stage; returns the policy whose weights the learner starts from, None for its own.
@@ -109,30 +116,20 @@ class LeagueLearner:
         """The share of the stage that is left, from 1 to 0."""
         return min(max(1.0 - (samples - self.state.since) / self.settings.stage, 0.0), 1.0)
 
-    def announce(self, samples: int) -> None:
-        """Note that the checkpoint about to be saved, at `samples`, is to become a snapshot.
-
-        If the run is killed before it publishes the snapshot, the resumed run publishes it.
-        """
-        self.state.announced = samples
-
     def publish(self, checkpoint: Path) -> str:
-        """Add the announced checkpoint to the league as a member, and return its name.
+        """Add a checkpoint to the league as a member, and return its name.
 
-        If a member has the same weights already, nothing is added. Raises as `League.add_checkpoint` does.
+        If a member has the same weights already, nothing is added: a run that was killed after it had published a
+        snapshot publishes it again. Raises as `League.add_checkpoint` does.
         """
         sha256 = read_candidate(checkpoint).weights_sha256
         known = next((each.name for each in self.league.members() if each.weights_sha256 == sha256), None)
         if known is not None:
             return known
-        parent = self.state.victim if self.settings.role == "exploiter" else self.state.last
+        parent = self.state.victim if self.settings.role == "exploiter" else self._newest_own()
         return self.league.add_checkpoint(
             checkpoint, self.settings.role, self.settings.name, parent, numbered=True
         ).name
-
-    def published(self, name: str) -> None:
-        """Note that the announced checkpoint is the member `name` of the league."""
-        self.state.announced, self.state.last = None, name
 
     def metrics(self, results: Mapping[str, Results]) -> dict[str, float]:
         """The mean and the lowest score, and those against the last snapshot, an exploiter's victim and the levels."""
@@ -140,19 +137,18 @@ class LeagueLearner:
         found = (
             {"mean_score": float(np.mean([*scores.values()])), "worst_score": min(scores.values())} if scores else {}
         )
-        named = {"last": self.state.last, "victim": self.state.victim} | {level: level for level in KNOWN}
+        named = {"last": self._last, "victim": self.state.victim} | {level: level for level in KNOWN}
         return found | {f"{key}_score": scores[name] for key, name in named.items() if name in scores}
 
     def restore(self, state: LearnerState) -> None:
         """Continue from another state. Raises `ConfigError` if it is not of this league."""
-        names = {each.name for each in self.league.members()}
-        for name in (state.last, state.victim):
-            if name is not None and name not in names:
-                raise ConfigError(f"league: {self.league.path} has no member {name!r}, which this run names")
+        if state.victim is not None and state.victim not in {each.name for each in self.league.members()}:
+            raise ConfigError(f"league: {self.league.path} has no member {state.victim!r}, which this run names")
         self.state = state
 
-    def _newest_main(self) -> str:
-        mains: list[Member] = [each for each in self.league.members() if each.kind == "main"]
-        if not mains:
-            raise LeagueError(f"{self.league.path}: an exploiter needs a main agent: the league has no snapshot of one")
-        return mains[-1].name
+    def _newest_own(self) -> str | None:
+        """The learner's newest snapshot."""
+        return next((each.name for each in reversed(self.league.members()) if self._is_own(each)), None)
+
+    def _is_own(self, member: Member) -> bool:
+        return (member.kind, member.name.rpartition("-")[0]) == (self.settings.role, self.settings.name)

@@ -67,7 +67,7 @@ def rating_curve(members: Sequence[Member], ratings: Mapping[str, Rating]) -> Fi
         ages = np.array([member.age for member in of_kind], dtype=np.float64)
         values = np.array([ratings[member.name].rating for member in of_kind])
         reach = REACH * np.array([ratings[member.name].deviation for member in of_kind])
-        style: dict[str, Any] = {"color": f"C{number}", "label": kind.replace("_", " ")}
+        style: dict[str, Any] = {"color": f"C{number}", "label": kind}
         axes.errorbar(ages, values, reach, fmt="o", markersize=4, elinewidth=1, alpha=0.9, **style)
         for member, age, value in zip(of_kind, ages, values, strict=True):
             parent = None if member.parent is None else learned.get(member.parent)

@@ -135,8 +135,8 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
         """Source of the labels of the kickstart loss, see `set_teacher`."""
         self.before_rollout: Callable[[], object] = lambda: None
         """Called before every rollout; any previous rollout has then been trained on."""
-        self.time_remaining: Callable[[], float] = lambda: 1.0
-        """Share of the run's time or battles that is left. Schedules follow this or the samples' share, if smaller."""
+        self.remaining: Callable[[float], float] = lambda share: share
+        """The share of the run that is left, which schedules follow, given that of the samples."""
         self.stopping = False
         """Whether training ends before the next rollout."""
         if _init_setup_model:
@@ -355,7 +355,7 @@ class EchelonRecurrentPPO(RecurrentPPO):  # type: ignore[misc]
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
         super()._update_current_progress_remaining(num_timesteps, total_timesteps)
-        self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
+        self._current_progress_remaining = self.remaining(self._current_progress_remaining)
 
     def _count_skipped(self, log: UpdateLog) -> None:
         """Count the minibatches that were skipped; raise NonFiniteError for too many in a row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from echelon_env.evaluate.estimates import map_scores, score_interval
 from echelon_env.evaluate.tables import percent, plural
 from echelon_train.config.league import RUNS_FOLDER
 from echelon_train.league.analysis import Analysis, analyse, warnings
+from echelon_train.league.exploitability import exploitability
 from echelon_train.league.playing.replay import record
 from echelon_train.league.plots import rating_curve, rating_history
 from echelon_train.league.ratings.glicko2 import format_rating
@@ -101,7 +103,7 @@ def _facts(found: _League) -> Iterator[tuple[str, Any, str]]:
 
 
 def _standings(found: _League) -> Iterator[Html]:
-    champion = found.league.champion()
+    champion, exploited = found.league.champion(), exploitability(found.league)
     rows = []
     for rank, each in enumerate(found.ranked, 1):
         name, rating = each.member.name, each.rating
@@ -109,11 +111,12 @@ def _standings(found: _League) -> Iterator[Html]:
         rows.append(
             [
                 f"{rank} {name}{' ★' if champion is not None and champion.name == name else ''}",
-                each.member.kind.replace("_", " ") + (", retired" if each.member.state == "retired" else ""),
+                each.member.kind + (", retired" if each.member.state == "retired" else ""),
                 format_rating(rating),
                 "-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength),
                 f"{each.games:,}",
                 percent(each.score),
+                "-" if name not in exploited else interval(*dataclasses.astuple(exploited[name])),
             ]
         )
     header = [
@@ -123,11 +126,13 @@ def _standings(found: _League) -> Iterator[Html]:
         "Bradley-Terry",
         "maps",
         "score, %",
+        "exploiters, %",
     ]
     yield table(header, rows, name="standings", class_="second-left")
     yield note(
         f"★ champion. {found.league.settings.anchor} anchors the scale. Ratings (Glicko-2) and Bradley-Terry strengths "
-        "have 95 % intervals; 100 points more are an expected score of 64 %."
+        "have 95 % intervals; 100 points more are an expected score of 64 %. Exploiters: the score of those that "
+        "trained against the member, from its weights."
     )
     for sentence in warnings(found.analysis, "'echelon league matrix --json'"):
         yield element("p", sentence, class_="warning")

@@ -50,7 +50,7 @@ def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Htm
         return
     rows = []
     for run in runs:
-        scores = [run.last(f"league/{each}_score") for each in ("mean", "worst", "last")]
+        scores = [run.last(f"league/{each}_score") for each in ("mean", "worst", "last", "victim")]
         texts = ["-" if score is None else percent(score) for score in scores]
         rows.append(
             [
@@ -70,6 +70,7 @@ def learners(runs: Sequence[RunSource], problems: Sequence[str]) -> Iterator[Htm
         "mean score, %",
         "lowest, %",
         "last snapshot, %",
+        "victim, %",
         "processor time, min",
     ]
     yield table(header, rows, name="learners-table")

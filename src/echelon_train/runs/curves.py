@@ -12,6 +12,7 @@ import numpy as np
 from echelon_env.evaluate.estimates import interquartile_mean, stratified_bootstrap
 from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.measures import MEASURES, Measure
+from echelon_env.opponents import LEVELS
 from echelon_train.runs.battle_metrics import RECENT
 from echelon_train.runs.charts import Array, Chart, Line, save_picture
 from echelon_train.runs.folder import read_metrics
@@ -74,16 +75,21 @@ RESULTS = (
         several=True,
         main=True,
     ),
-    Curve("score in the league, by level", (("league/*/score", ""),), share=True),
+    Curve("score in the league, by level", tuple((f"league/{level}_score", level) for level in LEVELS), share=True),
     Curve(
         "scores in the league",
-        (("league/mean_score", "mean"), ("league/worst_score", "lowest"), ("league/last_score", "last snapshot")),
+        (
+            ("league/mean_score", "mean"),
+            ("league/worst_score", "lowest"),
+            ("league/last_score", "last snapshot"),
+            ("league/victim_score", "victim"),
+        ),
         share=True,
     ),
-    Curve("handicap: rate of fire", (("opponent/*/handicap/fire_rate", ""), ("league/*/handicap/fire_rate", ""))),
+    Curve("handicap: rate of fire", (("opponent/*/handicap/fire_rate", ""),)),
     Curve(
         "handicap: reaction delay, s",
-        (("opponent/*/handicap/reaction_delay", ""), ("league/*/handicap/reaction_delay", "")),
+        (("opponent/*/handicap/reaction_delay", ""),),
     ),
     _one("return", "battle/return", "mean of a mech per battle", main=True),
     _one("length of a battle", "battle/length", "decisions"),
@@ -92,6 +98,7 @@ LEAGUE = (
     _one("mean score in the league", "league/mean_score", share=True),
     _one("lowest score in the league", "league/worst_score", share=True),
     _one("score against the last snapshot", "league/last_score", share=True),
+    _one("score against the victim", "league/victim_score", share=True),
 )
 """Of several learners; `RESULTS` has these of one in one chart."""
 

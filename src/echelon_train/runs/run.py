@@ -92,7 +92,7 @@ class Run:
         self._pending: dict[str, Pending] = {}  # metrics that a restored run had recorded but not yet written
         self._league = self._opponents = None
         if config.league.path:
-            self._league = LeagueCallback(config, device, self.save, out, console)
+            self._league = LeagueCallback(config, device, self.save, self._set_schedules, console)
         else:
             self._opponents = OpponentsCallback(device)
             self._opponents.enter(config.stage(0))
@@ -100,7 +100,7 @@ class Run:
         self.model = build_model(config, env, device, initial)
         self._refresh_opponents()
         self.model.before_rollout = self._prepare_rollout
-        self.model.time_remaining = self._remaining
+        self.model.remaining = self._remaining
         self._curriculum = CurriculumCallback(config, console)
         self._totals = BattleTotalsCallback(out if distributed.rank() == 0 else None)
         self._stop = StopCallback(console, self._clock.is_up)
@@ -286,10 +286,14 @@ class Run:
         assert callback is not None
         return callback.pool
 
-    def _remaining(self) -> float:
-        """The share of the run's time, or of a learner's stage in a league, that is left, from 1 to 0."""
-        stage = 1.0 if self._league is None else self._league.learner.stage_left(self.model.num_timesteps)
-        return min(self._clock.remaining(), stage)
+    def _remaining(self, share: float) -> float:
+        """The share of the run that is left, of a learner in a league that of its stage, from 1 to 0.
+
+        `share` is that of the samples.
+        """
+        if self._league is not None:
+            return self._league.learner.stage_left(self.model.num_timesteps)
+        return min(share, self._clock.remaining())
 
     def _refresh_opponents(self) -> None:
         if self._league is not None:
@@ -304,13 +308,17 @@ class Run:
         if self._curriculum.advance():
             self._earlier_maps |= self._trained_maps() or frozenset()
             self._change_env()
+        self._set_schedules()
+        if time.monotonic() - self._drawn >= CURVES_SECONDS:
+            self.draw_curves()
+
+    def _set_schedules(self) -> None:
+        """Set the schedules to the present share of the run."""
         self.model._update_current_progress_remaining(self.model.num_timesteps, self._config.steps)
         remaining = self.model._current_progress_remaining
         rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
         self.model.get_env().env_method("set_rewards", rewards)
         self._pool.set_remaining(remaining)
-        if time.monotonic() - self._drawn >= CURVES_SECONDS:
-            self.draw_curves()
 
     def _change_env(self) -> None:
         config, moves = self._curriculum.config, self._curriculum.moves

@@ -1,7 +1,6 @@
-"""``python -m echelon_train.supervisor.child NICE COMMAND...``: a command of `echelon` that ends with its parent.
+"""``python -m echelon_train.supervisor.child COMMAND...``: a command of `echelon` that ends with its parent.
 
-It ends when its standard input does, because then its parent has ended: a training is saved first. NICE is added to the
-niceness of the process, where the system has one.
+It ends when its standard input does, because then its parent has ended: a training is saved first.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ _PATIENCE = 120.0  # s for a training to be saved
 def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    if hasattr(os, "nice"):
-        os.nice(int(arguments[0]))
-    return command_line(arguments[1:])
+    return command_line(arguments)
 
 
 def _end_with_the_parent() -> None:

@@ -21,17 +21,16 @@ _TAIL = 4096  # bytes of a log that are searched for the reason of a failure
 class Child:
     """A command of `echelon` in a process that ends when this one does. Its output is appended to a log.
 
-    It is in a process group of its own, so that Ctrl-C reaches this process only, and in the same session,
-    because Linux divides cores by niceness only within one (autogroups).
+    It is in a process group of its own, so that Ctrl-C reaches this process only.
     """
 
-    def __init__(self, command: Sequence[str], log: Path, nice: int) -> None:
+    def __init__(self, command: Sequence[str], log: Path) -> None:
         if log.exists() and log.stat().st_size > MAX_LOG:
             log.replace(log.with_suffix(".old"))
         self._log = log
         with open(log, "ab", opener=without_waiting) as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", CHILD, str(nice), *command],
+                [sys.executable, "-m", CHILD, *command],
                 stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -81,9 +81,9 @@ class LeaguePlan:
             raise ConfigError(f"--set {reserved[0]}: a league run sets it itself", reserved[0])
         return given | ({"steps": str(self.steps)} if self.steps else {})
 
-    def run_config(self) -> TrainConfig:
-        """The run config of a main agent in a league ``league``. Raises `ConfigError`, OSError."""
-        return load_run_config(self.config, self.overrides() | {"league.path": "league"})
+    def run_config(self, role: Role = "main") -> TrainConfig:
+        """The run config of a learner in a league ``league``. Raises `ConfigError`, OSError."""
+        return load_run_config(self.config, self.overrides() | {"league.path": "league", "league.role": role})
 
 
 def runs_folder(league: Path) -> Path:

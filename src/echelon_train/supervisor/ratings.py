@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -44,11 +45,16 @@ class Ratings:
         self._executor, self._report = executor, report
         self._stop = threading.Event()
         self._unusable: set[str] = set()
+        self._decided: set[tuple[str, str | None]] = set()  # candidates and champions of decisions that were reported
         self._thread = threading.Thread(target=self._loop, name="ratings", daemon=True)
         self.status = "starting"
         """What it does, for display."""
         self.matches = 0
         """Matches that it has recorded."""
+        self.eligible: frozenset[str] = frozenset()
+        """Policies that are candidates for the title, if they are good enough."""
+        self.waited = 0
+        """Eligible snapshots of main agents since the champion's."""
 
     def start(self) -> None:
         """Begin."""
@@ -81,8 +87,9 @@ class Ratings:
     def _work(self) -> None:
         """Play a few matches, then decide about the champion and retirement. If all ratings are known, wait."""
         plan, league = self._plan, self._league
-        active = [each.name for each in league.members() if each.state == "active" and self._is_usable(each)]
-        known = len(active) < 2
+        members = league.members()
+        active = [each.name for each in members if each.state == "active" and self._is_usable(each)]
+        known, settled = len(active) < 2, frozenset[str]()
         self._measure()
         if not known:
             self.status = "rating matches"
@@ -97,22 +104,29 @@ class Ratings:
                 members=active,
                 on_match=self._on_match,
             )
-            known, settled = result.reached, result.one_sided
+            known, settled = result.reached, frozenset(result.one_sided)
             self._promote(settled)
             retire_weakest(league, plan, self._report, settled)
+        self._count(settled)
         if known:
             self.status = "all ratings are known"
-            members = len(league.members())
-            while not self._stop.wait(_IDLE) and len(league.members()) == members:
+            while not self._stop.wait(_IDLE) and len(league.members()) == len(members):
                 pass
+
+    def _count(self, settled: Collection[str]) -> None:
+        champion = self._league.champion()
+        eligible = eligible_policies(self._league, self._plan, settled)
+        later = [each for each in eligible if each.kind == "main" and champion is not None and each.id > champion.id]
+        self.waited, self.eligible = len(later), frozenset(each.name for each in eligible)
 
     def _measure(self) -> None:
         """Play the matches of exploiters against the members that they were trained against."""
         scores = self._league.pair_scores()
         for exploiter, member in exploiters(self._league):
-            if (member, exploiter) in scores or self._stop.is_set():
+            if len(scores.get((member, exploiter), ())) >= VALIDATION_MAPS or self._stop.is_set():
                 continue
-            if all(self._is_usable(self._league.member(name)) for name in (exploiter, member)):
+            both = [self._league.member(name) for name in (exploiter, member)]
+            if all(each.state == "active" and self._is_usable(each) for each in both):
                 self.status = f"{exploiter} plays against {member}"
                 self._league.record(self._validate(exploiter, member))
                 self.matches += 1
@@ -134,14 +148,16 @@ class Ratings:
         return True
 
     def _promote(self, settled: Collection[str]) -> None:
-        """Promote the best policy if its conservative score is above the champion's."""
-        candidate = promotion_candidate(self._league, self._plan, settled)
-        if candidate is None:
-            return
-        self.status = f"{candidate} plays for the title"
-        decision = promote(self._league, candidate, play=self._validate, k=self._plan.k)
-        if decision.promotion is not None:
-            self._report(f"{decision.reason}")
+        """Promote the best policy of those whose conservative scores are above the champion's, unless all lose."""
+        for candidate in promotion_candidates(self._league, self._plan, settled):
+            self.status = f"{candidate} plays for the title"
+            decision = promote(self._league, candidate, play=self._validate, k=self._plan.k)
+            reported = (candidate, decision.champion)
+            if reported not in self._decided:
+                self._decided.add(reported)
+                self._report(decision.reason)
+            if decision.promotion is not None:
+                break
 
     def _validate(self, first: str, second: str) -> PlayedMatch:
         job = pairing(self._league, first, second, self._battle, self._scenario, VALIDATION_MAPS)
@@ -159,27 +175,35 @@ class _StoppedError(Exception):
     """The supervisor ends."""
 
 
-def promotion_candidate(league: League, plan: LeaguePlan, settled: Collection[str] = ()) -> str | None:
-    """The active policy with the highest conservative score, if that is above the champion's; None if there is none.
+def promotion_candidates(league: League, plan: LeaguePlan, settled: Collection[str] = ()) -> list[str]:
+    """The active policies with conservative scores above the champion's, the highest first.
 
-    Ratings with a deviation above `LeaguePlan.until_rd` do not count yet, but for those of the members `settled`, which
-    further matches would not help. In a run with exploiters policies do not count before one of them has played against
-    them, and if they lose more to it than the champion to its own.
+    They are eligible, and in a run with exploiters do not lose more to their own than the champion. `settled` is as in
+    `eligible_policies`.
+    """
+    policies = [each for each in eligible_policies(league, plan, settled) if each.state == "active"]
+    ratings, champion = league.ratings(), league.champion()
+    scored = exploitability(league) if plan.exploiter else {}
+    own = scored.get(champion.name) if champion else None
+    scores = {
+        each.name: conservative_score(ratings[each.name], plan.k)
+        for each in policies
+        if not (own and is_more_exploitable(scored[each.name], own))
+    }
+    least = conservative_score(ratings[champion.name], plan.k) if champion else -math.inf
+    return sorted((name for name in scores if scores[name] > least), key=lambda name: -scores[name])
+
+
+def eligible_policies(league: League, plan: LeaguePlan, settled: Collection[str] = ()) -> list[Member]:
+    """The policies whose rating is known, and against which, in a run with exploiters, one of them has played.
+
+    Ratings with a deviation above `LeaguePlan.until_rd` are not known, but for those of the members `settled`, which
+    further matches would not help.
     """
     members = league.members()  # before the ratings, which have all of them then
-    ratings, champion = league.ratings(), league.champion()
-    known = _known_policies(members, ratings, plan.until_rd, settled)
-    if plan.exploiter:
-        scored = exploitability(league)
-        own = scored.get(champion.name) if champion else None
-        known = [
-            each for each in known if each.name in scored and not (own and is_more_exploitable(scored[each.name], own))
-        ]
-    scores = {each.name: conservative_score(ratings[each.name], plan.k) for each in known}
-    best = max(scores, key=lambda name: scores[name], default=None)
-    if best is None or champion is None:
-        return best
-    return best if scores[best] > conservative_score(ratings[champion.name], plan.k) else None
+    known = _known_policies(members, league.ratings(), plan.until_rd, settled)
+    scored = exploitability(league) if plan.exploiter else {}
+    return [each for each in known if each.name in scored] if plan.exploiter else known
 
 
 def retire_weakest(
@@ -188,12 +212,13 @@ def retire_weakest(
     """Retire policies, the lowest rating first, until at most `LeaguePlan.active` are active.
 
     The champion, the start policy, the newest snapshot of every learner, and policies whose rating is not known stay.
-    `settled` is as in `promotion_candidate`.
+    `settled` is as in `eligible_policies`.
     """
     members, ratings, champion = league.members(), league.ratings(), league.champion()
     count = sum(each.state == "active" and each.weights_sha256 is not None for each in members)
     kept = {plan.start, champion.name if champion else ""} | {each.name for each in newest_snapshots(members)}
     known = [each for each in _known_policies(members, ratings, plan.until_rd, settled) if each.name not in kept]
+    known = [each for each in known if each.state == "active"]
     known.sort(key=lambda each: (ratings[each.name].rating, each.id))
     for each in known[: max(0, count - plan.active)]:
         league.retire(each.name)
@@ -203,7 +228,7 @@ def retire_weakest(
 def _known_policies(
     members: Sequence[Member], ratings: Mapping[str, Rating], known: float, settled: Collection[str]
 ) -> list[Member]:
-    policies = [each for each in members if each.state == "active" and each.weights_sha256 is not None]
+    policies = [each for each in members if each.weights_sha256 is not None]
     return [each for each in policies if ratings[each.name].deviation <= known or each.name in settled]
 
 

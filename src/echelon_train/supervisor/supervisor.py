@@ -20,7 +20,7 @@ from echelon_train.league.store.registry import League, Standing
 from echelon_train.runs.folder import locked
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder, write_plan
-from echelon_train.supervisor.ratings import Ratings
+from echelon_train.supervisor.ratings import Ratings, newest_snapshots
 from echelon_train.supervisor.tasks import LearnerTask
 
 LOG_FILE = "run.log"
@@ -40,7 +40,7 @@ class TaskStatus:
     """A learner at a moment."""
 
     name: str
-    state: str  # see `tasks.Task`
+    state: str  # see `tasks.LearnerTask`
     note: str
     progress: Progress
 
@@ -84,7 +84,6 @@ class Supervisor:
         self._champion: str | None = None
         self._read_at = 0.0
         self._learners = [LearnerTask(league.path, plan, agent, self._kinds) for agent in plan.agents]
-        self._waited = 0  # snapshots of main agents since the champion's
         config = plan.run_config()
         self._stage, self._steps = config.league.stage, config.steps
         self._ratings = Ratings(league, plan, config, executor, self.report)
@@ -169,13 +168,21 @@ class Supervisor:
         """Whether the run ends: `stop`, its time, no learner that the others are there for, or no new champion."""
         if self._is_hopeless():
             return True
-        if self._plan.patience and self._waited >= self._plan.patience:
-            self.report(f"no new champion among {self._waited} snapshots: the run ends")
+        if self._plan.patience and self._ratings.waited >= self._plan.patience:
+            self.report(f"no new champion among {self._ratings.waited} snapshots (--patience): the run ends")
             return True
         if self._stops or (self._limit is not None and time.monotonic() - self._start >= self._limit):
             return True
         leading = [task for task in self._learners if task.agent.role == "main"] or self._learners
-        return all(task.state == "done" for task in leading)
+        return all(task.state == "done" for task in leading) and self._are_eligible()
+
+    def _are_eligible(self) -> bool:
+        """Whether the last snapshots of the main agents are eligible for the title, or will never be."""
+        exploiters = [task for task in self._learners if task.agent.role == "exploiter"]
+        if exploiters and all(task.state in ("done", "failed") for task in exploiters):
+            return True
+        last = {each.name for each in newest_snapshots(self._league.members()) if each.kind == "main"}
+        return last <= self._ratings.eligible
 
     def _is_hopeless(self) -> bool:
         """Whether all learners have failed before their first checkpoint: a fault of the plan, not of the machine.
@@ -218,7 +225,6 @@ class Supervisor:
                     self.report(f"{member.name} joins, after {member.age:,} decisions")
         self._members, self._standings = active, standings
         self._champion = champion.name if champion else None
-        self._waited = sum(each.kind == "main" and champion is not None and each.id > champion.id for each in members)
 
     def _end(self, show: Callable[[Status], None]) -> None:
         """Stop all tasks and the matches. A second `stop`, or a long wait, kills what is left."""

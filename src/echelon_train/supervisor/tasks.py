@@ -21,8 +21,8 @@ ATTEMPTS: Final = 5
 FIRST_PAUSE, LAST_PAUSE = 5.0, 300.0
 """Seconds before the first restart, doubled at every further one; and the pause of a task that has failed."""
 
-EXPLOITER_NICE = 5
-"""Niceness of exploiters: with it a process has a third of the share of one of niceness 0."""
+ENDLESS = 10**15
+"""Decisions of exploiters beside main agents, with which they end."""
 
 INTERRUPTED = 130  # exit code of a training that a signal has ended
 
@@ -37,7 +37,6 @@ class LearnerTask:
 
     def __init__(self, league: Path, plan: LeaguePlan, agent: Agent, kinds: Callable[[], set[str]]) -> None:
         self.league, self.plan, self.agent, self.name = league, plan, agent, agent.name
-        self.nice = 0 if agent.role == "main" else EXPLOITER_NICE
         self.folder = runs_folder(league) / agent.name
         self.log = self.folder.with_suffix(".log")
         self.state, self.note = "waiting", ""
@@ -48,7 +47,8 @@ class LearnerTask:
     def command(self) -> list[str]:
         """The arguments of `echelon` that start or continue it."""
         league, run = str(self.league), str(self.folder)
-        steps = ["--steps", str(self.plan.steps)] if self.plan.steps else []
+        decisions = ENDLESS if self.agent.role == "exploiter" and self.plan.main else self.plan.steps
+        steps = ["--steps", str(decisions)] if decisions else []
         if (self.folder / RUN_FILE).exists():
             return ["train", "--resume", run, "--league", league, *steps]
         settings = [each for text in self.plan.settings for each in ("--set", text)]
@@ -118,7 +118,7 @@ class LearnerTask:
             return
         try:
             self._attempts.begin(self._progress())
-            self._child = Child(self.command(), self.log, self.nice)
+            self._child = Child(self.command(), self.log)
         except OSError as error:
             self._failed(f"cannot start: {error.strerror or error}", report)
         else:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from echelon_env.evaluate import Battle, Match
 from echelon_env.evaluate.stamps import battle_hash
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.records import PlayedMatch
@@ -27,9 +28,9 @@ SCRIPT_ENVIRONMENT = {
 """For processes where this module can be imported as ``train.league.leagues``, and the package is this checkout's."""
 
 
-def saved(folder: Path, seed: int = 0, steps: int = 100) -> Path:
+def saved(folder: Path, seed: int = 0, steps: int = 100, network: NetworkConfig = NETWORK) -> Path:
     """A checkpoint in a new folder; the same seed gives the same weights."""
-    save_checkpoint(folder, Checkpoint(build_policy(NETWORK, seed), NETWORK, CONFIG, "novice", steps))
+    save_checkpoint(folder, Checkpoint(build_policy(network, seed), network, CONFIG, "novice", steps))
     return folder
 
 

@@ -53,25 +53,26 @@ def test_a_main_agent_meets_most_often_what_it_loses_to(league):
     results = against(main_1=[-1] * 30, main_2=[1] * 30, exploiter_1=[1] * 30)
     learner = join(league, results=results)
     assert learner.draw()["main-1"] > 0.75
-    learner.state.last = "main-2"
     assert learner.metrics(results) == {"mean_score": pytest.approx(2 / 3), "worst_score": 0.0, "last_score": 1.0}
     assert learner.metrics({"novice": Results(1, (0,))})["novice_score"] == 0.5
     assert learner.metrics({"novice": Results()}) == {}
 
 
-def test_an_exploiter_meets_the_newest_main_agent_from_its_weights(league, tmp_path):
+def test_an_exploiter_meets_the_newest_main_agent_without_one_from_its_weights(league, tmp_path):
     learner = join(league, EXPLOITER)
-    assert learner.draw() == {"main-2": 1.0}
+    assert learner.draw() == {"main-1": 1.0}, "main-2 has an exploiter"
     start = learner.begin_stage(0, learner.next_victim())
-    assert weights_of(start)["action_net.weight"].equal(weights_of(build_policy(NETWORK, 2))["action_net.weight"])
-    league.add_checkpoint(saved(tmp_path / "4", 4), "main", "main-3", "main-2")
+    assert weights_of(start)["action_net.weight"].equal(weights_of(build_policy(NETWORK, 1))["action_net.weight"])
+    for number in (3, 4):
+        league.add_checkpoint(saved(tmp_path / f"own{number}", number + 1), "main", f"main-{number}", "main-2")
     learner.refresh({})
-    assert learner.draw() == {"main-2": 1.0}, "until the stage ends"
-    assert learner.metrics(against(main_2=[1, -1]))["victim_score"] == 0.5
-    learner.announce(100)
-    name = learner.publish(saved(tmp_path / "5", 5))
-    learner.published(name)
-    assert (name, league.member(name).parent, learner.next_victim()) == ("exploiter-2", "main-2", "main-3")
+    assert learner.draw() == {"main-1": 1.0}, "until the stage ends"
+    assert learner.metrics(against(main_1=[1, -1]))["victim_score"] == 0.5
+    name = learner.publish(saved(tmp_path / "5", 9))
+    assert (name, league.member(name).parent, learner.next_victim()) == ("exploiter-2", "main-1", "main-4")
+    league.retire("main-4")
+    league.add_checkpoint(saved(tmp_path / "6", 10), "exploiter", "exploiter-3", "main-3")
+    assert learner.next_victim() == "main-3", "the newest if all have one"
 
 
 def test_a_main_agent_goes_on_from_its_own_weights(league):
@@ -94,25 +95,21 @@ def test_an_exploiter_needs_a_main_agent(tmp_path):
 def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, tmp_path):
     learner = join(league)
     for number, samples in ((3, 100), (4, 250)):
-        learner.announce(samples)
         checkpoint = saved(tmp_path / f"own{number}", 10 + number)
         name = learner.publish(checkpoint)
         assert (name, learner.publish(checkpoint)) == (f"main-{number}",) * 2, "it was killed before it noted so"
-        learner.published(name)
         learner.begin_stage(samples, None)
-        assert learner.state == LearnerState(samples, name)
-    assert [league.member(name).parent for name in ("main-3", "main-4")] == [None, "main-3"]
+        assert learner.state == LearnerState(samples)
+    assert [league.member(name).parent for name in ("main-3", "main-4")] == ["main-2", "main-3"]
 
 
 def test_a_learner_continues_from_its_state_unless_that_is_of_another_league(league):
     learner, other = join(league), join(league)
-    learner.published("main-2")
-    learner.announce(200)
+    learner.begin_stage(200, "main-2")
     other.restore(copy.deepcopy(learner.state))
     for each in (learner, other):
         each.refresh({})
     assert other.draw() == learner.draw() and other.state == learner.state
-    for state in (LearnerState(last="main-9"), LearnerState(victim="main-9")):
-        with pytest.raises(ConfigError, match="has no member 'main-9', which this run names"):
-            learner.restore(state)
+    with pytest.raises(ConfigError, match="has no member 'main-9', which this run names"):
+        learner.restore(LearnerState(victim="main-9"))
     assert learner.state == other.state

@@ -225,7 +225,7 @@ def test_a_policys_labels_are_samples_and_follow_its_memory():
 
     observations = living_observations(6).numpy() * np.linspace(0.5, 1.0, 6, dtype=np.float32)[:, None]
     ours, theirs = made(), made()
-    sampled = ours.act(np.repeat(observations[:1], 6, axis=0))
+    sampled = ours.act(np.repeat(observations[-1:], 6, axis=0))
     assert len(np.unique(sampled, axis=0)) > 1, "the actions of equal mechs are sampled"
     ours.act(observations)
     arrays = ours.state_arrays()

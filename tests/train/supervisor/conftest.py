@@ -30,7 +30,7 @@ class FakeChildren(list):
         super().__init__()
         self.failing = {}
 
-    def start(self, command, log, nice):
+    def start(self, command, log):
         child = FakeChild(log.stem)
         if child.name in self.failing:
             child.code, child.last = 2, self.failing[child.name]

@@ -20,8 +20,8 @@ SETTINGS = [
     f"--set={each}"
     for each in (
         "scenario=duel-open", "battle.max_steps=20", "battles=2", "maps=4", "ppo.n_steps=16", "ppo.batch_size=32",
-        "ppo.n_epochs=1", "network.width=8", "network.head=8", "network.critic=shared", "league.stage=64",
-        "checkpoint_every=64", "eval_every=0",
+        "ppo.n_epochs=1", "network.width=8", "network.head=8", "network.critic=shared", "league.stage=128",
+        "ppo.critic_warmup=1", "checkpoint_every=64", "eval_every=0",
     )
 ]  # fmt: skip
 
@@ -104,14 +104,14 @@ def test_a_league_from_nothing_that_is_killed_and_continued(device, commands, tm
 
 
 def test_a_child_ends_with_its_parent(tmp_path):
-    child = Child(["league", "init", str(tmp_path / "league"), "--help"], tmp_path / "log", 3)
+    child = Child(["league", "init", str(tmp_path / "league"), "--help"], tmp_path / "log")
     child.process.wait(60)
     assert child.poll() == 0 and "usage" in (tmp_path / "log").read_text()
     script = (
         "import sys, time\n"
         "from echelon_train.supervisor import child\n"
         "child.command_line = lambda arguments: time.sleep(600)\n"
-        "sys.exit(child.main(['0']))\n"
+        "sys.exit(child.main([]))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, env=SCRIPT_ENVIRONMENT)
     time.sleep(1.0)
@@ -125,7 +125,7 @@ def test_logs_are_bounded_and_their_last_line_is_the_reason(tmp_path):
     assert last_line(log) == ""
     log.write_bytes(b"x" * (MAX_LOG + 1) + b"\nechelon: it broke\n\n")
     assert last_line(log) == "it broke"
-    child = Child(["--version"], log, 0)
+    child = Child(["--version"], log)
     child.process.wait(60)
     assert child.poll() == 0
     assert log.stat().st_size < 1000 and log.with_suffix(".old").stat().st_size > MAX_LOG

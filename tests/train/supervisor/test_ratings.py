@@ -14,12 +14,18 @@ from echelon_train.league.store.promotion import promote
 from echelon_train.league.store.registry import League
 from echelon_train.supervisor import ratings
 from echelon_train.supervisor.plan import LeaguePlan
-from echelon_train.supervisor.ratings import Ratings, newest_snapshots, promotion_candidate, retire_weakest
+from echelon_train.supervisor.ratings import (
+    Ratings,
+    eligible_policies,
+    newest_snapshots,
+    promotion_candidates,
+    retire_weakest,
+)
 from train.league.leagues import played, saved
 from train.small import small_battle, small_run
 
 KNOWN = LeaguePlan(until_rd=350.0, exploiter=0)
-Refused = SimpleNamespace(promotion=None)
+Refused = SimpleNamespace(promotion=None, champion=None, reason="it is refused")
 
 
 @pytest.fixture
@@ -29,7 +35,8 @@ def policies(tmp_path) -> League:
     for number in range(6):
         kind = "past" if number == 0 else "main" if number < 4 else "exploiter"
         checkpoint = saved(tmp_path / str(number), number)
-        league.add_checkpoint(checkpoint, kind, "start" if number == 0 else None)
+        parent = "main-1" if kind == "exploiter" else None
+        league.add_checkpoint(checkpoint, kind, "start" if number == 0 else None, parent)
     for number, member in enumerate(league.members()[1:], 1):
         wins = 10 * number
         league.record(played(member.name, "novice", (1,) * wins + (-1,) * (120 - wins), number))
@@ -65,39 +72,50 @@ def test_the_champion_is_never_offered_for_retirement(policies, monkeypatch):
 
 
 def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_path):
-    assert promotion_candidate(policies, KNOWN) == "exploiter-2"
+    ranked = ["exploiter-2", "exploiter-1", "main-3", "main-2", "main-1", "start"]
+    assert promotion_candidates(policies, KNOWN) == ranked
     stricter = SimpleNamespace(until_rd=1.0, k=1.0, exploiter=0)  # than a plan can be
-    assert promotion_candidate(policies, stricter) is None, "no rating is that certain"
-    assert promotion_candidate(policies, stricter, ("main-1",)) == "main-1", "which more matches would not make certain"
-    assert promotion_candidate(League.create(tmp_path / "empty"), KNOWN) is None
+    assert promotion_candidates(policies, stricter) == [], "no rating is that certain"
+    assert promotion_candidates(policies, stricter, ("main-1",)) == ["main-1"], "more matches would not make it certain"
+    assert promotion_candidates(League.create(tmp_path / "empty"), KNOWN) == []
+    promote(policies, "main-2", play=None)
+    assert promotion_candidates(policies, KNOWN) == ["exploiter-2", "exploiter-1", "main-3"]
 
 
 def test_the_plan_says_how_many_deviations_are_subtracted(policies, monkeypatch):
     """With many of them the certain rating is preferred; they reach the promotion itself."""
-    assert promotion_candidate(policies, dataclasses.replace(KNOWN, k=0.0)) == "exploiter-2"
+    assert promotion_candidates(policies, dataclasses.replace(KNOWN, k=0.0))[0] == "exploiter-2"
     known = policies.ratings()
     uncertain = {name: dataclasses.replace(each, deviation=340.0) for name, each in known.items() if name != "main-3"}
     monkeypatch.setattr(League, "ratings", lambda league: known | uncertain)
     plan = dataclasses.replace(KNOWN, k=3.0)
-    assert promotion_candidate(policies, plan) == "main-3"
-    asked = []
+    assert promotion_candidates(policies, plan)[0] == "main-3"
+    asked, lines = [], []
     monkeypatch.setattr(ratings, "promote", lambda league, name, **given: asked.append((name, given["k"])) or Refused)
-    Ratings(policies, plan, small_run(), None, print)._promote(())
-    assert asked == [("main-3", 3.0)]
+    work = Ratings(policies, plan, small_run(), None, lines.append)
+    work._promote(())
+    assert [k for _, k in asked] == [3.0] * 6 and len({*asked}) == 6, "after one that is refused the next plays"
+    work._promote(())
+    assert len(asked) == 12 and lines == ["it is refused"] * 6, "once for each"
 
 
 def test_with_exploiters_a_candidate_must_not_lose_more_to_its_own_than_the_champion(policies, tmp_path):
     plan = dataclasses.replace(KNOWN, exploiter=1)
-    assert promotion_candidate(policies, plan) is None, "no exploiter has played against its victim"
+    assert eligible_policies(policies, plan) == [], "no exploiter has played against its victim"
     for number, (victim, wins) in enumerate((("main-1", 12), ("main-2", 20), ("main-3", 13)), 100):
         policies.add_checkpoint(saved(tmp_path / victim, number), "exploiter", f"against-{victim}", victim)
         outcomes = (1,) * 2 * wins + (-1,) * 2 * (20 - wins)
         policies.record(played(f"against-{victim}", victim, outcomes, number))
-    assert promotion_candidate(policies, plan) == "main-3"
+    assert [each.name for each in eligible_policies(policies, plan)] == ["main-1", "main-2", "main-3"]
+    assert promotion_candidates(policies, plan) == ["main-3", "main-2", "main-1"]
     promote(policies, "main-1", play=None)
-    assert promotion_candidate(policies, plan) == "main-3", "which loses hardly more than the champion"
+    assert promotion_candidates(policies, plan) == ["main-3"], "which loses hardly more; main-2 loses all games"
+    work = Ratings(policies, plan, small_run(), None, print)
+    work._count(())
+    assert (work.waited, work.eligible) == (2, {"main-1", "main-2", "main-3"})
     policies.retire("main-3")
-    assert promotion_candidate(policies, plan) is None, "main-2 is better, and loses all games to its exploiter"
+    work._count(())
+    assert work.waited == 2 and promotion_candidates(policies, plan) == []
 
 
 def run(league, seconds, until, executor=None, until_rd=150.0):
@@ -123,7 +141,6 @@ def test_members_are_rated_and_the_best_policy_is_promoted(tmp_path, monkeypatch
     thread, lines = run(league, 60.0, lambda thread: league.champion() is not None, until_rd=300.0)
     assert league.champion().name == "otter" and any("first champion" in line for line in lines)
     assert thread.matches == len(league.matches()) > 0
-    assert league.unrated_matches() == 0 or thread.status == "stopped"
 
 
 @pytest.mark.long
@@ -181,5 +198,5 @@ def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeyp
         return found
 
     monkeypatch.setattr(League, "ratings", ratings)
-    assert promotion_candidate(policies, KNOWN) == "exploiter-2"
+    assert promotion_candidates(policies, KNOWN)[0] == "exploiter-2"
     retire_weakest(policies, LeaguePlan(active=6, until_rd=300.0), lambda line: None)

@@ -149,20 +149,30 @@ def test_a_display_that_fails_does_not_end_the_run(alone, fast, children):
     assert log.count("the display fails: BrokenPipeError") == 1 and log.endswith("the league run ends\n")
 
 
-def test_it_ends_when_snapshots_bring_no_new_champion(alone, fast, tmp_path, monkeypatch, children):
-    alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "otter")
-    monkeypatch.setattr(League, "champion", lambda league: league.member("otter"))
-    _found, seen, results, thread = running(alone, dataclasses.replace(PLAN, patience=2))
-    alone.add_checkpoint(saved(tmp_path / "1", 2), "main", "main-1")
-    wait(lambda: seen and len(seen[-1].standings) == 3)
+def test_it_ends_when_snapshots_bring_no_new_champion(alone, fast, children):
+    found, seen, results, thread = running(alone, dataclasses.replace(PLAN, patience=2))
+    wait(lambda: seen)
+    found._ratings.waited = 1
     time.sleep(0.1)
     assert not results
-    alone.add_checkpoint(saved(tmp_path / "2", 3), "exploiter", "exploiter-1", "otter")
-    alone.add_checkpoint(saved(tmp_path / "3", 4), "main", "main-2")
+    found._ratings.waited = 2
     thread.join(20.0)
     assert results == [False]
     log = (runs_folder(alone.path) / "run.log").read_text()
-    assert "no new champion among 2 snapshots: the run ends" in log
+    assert "no new champion among 2 snapshots (--patience): the run ends" in log
+
+
+def test_the_last_snapshots_are_tested_before_it_ends(alone, fast, tmp_path, children):
+    alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
+    found, _seen, results, thread = running(alone)
+    found._ratings._count = lambda settled: None
+    wait(lambda: len(children) == 2)
+    next(each for each in children if each.name == "main").code = 0
+    time.sleep(0.2)
+    assert not results
+    found._ratings.eligible = frozenset({"main-1"})
+    thread.join(20.0)
+    assert results == [False]
 
 
 def texts(status):

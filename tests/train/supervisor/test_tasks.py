@@ -8,7 +8,7 @@ from echelon_train.errors import RunFolderError
 from echelon_train.runs.folder import locked
 from echelon_train.supervisor import tasks
 from echelon_train.supervisor.plan import LeaguePlan
-from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LAST_PAUSE, LearnerTask
+from echelon_train.supervisor.tasks import ATTEMPTS, ENDLESS, FIRST_PAUSE, LAST_PAUSE, LearnerTask
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def checkpoint(task, name):
 def test_a_learner_is_trained_by_the_command_line(tmp_path):
     plan = {"start": "start", "seed": 5, "settings": ("battles=8",), "steps": 100}
     task, exploiter = learner(tmp_path, "main", **plan), learner(tmp_path, "exploiter", **plan)
-    for each, role, start, seed in (
-        (task, "main", ["--init", f"{tmp_path}/start"], "5"),
-        (exploiter, "exploiter", [], "31"),
+    for each, role, start, seed, steps in (
+        (task, "main", ["--init", f"{tmp_path}/start"], "5", "100"),
+        (exploiter, "exploiter", [], "31", str(ENDLESS)),
     ):
         assert each.command() == [
             "train", "league", "--league", str(tmp_path), "--role", role, "--agent", role, *start,
-            "--seed", seed, "--set", "battles=8", "--steps", "100", "--out", str(each.folder),
+            "--seed", seed, "--set", "battles=8", "--steps", steps, "--out", str(each.folder),
         ]  # fmt: skip
 
 

@@ -25,9 +25,7 @@ are given are kept for the next run of the league. Ctrl-C saves and ends
 everything; the same command continues, also after a crash.
 
 Cores: every learner is a process with one thread, and as many matches are
-played at a time as there are further cores (--processes). More processes than
-cores share them by niceness: main agents and matches have 0, exploiters 5,
-which is a third.
+played at a time as there are further cores (--processes).
 """
 
 PLAN_OPTIONS = {each.name: each for each in dataclasses.fields(LeaguePlan) if each.name not in ("settings", "start")}
@@ -109,7 +107,7 @@ def _add_setup(commands: _Commands) -> None:
     add("player", metavar="PLAYER", help="run or checkpoint folder, LEAGUE/MEMBER, or scripted player")
     add("--kind", help="main or exploiter if it is still training (default: past)")
     add("--name", help="its name in the league (default: its kind and a number)")
-    add("--parent", metavar="NAME", help="member that it was trained from")
+    add("--parent", metavar="NAME", help="member that it was trained from; of an exploiter: its victim")
 
 
 def _add_reports(commands: _Commands) -> None:

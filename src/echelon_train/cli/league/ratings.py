@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from echelon_env.cli.output import command
+from echelon_env.evaluate.estimates import Interval
 from echelon_env.evaluate.tables import WIDTH, percent, shorten
 from echelon_train.cli.league.output import NAME, Result, plural, rating_document, wrap
 from echelon_train.league.analysis import Analysis, analyse, warnings
 from echelon_train.league.errors import LeagueError
+from echelon_train.league.exploitability import exploitability
 from echelon_train.league.ratings.glicko2 import Rating, format_rating
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.members import Member, member_folder
@@ -29,6 +31,7 @@ def run_standings(args: argparse.Namespace) -> Result:
     """Show the members, the highest rating first."""
     league = League.open(args.league)
     standings, analysis = league.standings(), analyse(league)
+    exploited = exploitability(league)
     ranked = [each for each in standings if _is_shown(each.member, args)]
     champion = league.champion()
     document = {
@@ -36,7 +39,10 @@ def run_standings(args: argparse.Namespace) -> Result:
         "unrated_matches": league.unrated_matches(),
         "anchor": league.settings.anchor,
         "champion": None if champion is None else champion.name,
-        "standings": [_standing_document(league, rank, each, analysis) for rank, each in enumerate(ranked, 1)],
+        "standings": [
+            _standing_document(league, rank, each, analysis, exploited.get(each.member.name))
+            for rank, each in enumerate(ranked, 1)
+        ],
         **_warnings_document(analysis),
     }
     lines = _format_standings(document, ranked, analysis, len(standings) - len(ranked))
@@ -45,7 +51,9 @@ def run_standings(args: argparse.Namespace) -> Result:
     return Result(document, lines)
 
 
-def _standing_document(league: League, rank: int, standing: Standing, analysis: Analysis) -> dict[str, Any]:
+def _standing_document(
+    league: League, rank: int, standing: Standing, analysis: Analysis, exploited: Interval | None
+) -> dict[str, Any]:
     member = standing.member
     strength = analysis.strength(member.name)
     weights = member.weights_sha256
@@ -57,6 +65,7 @@ def _standing_document(league: League, rank: int, standing: Standing, analysis: 
         "bradley_terry": None if strength is None else dict(zip(("strength", "low", "high"), strength, strict=True)),
         "games": standing.games,
         "score": None if math.isnan(standing.score) else standing.score,
+        "exploiters": None if exploited is None else asdict(exploited),
     }
 
 
@@ -84,6 +93,10 @@ def _format_standings(
     if retired:
         legend += f"; {retired} retired: --all"
     lines += wrap(legend)
+    exploited = {each["name"]: each["exploiters"] for each in document["standings"] if each["exploiters"]}
+    if exploited:
+        scores = ", ".join(f"{name} {percent(score['estimate'])} %" for name, score in exploited.items())
+        lines += wrap(f"exploiters score against their victims: {scores}")
     unrated = document["unrated_matches"]
     if unrated:
         lines.append(f"{plural(unrated, 'match is', 'matches are')} not rated yet: the next period rates them")

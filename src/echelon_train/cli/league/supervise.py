@@ -16,6 +16,7 @@ from echelon_train.cli.league.output import INTERRUPTED, Result
 from echelon_train.console import PrintableConsole
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import Executor
+from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.members import read_candidate
 from echelon_train.league.store.policies import find_policy
 from echelon_train.league.store.registry import League
@@ -32,8 +33,9 @@ _START = "start"  # name of the member that learners start from
 def run_run(args: argparse.Namespace) -> Result:
     """Keep a league going. Returns 130 after Ctrl-C; everything is saved then, and the same command continues."""
     plan = _plan(args)
-    config = plan.run_config()  # before anything is written
-    policy = None
+    for agent in plan.agents:
+        plan.run_config(agent.role)  # before anything is written
+    config, policy = plan.run_config(), None
     if args.init is not None:
         policy = find_policy(args.init)
         load_start(dataclasses.replace(config, init=str(policy)))  # it must have the same network
@@ -60,6 +62,8 @@ def run_run(args: argparse.Namespace) -> Result:
 
 def _plan(args: argparse.Namespace) -> LeaguePlan:
     """The plan of the league's last run, with the options that are given."""
+    if (args.league / DATABASE_FILE).exists():
+        League.open(args.league)  # one of another version has another plan
     changes = {name: getattr(args, name) for name in PLAN_OPTIONS}
     changes["settings"] = tuple(args.set) if args.set else None
     if args.config is not None and Path(args.config).suffix == ".toml":

@@ -49,9 +49,6 @@ Kind = Literal["scripted", "main", "exploiter", "past"]
 
 State = Literal["active", "retired"]
 
-LEARNING_KINDS = ("main",)
-"""Kinds of snapshots after which the learner continues from the same weights."""
-
 
 @dataclass(frozen=True)
 class Member:

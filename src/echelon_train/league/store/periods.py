@@ -18,7 +18,7 @@ from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
 from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.database import check_room, insert, parse, read_meta
-from echelon_train.league.store.members import LEARNING_KINDS, now
+from echelon_train.league.store.members import now
 from echelon_train.league.store.records import read_results
 
 ANCHOR_RATING = Rating(deviation=0.0)
@@ -75,8 +75,8 @@ def count_matches(connection: sqlite3.Connection, after: int = 0) -> int:
 def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Period:
     """The period to close now.
 
-    The newest member of each of the `LEARNING_KINDS` is still training, if it is active. All others are frozen: their
-    learner has left a newer snapshot since, or resets after each one.
+    The newest snapshot of a main agent is still training, if it is active. All others are frozen: a main agent has left
+    a newer one since, or an exploiter starts from other weights.
 
     Raises LeagueError if it, or its ratings, would be more than a league can have.
     """
@@ -85,11 +85,8 @@ def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Per
     (last_member,) = connection.execute("SELECT MAX(id) FROM members").fetchone()
     check_room(connection, "periods")
     check_room(connection, "ratings", last_member)
-    marks = ", ".join("?" * len(LEARNING_KINDS))
     drifting = connection.execute(
-        f"SELECT id FROM members m WHERE kind IN ({marks}) AND state = 'active'"
-        " AND NOT EXISTS (SELECT 1 FROM members n WHERE n.kind = m.kind AND n.id > m.id) ORDER BY id",
-        LEARNING_KINDS,
+        "SELECT id FROM members WHERE state = 'active' AND id = (SELECT MAX(id) FROM members WHERE kind = 'main')"
     )
     pinned = connection.execute("SELECT id FROM members WHERE name = ?", (settings.anchor,))
     ids, anchors = (tuple(number for (number,) in rows) for rows in (drifting, pinned))

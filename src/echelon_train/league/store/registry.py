@@ -107,8 +107,8 @@ class League:
     ) -> Member:
         """Add the policy of a checkpoint, or of a run's last checkpoint, as a member. Its files are copied.
 
-        The kind is ``main``, ``exploiter`` or ``past``, and `parent` names the member that
-        it was trained from. By default the name is the kind and a number; a `numbered` name gets a number, too: the
+        The kind is ``main``, ``exploiter`` or ``past``, and `parent` names the member that it was trained from: an
+        exploiter's victim. By default the name is the kind and a number; a `numbered` name gets a number, too: the
         smallest, from 1, that makes it new.
 
         Raises
@@ -116,10 +116,12 @@ class League:
         CheckpointError
             For a checkpoint that is missing, foreign or damaged.
         LeagueError
-            If a member has the same weights or name already; for an invalid kind or name, or a parent that is no
-            member.
+            If a member has the same weights or name already; for an invalid kind or name, a parent that is no member,
+            or an exploiter without one.
         """
         checked_kind = check_kind(kind)
+        if checked_kind == "exploiter" and parent is None:
+            raise LeagueError("parent: expected the member that the exploiter was trained against")
         candidate = read_candidate(path)
         with writing(self.path) as connection:
             members = _by_name(connection)
@@ -127,7 +129,7 @@ class League:
                 if other.weights_sha256 == candidate.weights_sha256:
                     raise LeagueError(f"{path}: its weights are those of the member {other.name!r}")
             if numbered or name is None:
-                stem = name or checked_kind.replace("_", "-")
+                stem = name or checked_kind
                 name = next(each for n in itertools.count(1) if (each := f"{stem}-{n}") not in members)
             check_name(name)
             if name in members:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
-from echelon_env.config.opponent import SELF
-from echelon_env.networks.checkpoint import find_checkpoint
+from echelon_train.config.league import LeagueConfig
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.learner import KNOWN, LeagueLearner
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.ppo import distributed
+from echelon_train.runs.ancestry import load_start
 from echelon_train.runs.callbacks.results import finished_battles
 from echelon_train.tensor_files import weights_of
 
@@ -23,7 +24,8 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
     """Updates a run's `LeagueLearner`, and adds its snapshots to the league.
 
     Before every rollout it reads the league's members again. `save` saves the run, given the samples that it has
-    trained on, and returns the checkpoint's folder. Raises LeagueError if the run's path holds no league.
+    trained on, and returns the checkpoint's folder; `began` is called at the beginning of a stage. Raises LeagueError
+    if the run's path holds no league.
     """
 
     def __init__(
@@ -31,14 +33,18 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         config: TrainConfig,
         device: str,
         save: Callable[[int], Path],
-        out: Path,
+        began: Callable[[], object],
         console: Console,
     ) -> None:
         super().__init__()
         self._config = config
-        self._save, self._out, self._console = save, out, console
+        self._save, self._began, self._console = save, began, console
         settings = config.league
-        self.learner = LeagueLearner(League.open(Path(settings.path)), settings)
+        league = League.open(Path(settings.path))
+        self.learner = LeagueLearner(league, settings)
+        victim = self.learner.next_victim()
+        if victim is not None:
+            load_start(dataclasses.replace(config, init=str(league.member_policy(victim)), league=LeagueConfig()))
         self.pool = OpponentPool(
             config.battle,
             self.learner.draw,
@@ -61,7 +67,6 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         steps = self.model.num_timesteps
         trained = steps > self.learner.state.since and self._config.league.role == "main"
         if trained or self.learner.stage_left(steps) == 0.0:
-            self.learner.announce(steps)
             self._publish(checkpoint)
 
     def _on_training_start(self) -> None:
@@ -70,18 +75,14 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps
-        if self.learner.state.announced is not None:  # by a process that stopped before it published, or just after
-            self._publish(find_checkpoint(self._out))
-            self._begin_stage()
-        elif self.learner.stage_left(steps) == 0.0:
-            self.learner.announce(steps)
+        if self.learner.stage_left(steps) == 0.0:
             self._publish(self._save(steps))
             self._begin_stage()
         self.refresh()
 
     def _on_step(self) -> bool:
         for infos in finished_battles(self.training_env, self.locals["infos"]):
-            if infos[0]["opponent"] != SELF:
+            if infos[0]["opponent"] in self.learner.draw():  # others have retired, or are an exploiter's last victim
                 self.pool.record(infos[0]["opponent"], infos[0]["outcome"])
         return True
 
@@ -93,7 +94,6 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def _publish(self, checkpoint: Path) -> None:
         name = distributed.broadcast_object(lambda: self.learner.publish(checkpoint))
-        self.learner.published(name)
         self._console.print(f"League: added {name!r} at {self.model.num_timesteps:,} decisions", markup=False)
 
     def _begin_stage(self) -> None:
@@ -103,3 +103,5 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
             self._console.print(f"League: against {victim!r}, from its weights", markup=False)
             self.pool.forget()
             self.model.reinitialize(weights_of(start))
+            self.model.policy.set_battle(self._config.battle)
+        self._began()

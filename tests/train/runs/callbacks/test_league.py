@@ -4,11 +4,11 @@ import copy
 import dataclasses
 import itertools
 import json
-from pathlib import Path
 
 import pytest
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.league import LeagueConfig
 from echelon_train.config.schedules import Schedule
@@ -20,7 +20,7 @@ from echelon_train.runs.callbacks import LeagueCallback, OpponentsCallback
 from echelon_train.runs.folder import read_run_config
 from echelon_train.runs.run import Run
 from echelon_train.runs.training import resume, train
-from train.league.leagues import watch_opponents
+from train.league.leagues import saved, watch_opponents
 from train.resuming import QUIET, at_step, differences, resumable_run
 
 
@@ -134,14 +134,14 @@ def test_an_exploiter_trains_against_the_newest_main_agent_from_its_weights(leag
     victim = weights_of(load_checkpoint(league.member_policy("main-3")).policy)
     assert len(starts) == 3, "at its start and after each snapshot"
     for weights in starts:
-        assert [name for name in victim if not weights[name].equal(victim[name])] in ([], ["action_limits"])
+        assert all(weights[name].equal(victim[name]) for name in victim)
     for name in exploiters:
         kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
         assert not kept.equal(victim["action_net.weight"]), "snapshots are from the end of a stage"
 
 
 def test_opponents_use_the_device_and_the_cache_of_the_run(league):
-    callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, Path(), QUIET)
+    callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, print, QUIET)
     assert (callback.pool._device.type, callback.pool._cache) == ("meta", 3)
 
 
@@ -153,13 +153,28 @@ def test_opponents_are_recorded_on_a_gpu_unless_that_is_off(league, device, mode
     config = dataclasses.replace(run_in(league), compile=mode)
     alone = OpponentsCallback(device)
     alone.enter(config)
-    for pool in (LeagueCallback(config, device, lambda steps: None, Path(), QUIET).pool, alone.pool):
+    for pool in (LeagueCallback(config, device, lambda steps: None, print, QUIET).pool, alone.pool):
         assert pool._recorded is copy.deepcopy(pool)._recorded is recorded
 
 
-def test_an_exploiter_without_a_main_agent_is_refused(league, tmp_path):
+def test_an_exploiter_without_a_main_agent_like_it_is_refused(league, tmp_path):
+    config = run_in(league, role="exploiter")
     with pytest.raises(LeagueError, match="needs a main agent"):
-        train(run_in(league, role="exploiter"), tmp_path / "run", console=QUIET)
+        train(config, tmp_path / "run", console=QUIET)
+    league.add_checkpoint(saved(tmp_path / "wider", network=dataclasses.replace(config.network, width=16)), "main")
+    with pytest.raises(CheckpointError, match=r"another network than this run: network.width 16 instead of"):
+        train(config, tmp_path / "run", console=QUIET)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_exploiter_has_no_other_start_and_trains_more_than_its_critic(league):
+    config = run_in(league, role="exploiter")
+    with pytest.raises(ConfigError, match="init: an exploiter starts from the weights of a main agent"):
+        dataclasses.replace(config, init="runs/mine")
+    warm = dataclasses.replace(config.ppo, critic_warmup=10)
+    with pytest.raises(ConfigError, match=r"league.stage: expected more than the [\d,]+ decisions in which only"):
+        dataclasses.replace(config, ppo=warm)
+    dataclasses.replace(run_in(league), ppo=warm)
 
 
 def test_what_is_no_league_is_refused_and_nothing_is_left(tmp_path):
