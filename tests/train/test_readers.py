@@ -88,7 +88,7 @@ def test_a_row_of_a_league_with_a_key_twice_is_refused():
 
 WRITERS = {
     "metrics": ("metrics.jsonl", lambda path: open_logger(path.parent)),
-    "log of a learner": ("run.log", lambda path: Child(["--version"], path, 0)),
+    "log of a learner": ("run.log", lambda path: Child(["--version"], path)),
 }
 
 

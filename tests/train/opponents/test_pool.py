@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from echelon_env import opponents
 from echelon_env.config.schema import ConfigError
-from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM, Self
 from echelon_env.layout.parts import NUM_PARTS
 from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.train import battle_config
@@ -124,7 +124,9 @@ def test_each_battle_is_played_by_its_opponent_alone(device, monkeypatch):
 def act_once(pool, rows=40):
     """The actions for the same observations, with the same noise."""
     torch.manual_seed(0)
-    return pool.act(np.random.default_rng(0).random((rows, OBSERVATION_DIM)).astype(np.float32))
+    seen = np.random.default_rng(0).random((rows, OBSERVATION_DIM)).astype(np.float32)
+    seen[:, [Self.ALIVE, Self.LEGS]], seen[:, [Self.FALLEN, Self.SHUTDOWN]] = 1.0, 0.0
+    return pool.act(seen)
 
 
 @pytest.mark.parametrize("recorded", [False, True])

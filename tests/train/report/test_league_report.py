@@ -31,9 +31,9 @@ def grown(league, tmp_path):
     """The small league with three policies, of which one is retired and one the champion."""
     league.add_checkpoint(saved(tmp_path / "one", 1, 1000), "main", "main-1")
     league.add_checkpoint(saved(tmp_path / "two", 2, 2500), "main", "main-2", "main-1")
-    league.add_checkpoint(saved(tmp_path / "three", 3, 10), "exploiter", "old")
+    league.add_checkpoint(saved(tmp_path / "three", 3, 10), "exploiter", "old", "main-1")
     for number_of_match, (first, second) in enumerate(
-        [("main-1", "novice"), ("main-2", "main-1"), ("old", "novice")], 4
+        [("main-1", "novice"), ("main-2", "main-1"), ("old", "novice"), ("old", "main-1")], 4
     ):
         league.record(played(first, second, (1, 0, 1, 1), number_of_match))
     league.rate_matches()
@@ -59,6 +59,7 @@ def test_the_tables_are_those_of_the_league(grown, tmp_path):
         cells = dict(zip(header, row, strict=True))
         assert cells["rating"] == f"{each.rating.rating:.0f} ± {REACH * each.rating.deviation:.0f}"
         assert cells["maps"] == str(each.games)
+        assert cells["exploiters, %"].startswith("87.5 [" if each.member.name == "main-1" else "-")
         strength = analysis.strength(each.member.name)
         assert cells["Bradley-Terry"] == ("-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength))
     for i, row in enumerate(page.tables["matrix"][1:]):

@@ -13,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate import evaluation_seed, validation_seed
 from echelon_env.replays import ReplayError, read_replay
+from echelon_train.config.schedules import Schedule
 from echelon_train.runs import loggers
 from echelon_train.runs import run as runs
 from echelon_train.runs.folder import read_metrics
@@ -25,7 +26,8 @@ STEPS = ("0000000000", "0000000032", "0000000064")
 @pytest.fixture(scope="module")
 def filmed(tmp_path_factory):
     out = tmp_path_factory.mktemp("films") / "run"
-    return train(small_run(film_every=32), out, console=Console(quiet=True)), out
+    fast = dataclasses.replace(small_run().ppo, learning_rate=Schedule.parse("0.1", ""))
+    return train(small_run(film_every=32, ppo=fast), out, console=Console(quiet=True)), out
 
 
 def test_battles_are_pages_and_films(filmed):

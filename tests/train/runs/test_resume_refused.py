@@ -112,7 +112,7 @@ REFUSED = {
     "counters disagree": (edit_values(lambda v: v["model"].update(num_timesteps=5)), "steps: expected 5, got 96"),
     "processes": (edit_values(lambda v: v.update(ranks=[{}])), "the run had 2 processes and has 1 now"),
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
-    "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
+    "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.9 .* and is 0.5"),
 }
 
 

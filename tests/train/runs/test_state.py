@@ -41,7 +41,7 @@ STATE = RunState(
     films=Every(0),
     best=BestEvaluation(0.5, 1, 64),
     earlier_maps=("ab",),
-    league=LearnerState(5, "main-1", 9),
+    league=LearnerState(5, "main-1"),
     opponents=PoolState(7, {"novice@auto": Results(4, (1, -1))}, {"novice@auto": AUTO}),
     pending=pending_metrics(LOGGER),
 )

@@ -115,7 +115,7 @@ def test_schedules_restart_with_every_stage(league, tmp_path):
 
 
 @pytest.mark.long
-def test_an_exploiter_trains_against_the_newest_main_agent_from_its_weights(league, tmp_path, monkeypatch):
+def test_an_exploiter_trains_against_main_agents_from_their_weights(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
     starts, stock = [], EchelonRecurrentPPO.reinitialize
 
@@ -128,16 +128,16 @@ def test_an_exploiter_trains_against_the_newest_main_agent_from_its_weights(leag
     # otherwise each rollout begins with a checkpoint anyway
     config = dataclasses.replace(run_in(league, role="exploiter"), checkpoint_every=1000)
     train(config, tmp_path / "exploiter", console=QUIET)
-    assert set(opponents) == {"main-3"}
+    assert set(opponents) <= {"main-3", "main-2", "main-1"}
     exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
-    assert exploiters == {"exploiter-1": "main-3", "exploiter-2": "main-3"}
-    victim = weights_of(load_checkpoint(league.member_policy("main-3")).policy)
+    assert exploiters == {"exploiter-1": "main-3", "exploiter-2": "main-2"}, "the newest without an exploiter"
     assert len(starts) == 3, "at its start and after each snapshot"
-    for weights in starts:
-        assert all(weights[name].equal(victim[name]) for name in victim)
-    for name in exploiters:
-        kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
-        assert not kept.equal(victim["action_net.weight"]), "snapshots are from the end of a stage"
+    for weights, victim in zip(starts, ("main-3", "main-2", "main-1"), strict=True):
+        theirs = weights_of(load_checkpoint(league.member_policy(victim)).policy)
+        assert all(weights[name].equal(theirs[name]) for name in theirs)
+    for name, victim in exploiters.items():
+        kept, theirs = (weights_of(load_checkpoint(league.member_policy(each)).policy) for each in (name, victim))
+        assert not kept["action_net.weight"].equal(theirs["action_net.weight"]), "snapshots are from a stage's end"
 
 
 def test_opponents_use_the_device_and_the_cache_of_the_run(league):
