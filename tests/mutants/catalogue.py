@@ -534,8 +534,6 @@ POOL = (
              "league/test_learner"),
     _trainer("opponents: exploiters share a victim", "league/learner", "if name not in exploited] or mains",
              "] or mains", "league/test_learner"),
-    _trainer("opponents: exploiters go on from their own weights", "runs/callbacks/league",
-             "self.model.reinitialize(weights_of(start))", "pass", "runs/callbacks/test_league"),
 )  # fmt: skip
 
 

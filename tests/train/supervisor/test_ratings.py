@@ -113,6 +113,9 @@ def test_with_exploiters_a_candidate_must_not_lose_more_to_its_own_than_the_cham
     work = Ratings(policies, plan, small_run(), None, print)
     work._count(())
     assert (work.waited, work.eligible) == (2, {"main-1", "main-2", "main-3"})
+    without = Ratings(policies, KNOWN, small_run(), None, print)
+    without._count(())
+    assert without.waited == 2 and len(without.eligible) > 6, "snapshots of exploiters are not waited for"
     policies.retire("main-3")
     work._count(())
     assert work.waited == 2 and promotion_candidates(policies, plan) == []
