@@ -20,7 +20,7 @@ class LeagueConfig:
     path: str = field(default="", metadata={"help": "folder of the league to train in; empty: none"})
     role: Role = field(
         default="main",
-        metadata={"help": "main: learns to beat all members; exploiter: is a best response to the newest main agent"},
+        metadata={"help": "main: learns to beat all members; exploiter: is a best response to a main agent"},
     )
     agent: str = field(default="", metadata={"help": "name prefix of its snapshots; empty: the role"})
     stage: int = quantity(

@@ -42,7 +42,7 @@ class LeaguePlan:
     """The settings of a league run. Raises `ConfigError` for values out of range, and for a plan without learners."""
 
     main: int = quantity(1, "learners", 0, MAX_LEARNERS, help="main agents")
-    exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="exploiters of the newest main agent")
+    exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="exploiters of main agents")
     config: str = field(default="league", metadata={"help": "run config of the learners, or a TOML file"})
     settings: tuple[str, ...] = field(default=(), metadata={"help": "further settings of the learners, KEY=VALUE"})
     start: str = field(default="", metadata={"help": "member that new learners start from; empty: random weights"})
