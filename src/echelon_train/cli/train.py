@@ -139,7 +139,8 @@ def run(args: argparse.Namespace) -> int:
     default = _LEAGUE if "league.path" in overrides else _DEFAULT
     config = load_run_config(args.config or default, overrides)
     check_league(config, overrides)
-    name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
+    scenarios = "-".join(Path(each).stem for each in vars(args)[f"{_CONFIG}scenario"] or ())
+    name = args.config or scenarios or ("curriculum" if "curriculum" in overrides else default)
     if args.seeds is not None:
         return _train_seeds(config, args.out or free_path(RUNS / Path(name).stem), args.seeds)
     return train_and_report(config, args.out, Path(name).stem)
@@ -235,7 +236,13 @@ def _report(result: TrainResult, out: Path) -> int:
 def _add_battles(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the battles")
     either = group.add_mutually_exclusive_group()
-    either.add_argument("--scenario", dest=f"{_CONFIG}scenario", metavar="NAME", help="scenario to train on")
+    either.add_argument(
+        "--scenario",
+        nargs="+",
+        dest=f"{_CONFIG}scenario",
+        metavar="NAME",
+        help="scenario to train on; of several, one for each of --processes",
+    )
     either.add_argument(
         "--curriculum",
         nargs="+",
@@ -289,8 +296,8 @@ def overrides_of(args: argparse.Namespace) -> dict[str, str]:
     overrides = {}
     for place, value in vars(args).items():
         if place.startswith(_CONFIG) and value is not None:
-            # the only option with several values is a list of names, which JSON writes as TOML does
-            overrides[place.removeprefix(_CONFIG)] = (
-                json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
-            )
+            key, text = place.removeprefix(_CONFIG), value
+            if isinstance(value, list):  # of names, which JSON writes as TOML does
+                text = value[0] if (key, len(value)) == ("scenario", 1) else json.dumps(value, ensure_ascii=False)
+            overrides[key] = text
     return merge_settings(overrides, args.set)

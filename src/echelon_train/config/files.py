@@ -2,7 +2,8 @@
 
 A file has a ``scenario`` or a ``curriculum``, and keys of `TrainConfig`. Missing keys have their defaults::
 
-    scenario = "skirmish"  # or curriculum = ["duel-open", "duel"], or a table [curriculum] of scenarios, promote, ...
+    scenario = "skirmish"  # or ["skirmish", "battle"]: each process of the run trains in one of them
+    # or curriculum = ["duel-open", "duel"], or a table [curriculum] of scenarios, promote, ...
     opponent = "novice"
     steps = 20_000_000
 
@@ -26,23 +27,24 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum
-from echelon_env.config.scenario import make_config, scenario_names
+from echelon_env.config.scenario import Scenario, make_config, scenario_names
 from echelon_env.config.schema import ConfigError, build, nearest_name
 from echelon_env.config.toml_file import SUFFIX, find_config_file, parse_value, read_config_file, shipped_names
 from echelon_train.config.eval_seeds import EvalSeeds
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
+from echelon_train.config.train import TrainConfig, training_curriculum
 
 _SHIPPED = Path(__file__).parent / "run_files"
 _KIND = "run config"
 _EXCLUSIVE = ("scenario", "curriculum")  # a run has exactly one of them
+_EXTRA = "extra_scenarios"  # follows from a file's scenario
 _MAPS = ("eval_seeds", "eval_battles")  # of an evaluation; at most one of them
 
 
@@ -101,7 +103,7 @@ def settings(part: type[Any] = TrainConfig, path: str = "", config: Any = None) 
     hints = typing.get_type_hints(part)
     for field in dataclasses.fields(part):
         hint, key = hints[field.name], path + field.name
-        if field.name in ("battle", "curriculum"):
+        if field.name in ("battle", "curriculum", _EXTRA):
             continue
         if dataclasses.is_dataclass(hint) and not hasattr(hint, "parse"):
             inner = None if config is None else getattr(config, field.name)
@@ -130,7 +132,7 @@ def _value_text(value: Any) -> str:
 
 def _resolve(data: Mapping[str, Any]) -> TrainConfig:
     """Build the configuration from a file's data."""
-    names = {field.name for field in dataclasses.fields(TrainConfig)} | {"scenario", "description"}
+    names = {field.name for field in dataclasses.fields(TrainConfig)} - {_EXTRA} | {"scenario", "description"}
     for key in data:
         if key not in names:
             hint = nearest_name(key, names)
@@ -151,11 +153,20 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
             f"expected a scenario or a curriculum, got {'both' if 'scenario' in data else 'neither'}", *_EXCLUSIVE
         )
     if "scenario" in data:
-        with _prefix_errors("scenario"):
-            battle = battle_config(data["scenario"])
-        with _prefix_errors("battle"):
-            own["battle"] = make_config(battle, **changes)
+        first, *extra = _scenarios(data["scenario"], changes)
+        own["battle"] = first.config
+        if extra:
+            own |= {_EXTRA: tuple(extra), "processes": own.get("processes", 1 + len(extra))}
     return typing.cast("TrainConfig", build(TrainConfig, own, ""))
+
+
+def _scenarios(given: Any, changes: Mapping[str, Any]) -> list[Scenario]:
+    """The scenarios of a run's processes; `changes` apply to all of them."""
+    if given == []:
+        raise ConfigError("scenario: expected at least one, got none", "scenario")
+    with _prefix_errors("scenario"):
+        made = training_curriculum(given if isinstance(given, list) else [given])
+    return _changed(made.scenarios, changes)
 
 
 def _curriculum(given: Any, changes: Mapping[str, Any]) -> Curriculum:
@@ -165,9 +176,13 @@ def _curriculum(given: Any, changes: Mapping[str, Any]) -> Curriculum:
         raise ConfigError(f"{', '.join(rule)}: a curriculum needs scenarios", *(f"curriculum.{key}" for key in rule))
     with _prefix_errors("curriculum"):
         made = training_curriculum(rule.pop("scenarios"), **rule)
+    return dataclasses.replace(made, scenarios=tuple(_changed(made.scenarios, changes)))
+
+
+def _changed(scenarios: Iterable[Scenario], changes: Mapping[str, Any]) -> list[Scenario]:
+    """Scenarios with a file's changes of the battle."""
     with _prefix_errors("battle"):
-        stages = (dataclasses.replace(each, config=make_config(each.config, **changes)) for each in made.scenarios)
-        return dataclasses.replace(made, scenarios=tuple(stages))
+        return [dataclasses.replace(each, config=make_config(each.config, **changes)) for each in scenarios]
 
 
 @contextlib.contextmanager

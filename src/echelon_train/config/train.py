@@ -11,7 +11,7 @@ from typing import Any, Literal
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum, make_curriculum
 from echelon_env.config.opponent import CHAMPION, SELF, HandicapConfig, Opponent, Opponents
-from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.scenario import Scenario, ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate.seeds import evaluation_seed, validation_seed
@@ -38,6 +38,8 @@ class TrainConfig:
 
     battle: BattleConfig  # with a curriculum the battle of its first stage
     curriculum: Curriculum | None = None  # stages of scenarios in place of one battle
+    extra_scenarios: tuple[Scenario, ...] = ()
+    """Scenarios beside `battle`, in which the run's other processes train, see `of_process`."""
     opponent: Opponents = field(
         default=Opponents.parse("novice"),
         metadata={"help": "opponent to train against, or a TOML table of opponents and weights (docs/opponents.md)"},
@@ -88,7 +90,7 @@ class TrainConfig:
         0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"
     )  # the largest seed of NumPy's global generator, which SB3 seeds
     battles: int = quantity(
-        64, "battles", 1, 10**5, help="battles stepped in parallel; a curriculum keeps battles x team size"
+        64, "battles", 1, 10**5, help="battles stepped in parallel; other scenarios of a run keep battles x team size"
     )
     processes: int = quantity(
         1, "processes", 1, 1024, help="processes on this machine that train together, each with --battles of its own"
@@ -190,11 +192,13 @@ class TrainConfig:
             self._check_stages(self.curriculum)
         if self.curriculum is not None and self.league.path:
             raise ConfigError("league.path: a run in a league cannot have a curriculum", "league.path")
+        if self.extra_scenarios:
+            self._check_extra()
 
     def _check_exploiter(self) -> None:
         if self.init:
             raise ConfigError("init: an exploiter starts from the weights of a main agent", "init")
-        warmup = self.ppo.critic_warmup * self.ppo.n_steps * self.rows
+        warmup = self.ppo.critic_warmup * self.ppo.n_steps * self.rows * self.processes
         if self.league.stage <= warmup:
             raise ConfigError(
                 f"league.stage: expected more than the {warmup:,} decisions in which only an exploiter's critic learns "
@@ -207,16 +211,27 @@ class TrainConfig:
         """The configuration of one stage of the curriculum, with about as many rows as the first stage."""
         if self.curriculum is None:
             return self
-        battle = self.curriculum.scenarios[index].config
         opponent = self.curriculum.opponents[index] if self.curriculum.opponents else self.opponent
-        stage = dataclasses.replace(self, battle=battle, opponent=opponent, curriculum=None)
-        battles = max(1, round(self.battles * self.team_size / stage.team_size))
-        return dataclasses.replace(stage, battles=battles)
+        stage = dataclasses.replace(self, opponent=opponent, curriculum=None)
+        return stage._in_battle(self.curriculum.scenarios[index].config)
 
-    def stages(self) -> list[TrainConfig]:
-        """The configurations of all stages of the curriculum; without one, this configuration."""
-        count = 1 if self.curriculum is None else len(self.curriculum.scenarios)
-        return [self.stage(index) for index in range(count)]
+    def of_process(self, rank: int) -> TrainConfig:
+        """The configuration of a process: the scenarios take turns, and all processes have about as many rows."""
+        battles = [self.battle, *(scenario.config for scenario in self.extra_scenarios)]
+        if len(battles) == 1:
+            return self
+        return dataclasses.replace(self, extra_scenarios=())._in_battle(battles[rank % len(battles)])
+
+    def parts(self) -> list[TrainConfig]:
+        """The configurations of all stages of the curriculum, or of the processes in all scenarios."""
+        if self.curriculum is not None:
+            return [self.stage(index) for index in range(len(self.curriculum.scenarios))]
+        return [self.of_process(rank) for rank in range(1 + len(self.extra_scenarios))]
+
+    def _in_battle(self, battle: BattleConfig) -> TrainConfig:
+        """The same run in another battle, with about as many rows."""
+        changed = dataclasses.replace(self, battle=battle)
+        return dataclasses.replace(changed, battles=max(1, round(self.battles * self.team_size / changed.team_size)))
 
     @property
     def team_size(self) -> int:
@@ -314,6 +329,28 @@ class TrainConfig:
         if isinstance(data, Mapping) and data.get("curriculum") is not None:
             data = {**data, "curriculum": build(Curriculum, data["curriculum"], "curriculum.")}
         return typing.cast("TrainConfig", build(cls, data, ""))
+
+    def _check_extra(self) -> None:
+        """Check that there is a process for every scenario."""
+        count = 1 + len(self.extra_scenarios)
+        if self.curriculum is not None:
+            raise ConfigError("scenario, curriculum: expected one of them", "scenario", "curriculum")
+        if self.processes < count:
+            raise ConfigError(
+                f"processes: expected at least {count}, one for every scenario, got {self.processes}",
+                "processes",
+                "scenario",
+            )
+        if isinstance(self.maps, str):
+            raise ConfigError("maps: several scenarios have different maps; expected a number of maps", "maps")
+        for rank in range(1, count):
+            scenario = self.extra_scenarios[rank - 1]
+            if scenario.config.abilities != self.battle.abilities:
+                raise ConfigError(f"scenario: {scenario.name} has other abilities than the first scenario", "scenario")
+            try:
+                self.of_process(rank)
+            except ConfigError as error:
+                raise ConfigError(f"scenario {scenario.name}: {error}", *error.keys) from None
 
     def _check_stages(self, curriculum: Curriculum) -> None:
         if self.battle != curriculum.scenarios[0].config:

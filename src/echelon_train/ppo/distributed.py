@@ -111,6 +111,15 @@ def any_true(flag: bool) -> bool:
     return bool(all_reduce_sum(torch.tensor(int(flag))) > 0)
 
 
+def all_reduce_max(number: int) -> int:
+    """The largest of the processes' numbers."""
+    if not _is_distributed():
+        return number
+    found = torch.tensor(number)
+    torch.distributed.all_reduce(found, torch.distributed.ReduceOp.MAX)
+    return int(found)
+
+
 def broadcast_object(make: Callable[[], Value]) -> Value:
     """Call `make` in the first process only, and return its result, which must be picklable, in all processes."""
     if not _is_distributed():

@@ -66,9 +66,10 @@ class Update:
         """Update the policy, and the normaliser of returns if there is one, from a full buffer."""
         self.begin(buffer, coefficients, settings)
         log = UpdateLog(self._policy.blocks, rollout_metrics(buffer), coefficients)
+        minibatches = distributed.all_reduce_max(math.ceil(buffer.num_chunks / settings.chunks))
         for order in buffer.orders(settings.epochs):
             log.epochs += 1
-            for chunks in order.split(settings.chunks):
+            for chunks in order.tensor_split(minibatches):
                 row = self._minibatch(chunks)
                 log.add(chunks, row)
                 if settings.kl_limit < math.inf and self._exceeds(row):

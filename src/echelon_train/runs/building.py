@@ -91,7 +91,7 @@ def build_model(
     `initial` may have a critic of another kind. Weights that it lacks are random and follow from the run's seed.
     """
     ppo = config.ppo
-    fewest = min(stage.rows for stage in config.stages())  # because all stages have the same batch size
+    fewest = min(part.rows for part in config.parts())  # because all parts of a run have the same batch size
     model = EchelonRecurrentPPO(
         BattlePolicy,
         env,
@@ -102,7 +102,7 @@ def build_model(
         seed=config.seed,
         device=device,
     )
-    model.set_teacher(make_teacher(config, env))
+    model.set_teacher(make_teacher(config.of_process(distributed.rank()), env))
     start = weights_of(build_policy(config.network, config.seed)) | (weights_of(initial) if initial else {})
     for name, tensor in weights_of(model.policy).items():
         if name in start:  # a policy without a return normaliser leaves the run's as it is

@@ -86,17 +86,17 @@ class Run:
         self._should_continue = should_continue
         self._results = BattleResults()
         self._clock = ClockCallback(config, self._results)
-        stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
-        self._state_mechs = max(map(state_room, stages))
+        own = config.stage(0).of_process(distributed.rank())
+        self._state_mechs = max(state_room(part.battle) for part in config.parts())
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
         self._pending: dict[str, Pending] = {}  # metrics that a restored run had recorded but not yet written
         self._league = self._opponents = None
         if config.league.path:
-            self._league = LeagueCallback(config, device, self.save, self._set_schedules, console)
+            self._league = LeagueCallback(own, device, self.save, self._set_schedules, console)
         else:
             self._opponents = OpponentsCallback(device)
-            self._opponents.enter(config.stage(0))
-        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=self._pool)
+            self._opponents.enter(own)
+        env = make_env(own, state_mechs=self._state_mechs, opponent=self._pool)
         self.model = build_model(config, env, device, initial)
         self._refresh_opponents()
         self.model.before_rollout = self._prepare_rollout
@@ -316,7 +316,8 @@ class Run:
         """Set the schedules to the present share of the run."""
         self.model._update_current_progress_remaining(self.model.num_timesteps, self._config.steps)
         remaining = self.model._current_progress_remaining
-        rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
+        own = self._curriculum.config.of_process(distributed.rank())
+        rewards = self._config.reward_schedules.at(own.battle.rewards, remaining)
         self.model.get_env().env_method("set_rewards", rewards)
         self._pool.set_remaining(remaining)
 

@@ -25,7 +25,7 @@ MAX_LEARNERS = len(ascii_lowercase)
 """Largest number of learners with one role: each has a letter."""
 
 
-RESERVED = ("league.path", "league.role", "league.agent", "init", "seed", "steps", "processes")
+RESERVED = ("league.path", "league.role", "league.agent", "init", "seed", "steps")
 """Settings of learners that follow from other options."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,14 +36,17 @@ class Ratings:
     """Plays rating matches whenever a rating is uncertain; then promotes the best policy and retires the weakest.
 
     An error is reported, and the work is tried again after a pause. It runs in a thread between `start` and `join`. The
-    battle of the run config `config` is that of the matches. `report` takes a line about what has happened.
+    matches are in the scenarios of the run config `config`: rating matches in turn, those that decide in all of them.
+    `report` takes a line about what has happened.
     """
 
     def __init__(
         self, league: League, plan: LeaguePlan, config: TrainConfig, executor: Executor, report: Callable[[str], None]
     ) -> None:
         self._league, self._plan = league, plan
-        self._battle, self._scenario = config.battle, battle_name(config.battle)
+        self._battles = {battle_name(config.battle): config.battle}
+        self._battles |= {each.name: each.config for each in config.extra_scenarios}
+        self._next = itertools.cycle(self._battles)
         self._executor, self._report = executor, report
         self._stop = threading.Event()
         self._unusable: set[str] = set()
@@ -92,11 +97,11 @@ class Ratings:
         known, settled = len(active) < 2, frozenset[str]()
         self._measure()
         if not known:
-            self.status = "rating matches"
+            self.status, scenario = "rating matches", next(self._next)
             result = rating_run(
                 league,
-                self._battle,
-                self._scenario,
+                self._battles[scenario],
+                scenario,
                 target_deviation=plan.until_rd,
                 maps_per_match=plan.maps,
                 max_matches=max(1, len(active) // 2),  # one rating period; then the members are read again
@@ -123,13 +128,15 @@ class Ratings:
         """Play the matches of exploiters against the members that they were trained against."""
         scores = self._league.pair_scores()
         for exploiter, member in exploiters(self._league):
-            if len(scores.get((member, exploiter), ())) >= VALIDATION_MAPS or self._stop.is_set():
+            most = VALIDATION_MAPS // len(self._battles)
+            if len(scores.get((member, exploiter), ())) >= most * len(self._battles) or self._stop.is_set():
                 continue
             both = [self._league.member(name) for name in (exploiter, member)]
             if all(each.state == "active" and self._is_usable(each) for each in both):
                 self.status = f"{exploiter} plays against {member}"
-                self._league.record(self._validate(exploiter, member))
-                self.matches += 1
+                for scenario in self._battles:
+                    self._league.record(self._validate(exploiter, member, scenario, most))
+                    self.matches += 1
                 score = format_share(dataclasses.asdict(exploitability(self._league)[member]))
                 self._report(f"a best response scores {score} % against {member}")
 
@@ -149,9 +156,13 @@ class Ratings:
 
     def _promote(self, settled: Collection[str]) -> None:
         """Promote the best policy of those whose conservative scores are above the champion's, unless all lose."""
+        play, *others = (
+            functools.partial(self._validate, scenario=scenario, maps=VALIDATION_MAPS) for scenario in self._battles
+        )
+        elsewhere = dict(zip([*self._battles][1:], others, strict=True))
         for candidate in promotion_candidates(self._league, self._plan, settled):
             self.status = f"{candidate} plays for the title"
-            decision = promote(self._league, candidate, play=self._validate, k=self._plan.k)
+            decision = promote(self._league, candidate, play=play, k=self._plan.k, elsewhere=elsewhere)
             reported = (candidate, decision.champion)
             if reported not in self._decided:
                 self._decided.add(reported)
@@ -159,8 +170,8 @@ class Ratings:
             if decision.promotion is not None:
                 break
 
-    def _validate(self, first: str, second: str) -> PlayedMatch:
-        job = pairing(self._league, first, second, self._battle, self._scenario, VALIDATION_MAPS)
+    def _validate(self, first: str, second: str, scenario: str, maps: int) -> PlayedMatch:
+        job = pairing(self._league, first, second, self._battles[scenario], scenario, maps)
         with contextlib.closing(self._executor.run(self._league.path, [job])) as played:
             return next(played)
 

@@ -101,6 +101,21 @@ def test_a_scenario_and_a_curriculum_replace_each_other(write):
     assert (plain.curriculum, plain.battle) == (None, battle_config("skirmish"))
 
 
+def test_several_scenarios_are_those_of_the_processes(write):
+    both = write('scenario = ["trio", "duel"]\nbattles = 10\n[battle.rewards]\ndeath = -5\n')
+    config = load_run_config(both)
+    battles = [make_config(battle_config(name), rewards={"death": -5.0}) for name in ("trio", "duel")]
+    assert (config.battle, config.processes) == (battles[0], 2)
+    assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    own = [config.of_process(rank) for rank in range(4)]
+    assert [each.battle for each in own] == battles * 2 and own[:2] == config.parts()
+    assert [(each.battles, each.rows) for each in own] == [(10, 30), (30, 30)] * 2
+    assert load_run_config(both, {"processes": "3"}).processes == 3
+    assert load_run_config(both, {"scenario": "duel"}).parts() == [load_run_config(both, {"scenario": '["duel"]'})]
+    staged = load_run_config(both, {"curriculum": '["duel-open", "duel"]'})
+    assert staged.curriculum is not None and not staged.extra_scenarios
+
+
 def test_own_maps_and_a_number_of_battles_replace_each_other(write, tmp_path):
     file = tmp_path / "maps.txt"
     file.write_text(f"{2**62}\n{2**62 + 1}\n")
@@ -130,6 +145,12 @@ INVALID = [
     ("steps = 3\n[curriculum]\npromote = 0.9\n", 3, "promote: a curriculum needs scenarios"),
     ('\ncurriculum = ["duel", "hnt"]\n', 2, "unknown scenario 'hnt'; did you mean 'hunt'"),
     ('scenario = "duel\n', 1, "Illegal character"),
+    ("scenario = []\n", 1, "scenario: expected at least one, got none"),
+    ('scenario = ["duel", "hnt"]\n', 1, "unknown scenario 'hnt'; did you mean 'hunt'"),
+    ('scenario = ["duel", "trio"]\nprocesses = 1\n', 2, "processes: expected at least 2, one for every scenario, got"),
+    ('scenario = ["duel", "ambush"]\n', 1, "scenario ambush: side: teams of"),
+    ('scenario = ["duel", "trio"]\nmaps = "here"\n', 2, "maps: several scenarios have different maps"),
+    ('extra_scenarios = ["duel"]\n', 1, "unknown config key 'extra_scenarios'"),
 ]
 
 

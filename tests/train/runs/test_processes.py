@@ -115,20 +115,26 @@ def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tm
     assert list(dict.fromkeys(stages)) == ["duel", "skirmish"]
 
 
-@pytest.mark.slow
-def test_two_processes_train_one_member_of_a_league(tmp_path):
+@pytest.mark.long
+def test_two_processes_train_one_member_of_a_league_each_in_its_own_scenario(tmp_path):
     """It adds each snapshot once, plays against it in both processes, and continues."""
     league = League.create(tmp_path / "league")
     arguments = [
-        *RUN, "--league", "league", "--role", "main", "--league.snapshot-every", "128", "--league.patience", "1",
-        "--eval-every", "0", "--checkpoint-every", "0", "--eval-opponent", "novice", "--out", "run",
+        *RUN, "--league", "league", "--role", "main", "--league.stage", "128", "--eval-every", "0",
+        "--checkpoint-every", "0", "--eval-opponent", "novice", "--network.critic", "central",
+        "--league.self-play", "0", "--out", "run",
     ]  # fmt: skip
-    stdout = finish(start([*arguments, "--steps", "512"], tmp_path))
+    place = arguments.index("--scenario")
+    arguments[place : place + 2] = "--scenario", "trio", "duel"
+    stdout = finish(start([*arguments, "--steps", "1024"], tmp_path))
     snapshots = [each for each in league.members() if each.kind == "main"]
     assert [each.name for each in snapshots] == [f"main-{number}" for number in range(1, len(snapshots) + 1)]
     assert len(snapshots) >= 3
     assert stdout.count("League: added") == len(snapshots)
-    finish(start(["--resume", "run", "--steps", "1024"], tmp_path, processes=None))
+    finish(start(["--resume", "run", "--steps", "1536"], tmp_path, processes=None))
     members = {each.name: each.parent for each in league.members()}
     assert members[f"main-{len(snapshots) + 1}"] == snapshots[-1].name
     assert max(line.get("league/opponents", 0) for line in read_metrics(tmp_path / "run")) > 1
+    checkpoint = load_checkpoint(tmp_path / "run")
+    assert len(checkpoint.battle.blue) == 3, "the first scenario is that of checkpoints"
+    assert len(checkpoint.trained_maps) > 4, "those of the two scenarios, which have 4 each"

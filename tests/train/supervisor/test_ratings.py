@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from echelon_env.config.scenario import Scenario
+from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import Executor
@@ -121,9 +123,9 @@ def test_with_exploiters_a_candidate_must_not_lose_more_to_its_own_than_the_cham
     assert work.waited == 2 and promotion_candidates(policies, plan) == []
 
 
-def run(league, seconds, until, executor=None, until_rd=150.0):
+def run(league, seconds, until, executor=None, until_rd=150.0, config=None):
     lines = []
-    config = small_run(battle=small_battle("duel-open", 20))
+    config = config or small_run(battle=small_battle("duel-open", 20))
     plan = LeaguePlan(maps=2, until_rd=until_rd, exploiter=0)
     thread = Ratings(league, plan, config, executor or Executor(), lines.append)
     thread.start()
@@ -157,6 +159,36 @@ def test_exploiters_play_against_the_members_that_they_were_trained_against(tmp_
     assert (first.first, first.second, len(first.battles)) == ("heron", "otter", 4)
     assert [line for line in lines if line.startswith("a best response scores ") and line.endswith(" against otter")]
     assert thread.matches == len(league.matches())
+
+
+def test_matches_are_in_all_scenarios_of_the_learners(policies, monkeypatch):
+    """Rating matches in turn; those of exploiters and for the title in each."""
+    monkeypatch.setattr(ratings, "VALIDATION_MAPS", 8)
+    config = small_run(processes=2, extra_scenarios=(Scenario("trio", "", small_battle("trio")),))
+    jobs = []
+
+    class Playing:
+        def run(self, path, given):
+            for job in given:
+                jobs.append(job)
+                outcomes = (1,) * 2 * len(job.seeds)
+                match = played(job.first, job.second, outcomes, 1000 + len(jobs))
+                found = dataclasses.replace(match.match, config_hash=battle_hash(job.config), scenario=job.scenario)
+                yield dataclasses.replace(match, match=found, config=job.config)
+
+    promote(policies, "start", play=None)
+    champion = policies.champion().name
+
+    def rated():
+        return {job.scenario for job in jobs if len(job.seeds) == 2}
+
+    run(policies, 60.0, lambda _: policies.champion().name != champion and len(rated()) == 2, Playing(), 60.0, config)
+    assert policies.champion().name != champion and rated() == {"training battles", "trio"}
+    decisive = [(job.first, job.second, job.scenario, len(job.seeds)) for job in jobs if len(job.seeds) != 2]
+    both = ("training battles", "trio")
+    exploiting = [(*each, name, 4) for each in ratings.exploiters(policies) for name in both]
+    assert decisive[:4] == exploiting, "the maps are shared among the scenarios"
+    assert decisive[4:6] == [(*decisive[4][:2], name, 8) for name in both]
 
 
 def test_an_error_is_reported_and_the_work_tried_again(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ A match is lost significantly if the whole interval of its score is below one ha
 With three maps or fewer, no match is lost significantly.
 
 Every candidate plays one validation match during a champion's reign. Members do not change, so a second match would
-only be another random draw.
+only be another random draw. In a league of several scenarios there is one in each of them, and it must lose none.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import dataclasses
 import math
 import sqlite3
 import uuid as uuids
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from echelon_env.evaluate.estimates import Interval, map_scores, score_interval
 from echelon_train.league.errors import LeagueError
@@ -32,6 +33,9 @@ from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
 EVEN_SCORE = 0.5
+
+Play = Callable[[str, str], PlayedMatch]
+"""Plays a match of a candidate (first) against a champion (second) on maps that are new to the pair."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Decision:
     validation: PlayedMatch | None
     validation_score: Interval | None  # the candidate's, 0 to 1
     promotion: Promotion | None  # None if refused
+    elsewhere: Mapping[str, Interval] = field(default_factory=dict)  # its scores in other scenarios, by their names
 
     @property
     def reason(self) -> str:
@@ -57,6 +62,10 @@ class Decision:
         match = f"its validation match ({score.estimate:.3f}, {score.low:.3f} to {score.high:.3f})"
         if lost_significantly(score):
             return f"{self.candidate!r} is refused: it lost {match} against {self.champion!r} significantly"
+        for scenario, found in self.elsewhere.items():
+            if lost_significantly(found):
+                match = f"its match in {scenario} ({found.estimate:.3f}, {found.low:.3f} to {found.high:.3f})"
+                return f"{self.candidate!r} is refused: it lost {match} against {self.champion!r} significantly"
         if self.promotion is None:
             return (
                 f"{self.candidate!r} is refused: {own} is not above the {self.champion_score:.1f} of {self.champion!r}"
@@ -75,7 +84,9 @@ def lost_significantly(score: Interval) -> bool:
     return score.high < EVEN_SCORE
 
 
-def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch], k: float = 1.0) -> Decision:
+def promote(
+    league: League, name: str, *, play: Play, k: float = 1.0, elsewhere: Mapping[str, Play] = MappingProxyType({})
+) -> Decision:
     """Make a member the champion if it qualifies.
 
     The first champion needs only a rating. Every later candidate plays the validation match; the match is recorded, a
@@ -83,8 +94,8 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
     For the champion itself, the call returns the decision that promoted it. The match counts for the ratings in any
     case. If another member becomes champion meanwhile, the candidate plays against that one.
 
-    `play` plays a match of the candidate (first) against the champion (second) on maps that are new to the pair. `k`
-    is the number of deviations that are subtracted from a rating, at least 0.
+    `play` plays the validation match, and `elsewhere` those in other scenarios, by their names. `k` is the number of
+    deviations that are subtracted from a rating, at least 0.
 
     Raises
     ------
@@ -100,21 +111,26 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
     _check_active(league.member(name))
     reigns = league.promotions()
     if not reigns:
-        return _decide(league, name, None, None, k) or promote(league, name, play=play, k=k)
+        return _decide(league, name, None, None, k) or promote(league, name, play=play, k=k, elsewhere=elsewhere)
     reign = reigns[-1]
     if reign.member == name:
         return _recorded_decision(league, reign)
     validation = _validation(league, name, reign, play)
-    if not _is_rated(league, validation.uuid):
+    others: dict[str, PlayedMatch] = {}
+    for scenario, play_there in elsewhere.items():
+        if not any(lost_significantly(_score(each)) for each in (validation, *others.values())):
+            others[scenario] = _validation(league, name, reign, play_there, scenario)
+    if not all(_is_rated(league, each.uuid) for each in (validation, *others.values())):
         league.rate_matches()
-    return _decide(league, name, reign, validation, k) or promote(league, name, play=play, k=k)
+    decision = _decide(league, name, reign, validation, k, others)
+    return decision or promote(league, name, play=play, k=k, elsewhere=elsewhere)
 
 
-def _validation(league: League, name: str, reign: Promotion, play: Callable[[str, str], PlayedMatch]) -> PlayedMatch:
+def _validation(league: League, name: str, reign: Promotion, play: Play, scenario: str = "") -> PlayedMatch:
     """The validation match of a candidate against a champion's reign, played and recorded unless it already is."""
     members = league.member(name), league.member(reign.member)
     space = uuids.uuid5(uuids.NAMESPACE_OID, "echelon-env validation match")
-    uuid = str(uuids.uuid5(space, f"{members[0].weights_sha256} {members[1].weights_sha256} {reign.id}"))
+    uuid = str(uuids.uuid5(space, f"{members[0].weights_sha256} {members[1].weights_sha256} {reign.id} {scenario}"))
     if _is_rated(league, uuid) is None:
         played = dataclasses.replace(play(name, reign.member), uuid=uuid)
         if (played.match.first, played.match.second) != (name, reign.member):
@@ -144,13 +160,19 @@ def _is_rated(league: League, uuid: str) -> bool | None:
 
 
 def _decide(
-    league: League, name: str, reign: Promotion | None, validation: PlayedMatch | None, k: float
+    league: League,
+    name: str,
+    reign: Promotion | None,
+    validation: PlayedMatch | None,
+    k: float,
+    others: Mapping[str, PlayedMatch] = MappingProxyType({}),
 ) -> Decision | None:
     """Compare a candidate with the champion by the last ratings, and promote it if it qualifies, in one transaction.
 
     Returns None, with nothing changed, if another reign has begun.
     """
-    interval = _score(validation)
+    interval = None if validation is None else _score(validation)
+    elsewhere = {scenario: _score(each) for scenario, each in others.items()}
     with writing(league.path) as connection:
         reigns = read_promotions(connection)
         if reigns and reigns[-1] != reign:
@@ -161,13 +183,13 @@ def _decide(
         promoted = True
         if reign is not None and interval is not None:
             champion, champion_score = reign.member, conservative_score(ratings[reign.member], k)
-            promoted = score > champion_score and not lost_significantly(interval)
+            promoted = score > champion_score and not any(map(lost_significantly, (interval, *elsewhere.values())))
         promotion = None
         if promoted:
             uuid = None if validation is None else validation.uuid
             promotion = Promotion(len(reigns) + 1, name, champion, uuid, period, k, score, champion_score)
             insert_promotion(connection, promotion)
-    return Decision(name, champion, k, score, champion_score, validation, interval, promotion)
+    return Decision(name, champion, k, score, champion_score, validation, interval, promotion, elsewhere)
 
 
 def _ratings(connection: sqlite3.Connection, name: str) -> tuple[int, dict[str, Rating]]:
@@ -193,11 +215,11 @@ def _recorded_decision(league: League, reign: Promotion) -> Decision:
         score=reign.score,
         champion_score=reign.previous_score,
         validation=validation,
-        validation_score=_score(validation),
+        validation_score=None if validation is None else _score(validation),
         promotion=reign,
     )
 
 
-def _score(validation: PlayedMatch | None) -> Interval | None:
+def _score(validation: PlayedMatch) -> Interval:
     """The candidate's score in a validation match."""
-    return None if validation is None else score_interval({None: map_scores(validation.match)})
+    return score_interval({None: map_scores(validation.match)})

@@ -129,6 +129,17 @@ def test_one_with_a_higher_score_that_the_champion_beats_is_refused(reigned):
     assert "'better' is refused: it lost its validation match (0.000, 0.000 to 0.4" in decision.reason
 
 
+def test_it_must_not_lose_in_another_scenario(reigned):
+    """Matches of all scenarios are recorded, each once, and none is played after one that is lost."""
+    won, lost = plays(outcomes(6, 4)), plays(outcomes(0, 4), number=41)
+    decision = promote(reigned, "better", play=won, elsewhere={"duel": lost, "trio": never})
+    assert decision.promotion is None and reigned.champion().name == "worse"
+    assert "'better' is refused: it lost its match in duel (0.000, 0.000 to 0.4" in decision.reason
+    assert len(reigned.matches("better", "worse")) == 2 and fsck(reigned.path) == []
+    assert promote(reigned, "better", play=never, elsewhere={"duel": never}) == decision
+    assert promote(reigned, "better", play=never).promotion is not None, "the match of the first scenario is won"
+
+
 def test_a_refused_candidate_has_no_second_validation_match(league):
     promote(league, "better", play=never)
     refused = promote(league, "worse", play=plays(outcomes(4, 4)))
