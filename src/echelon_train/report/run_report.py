@@ -200,12 +200,15 @@ def record_newest(run: RunSource) -> Replay:
     return record_battle(player, opponent, player.battle or stage.battle, seed=stage.evaluation_maps[0])
 
 
+_GROUPS = ("battle", "extra_scenarios", "network", "ppo", "reward_schedules", "league", "curriculum")
+
+
 def configuration(run: RunSource) -> Iterator[Html]:
     """The settings, those of battles folded."""
     groups: dict[str, dict[str, str]] = {}
     for name, value in run.settings.items():
         group, _, rest = name.partition(".")
-        nested = bool(rest) and group in ("battle", "network", "ppo", "reward_schedules", "league", "curriculum")
+        nested = bool(rest) and group in _GROUPS
         groups.setdefault(group if nested else "run", {})[rest if nested else name] = value
     for group, values in groups.items():
         yield folded(f"{group} ({plural(len(values), 'setting')})", settings_table(values), opened=group == "run")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -21,7 +20,7 @@ from echelon_env.replays import ReplayError, record_battle
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import Checkpoint, TrainingState, checkpoint_name, save_in_run
 from echelon_train.checkpoints.players import network_player
-from echelon_train.config.train import CHANGEABLE, TrainConfig
+from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy
@@ -44,9 +43,8 @@ from echelon_train.runs.callbacks import (
 from echelon_train.runs.callbacks.battle_totals import TENSORS
 from echelon_train.runs.curves import CURVES_FILE, save_run_curves
 from echelon_train.runs.evaluation import SCENARIO, Evaluation, evaluate
-from echelon_train.runs.folder import RUN_FILE
 from echelon_train.runs.loggers import FILMS_FOLDER, NOT_TEXT, write_film
-from echelon_train.runs.state import Pending, RunState, flat, pending_metrics
+from echelon_train.runs.state import Pending, RunState, check_same_run, pending_metrics
 from echelon_train.state_space import state_room
 from echelon_train.tensor_files import weights_of
 
@@ -213,7 +211,7 @@ class Run:
         """
         tensors, plain = rank_state(state.tensors, state.values)
         values = RunState.from_dict(plain)
-        _check_same_run(values.config, self._config)
+        check_same_run(values.config, self._config)
         if (values.league is None) != (self._league is None):
             raise CheckpointError("training state: expected opponents of a league, or without one, as the run has")
         self._clock.restore(values.clock)
@@ -396,18 +394,3 @@ def _state_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise CheckpointError(f"training state: {error}") from error
-
-
-def _check_same_run(kept: Mapping[str, Any], config: TrainConfig) -> None:
-    """Raise RunFolderError for a setting that differs from the checkpoint's and is not `CHANGEABLE`."""
-    then, now = flat(kept), flat(config.to_dict())
-    fixed = [name for name in now if name not in CHANGEABLE]
-    if not isinstance(config.maps, str):  # a directory may move: the state of the battles names its maps
-        fixed.append("maps")
-    changed = [name for name in fixed if then.get(name) != now[name]]
-    if changed or then.keys() != now.keys():
-        name = [*changed, *sorted(then.keys() ^ now.keys())][0]
-        raise RunFolderError(
-            f"{name} was {then.get(name)!r} when the checkpoint was made, and is {now.get(name)!r} in {RUN_FILE}: "
-            "a resumed run keeps its settings"
-        )

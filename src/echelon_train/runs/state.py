@@ -12,6 +12,8 @@ from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.schema import ConfigError, build, check_fields, measure, to_plain
 from echelon_env.networks.weights import CheckpointError
+from echelon_train.config.train import CHANGEABLE, TrainConfig
+from echelon_train.errors import RunFolderError
 from echelon_train.league.learner import LearnerState
 from echelon_train.opponents.pool import PoolState
 from echelon_train.ppo.training_state import ModelState
@@ -21,6 +23,7 @@ from echelon_train.runs.callbacks.curriculum import CurriculumState
 from echelon_train.runs.callbacks.evaluation import BestEvaluation
 from echelon_train.runs.callbacks.every import Every
 from echelon_train.runs.callbacks.results import ResultsState
+from echelon_train.runs.folder import RUN_FILE
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,21 @@ def pending_metrics(logger: Logger) -> dict[str, Pending]:
         for name, value in logger.name_to_value.items()
         if isinstance(value, (int, float))
     }
+
+
+def check_same_run(kept: Mapping[str, Any], config: TrainConfig) -> None:
+    """Raise RunFolderError for a setting that differs from the checkpoint's and is not `CHANGEABLE`."""
+    then, now = flat(kept), flat(config.to_dict())
+    fixed = [name for name in now if name not in CHANGEABLE]
+    if not isinstance(config.maps, str):  # a directory may move: the state of the battles names its maps
+        fixed.append("maps")
+    changed = [name for name in fixed if then.get(name) != now[name]]
+    if changed or then.keys() != now.keys():
+        name = [*changed, *sorted(then.keys() ^ now.keys())][0]
+        raise RunFolderError(
+            f"{name} was {then.get(name)!r} when the checkpoint was made, and is {now.get(name)!r} in {RUN_FILE}: "
+            "a resumed run keeps its settings"
+        )
 
 
 def flat(plain: Any, name: str = "") -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Supervisor:
         self._standings: Sequence[Standing] = ()
         self._champion: str | None = None
         self._read_at = 0.0
-        self._learners = [LearnerTask(league.path, plan, agent, self._kinds) for agent in plan.agents]
+        self._learners = [LearnerTask(league.path, plan, agent, self._has_main) for agent in plan.agents]
         config = plan.run_config()
         self._stage, self._steps = config.league.stage, config.steps
         self._ratings = Ratings(league, plan, config, executor, self.report)
@@ -161,8 +161,8 @@ class Supervisor:
             "start a new league with --set league.stage=N"
         )
 
-    def _kinds(self) -> set[str]:
-        return {*self._members.values()}
+    def _has_main(self) -> bool:
+        return "main" in self._members.values()
 
     def _is_over(self) -> bool:
         """Whether the run ends: `stop`, its time, no learner that the others are there for, or no new champion."""

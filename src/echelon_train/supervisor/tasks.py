@@ -32,15 +32,15 @@ class LearnerTask:
 
     Its `state` is ``waiting``, ``running``, ``restarting``, ``stopping``, ``done`` or ``failed``, with the reason in
     `note`. A learner that has failed is tried again from time to time, for the reason may pass, such as a full disk.
-    `kinds` returns the kinds of the members that can play in training.
+    `has_main` returns whether the league has an active main agent.
     """
 
-    def __init__(self, league: Path, plan: LeaguePlan, agent: Agent, kinds: Callable[[], set[str]]) -> None:
+    def __init__(self, league: Path, plan: LeaguePlan, agent: Agent, has_main: Callable[[], bool]) -> None:
         self.league, self.plan, self.agent, self.name = league, plan, agent, agent.name
         self.folder = runs_folder(league) / agent.name
         self.log = self.folder.with_suffix(".log")
         self.state, self.note = "waiting", ""
-        self._kinds = kinds
+        self._has_main = has_main
         self._child: Child | None = None
         self._attempts = _Attempts()
 
@@ -60,8 +60,7 @@ class LearnerTask:
 
     def missing(self) -> str:
         """What the league lacks that it needs; empty if nothing: an exploiter needs a main agent."""
-        kinds = self._kinds()
-        if self.agent.role == "exploiter" and "main" not in kinds:
+        if self.agent.role == "exploiter" and not self._has_main():
             return "no snapshot of a main agent yet"
         return ""
 
