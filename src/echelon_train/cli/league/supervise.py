@@ -44,7 +44,7 @@ def run_run(args: argparse.Namespace) -> Result:
         raise LeagueError(f"{league.path}: another process runs this league")
     if policy is not None:
         plan = changed(plan, {"start": _start_member(league, policy)})
-    processes = args.processes or max(1, machine_cores() - len(plan.agents))
+    processes = args.processes or max(1, machine_cores() - len(plan.agents) * config.processes)
     supervisor = Supervisor(league, plan, Executor(processes), args.max_minutes)
     console = PrintableConsole(stderr=True)
     with screen(console) as show, stop_signals(supervisor.stop, console, every=True):
