@@ -139,11 +139,18 @@ def run(args: argparse.Namespace) -> int:
     default = _LEAGUE if "league.path" in overrides else _DEFAULT
     config = load_run_config(args.config or default, overrides)
     check_league(config, overrides)
-    scenarios = "-".join(Path(each).stem for each in vars(args)[f"{_CONFIG}scenario"] or ())
-    name = args.config or scenarios or ("curriculum" if "curriculum" in overrides else default)
+    name = _run_name(args.config, overrides) or default
     if args.seeds is not None:
-        return _train_seeds(config, args.out or free_path(RUNS / Path(name).stem), args.seeds)
-    return train_and_report(config, args.out, Path(name).stem)
+        return _train_seeds(config, args.out or free_path(RUNS / name), args.seeds)
+    return train_and_report(config, args.out, name)
+
+
+def _run_name(given: str | None, overrides: Mapping[str, str]) -> str:
+    """The name of a run's folder: of its run config or its scenarios; empty if there are none."""
+    if given is None and "scenario" in overrides:
+        scenario = parse_value(overrides["scenario"])
+        return "-".join(Path(each).stem for each in (scenario if isinstance(scenario, list) else [scenario]))
+    return Path(given or ("curriculum" if "curriculum" in overrides else "")).stem
 
 
 def check_league(config: TrainConfig, overrides: Mapping[str, str]) -> None:
@@ -238,10 +245,10 @@ def _add_battles(parser: argparse.ArgumentParser) -> None:
     either = group.add_mutually_exclusive_group()
     either.add_argument(
         "--scenario",
-        nargs="+",
+        action="append",
         dest=f"{_CONFIG}scenario",
         metavar="NAME",
-        help="scenario to train on; of several, one for each of --processes",
+        help="scenario to train on; if it is given several times, every process trains in one of them",
     )
     either.add_argument(
         "--curriculum",

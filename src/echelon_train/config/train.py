@@ -222,16 +222,17 @@ class TrainConfig:
             return self
         return dataclasses.replace(self, extra_scenarios=())._in_battle(battles[rank % len(battles)])
 
-    def parts(self) -> list[TrainConfig]:
-        """The configurations of all stages of the curriculum, or of the processes in all scenarios."""
+    def plain_runs(self) -> list[TrainConfig]:
+        """The configurations of all stages of the curriculum, or of a process in each of the scenarios."""
         if self.curriculum is not None:
             return [self.stage(index) for index in range(len(self.curriculum.scenarios))]
         return [self.of_process(rank) for rank in range(1 + len(self.extra_scenarios))]
 
     def _in_battle(self, battle: BattleConfig) -> TrainConfig:
         """The same run in another battle, with about as many rows."""
-        changed = dataclasses.replace(self, battle=battle)
-        return dataclasses.replace(changed, battles=max(1, round(self.battles * self.team_size / changed.team_size)))
+        team_size = len(battle.red if self.side == "red" else battle.blue)
+        battles = max(1, round(self.battles * self.team_size / team_size))
+        return dataclasses.replace(self, battle=battle, battles=battles)
 
     @property
     def team_size(self) -> int:
@@ -345,12 +346,22 @@ class TrainConfig:
             raise ConfigError("maps: several scenarios have different maps; expected a number of maps", "maps")
         for rank in range(1, count):
             scenario = self.extra_scenarios[rank - 1]
+            if any(each.name == scenario.name and each != scenario for each in self.extra_scenarios):
+                raise ConfigError(f"scenario: {scenario.name} is the name of two scenarios", "scenario")
             if scenario.config.abilities != self.battle.abilities:
                 raise ConfigError(f"scenario: {scenario.name} has other abilities than the first scenario", "scenario")
             try:
                 self.of_process(rank)
             except ConfigError as error:
                 raise ConfigError(f"scenario {scenario.name}: {error}", *error.keys) from None
+        rows = [run.rows for run in self.plain_runs()]
+        samples = min(self.ppo.batch_size, min(rows) * self.ppo.n_steps)  # of a minibatch
+        chunks = min(rows) * self.ppo.n_steps // self.ppo.chunk
+        if max(rows) * self.ppo.n_steps > samples * chunks:  # all processes have as many minibatches
+            raise ConfigError(
+                f"battles: expected more, got {self.battles}: the processes have from {min(rows)} to {max(rows)} mechs",
+                "battles",
+            )
 
     def _check_stages(self, curriculum: Curriculum) -> None:
         if self.battle != curriculum.scenarios[0].config:

@@ -19,7 +19,7 @@ WARM_UP = 3
 
 
 KEPT = 2
-"""Recordings of a function that are kept: of minibatches, those of the usual size and of the last, smaller one."""
+"""Recordings of a function that are kept: minibatches have at most two sizes."""
 
 
 class Recording(NamedTuple):

@@ -154,14 +154,14 @@ def evaluation_table(run: RunSource) -> Html:
 
 def _last_stage(run: RunSource) -> TrainConfig:
     """The configuration of the stage that the run has reached."""
-    parts = run.config.parts()
-    return parts[min(max(int(run.last("curriculum/stage") or 0), 0), len(parts) - 1)]
+    stages = run.config.plain_runs()
+    return stages[min(max(int(run.last("curriculum/stage") or 0), 0), len(stages) - 1)]
 
 
 def _battles_against(run: RunSource, name: str) -> int | None:
     """The battles of an evaluation against an opponent, as the configuration determines them."""
-    for part in run.config.parts():
-        opponents = part.evaluation_opponents
+    for plain in run.config.plain_runs():
+        opponents = plain.evaluation_opponents
         if name in opponents.names:
             return 2 * maps_by_opponent(opponents, run.config.evaluation_battles)[opponents.names.index(name)]
     return None

@@ -69,7 +69,7 @@ def named_policies(config: TrainConfig, missing: bool = False) -> dict[str, Mapp
     stages, and one that it needs is loaded later.
     """
     found: dict[str, Mapping[str, Any]] = {}
-    for role, each, battle in itertools.chain.from_iterable(map(_named_players, config.parts())):
+    for role, each, battle in itertools.chain.from_iterable(map(_named_players, config.plain_runs())):
         path = policy_path(each, battle)
         name = f"{CHAMPION} {champion_of(battle)}" if each.name == CHAMPION else each.name
         if path is not None and name not in found:

@@ -91,7 +91,7 @@ def build_model(
     `initial` may have a critic of another kind. Weights that it lacks are random and follow from the run's seed.
     """
     ppo = config.ppo
-    fewest = min(part.rows for part in config.parts())  # because all parts of a run have the same batch size
+    fewest = min(run.rows for run in config.plain_runs())  # because all have the same batch size
     model = EchelonRecurrentPPO(
         BattlePolicy,
         env,
@@ -102,12 +102,13 @@ def build_model(
         seed=config.seed,
         device=device,
     )
-    model.set_teacher(make_teacher(config.of_process(distributed.rank()), env))
+    own = config.stage(0).of_process(distributed.rank())
+    model.set_teacher(make_teacher(own, env))
     start = weights_of(build_policy(config.network, config.seed)) | (weights_of(initial) if initial else {})
     for name, tensor in weights_of(model.policy).items():
         if name in start:  # a policy without a return normaliser leaves the run's as it is
             tensor.copy_(start[name])
-    model.policy.set_battle(config.battle)
+    model.policy.set_battle(own.battle)
     # the last bits of initial weights depend on the processor
     distributed.broadcast_tensors(weights_of(model.policy).values())
     return model

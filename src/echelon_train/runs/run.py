@@ -85,7 +85,7 @@ class Run:
         self._results = BattleResults()
         self._clock = ClockCallback(config, self._results)
         own = config.stage(0).of_process(distributed.rank())
-        self._state_mechs = max(state_room(part.battle) for part in config.parts())
+        self._state_mechs = max(state_room(run.battle) for run in config.plain_runs())
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
         self._pending: dict[str, Pending] = {}  # metrics that a restored run had recorded but not yet written
         self._league = self._opponents = None
@@ -263,7 +263,7 @@ class Run:
         ppo = self._config.ppo
         left = ppo.critic_warmup - self.model._n_updates // ppo.n_epochs
         if left > 0:
-            decisions = left * ppo.n_steps * self._config.rows
+            decisions = left * ppo.n_steps * self._config.rows * self._config.processes
             text = f"(ppo.critic_warmup): {left}, up to {decisions:,} decisions"
             self._console.print(f"Only the critic learns in the first rollouts {text}", highlight=False)
 

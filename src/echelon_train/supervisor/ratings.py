@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,8 +35,7 @@ class Ratings:
     """Plays rating matches whenever a rating is uncertain; then promotes the best policy and retires the weakest.
 
     An error is reported, and the work is tried again after a pause. It runs in a thread between `start` and `join`. The
-    matches are in the scenarios of the run config `config`: rating matches in turn, those that decide in all of them.
-    `report` takes a line about what has happened.
+    matches are in all scenarios of the run config `config`. `report` takes a line about what has happened.
     """
 
     def __init__(
@@ -45,8 +43,7 @@ class Ratings:
     ) -> None:
         self._league, self._plan = league, plan
         self._battles = {battle_name(config.battle): config.battle}
-        self._battles |= {each.name: each.config for each in config.extra_scenarios}
-        self._next = itertools.cycle(self._battles)
+        self._battles |= {each.name: each.config for each in config.extra_scenarios if each.config != config.battle}
         self._executor, self._report = executor, report
         self._stop = threading.Event()
         self._unusable: set[str] = set()
@@ -97,11 +94,10 @@ class Ratings:
         known, settled = len(active) < 2, frozenset[str]()
         self._measure()
         if not known:
-            self.status, scenario = "rating matches", next(self._next)
+            self.status = "rating matches"
             result = rating_run(
                 league,
-                self._battles[scenario],
-                scenario,
+                self._battles,
                 target_deviation=plan.until_rd,
                 maps_per_match=plan.maps,
                 max_matches=max(1, len(active) // 2),  # one rating period; then the members are read again
@@ -126,19 +122,28 @@ class Ratings:
 
     def _measure(self) -> None:
         """Play the matches of exploiters against the members that they were trained against."""
-        scores = self._league.pair_scores()
         for exploiter, member in exploiters(self._league):
-            most = VALIDATION_MAPS // len(self._battles)
-            if len(scores.get((member, exploiter), ())) >= most * len(self._battles) or self._stop.is_set():
-                continue
             both = [self._league.member(name) for name in (exploiter, member)]
-            if all(each.state == "active" and self._is_usable(each) for each in both):
+            if not all(each.state == "active" and self._is_usable(each) for each in both):
+                continue
+            missing = self._unplayed(exploiter, member)
+            for scenario, maps in missing.items():
+                if self._stop.is_set():
+                    return
                 self.status = f"{exploiter} plays against {member}"
-                for scenario in self._battles:
-                    self._league.record(self._validate(exploiter, member, scenario, most))
-                    self.matches += 1
+                self._league.record(self._validate(exploiter, member, scenario, maps))
+                self.matches += 1
+            if missing:
                 score = format_share(dataclasses.asdict(exploitability(self._league)[member]))
                 self._report(f"a best response scores {score} % against {member}")
+
+    def _unplayed(self, exploiter: str, member: str) -> dict[str, int]:
+        """The maps that an exploiter has still to play against a member, by scenario."""
+        maps = dict.fromkeys(self._battles, VALIDATION_MAPS // len(self._battles))
+        for played in self._league.matches(exploiter, member):
+            if played.match.scenario in maps:
+                maps[played.match.scenario] -= len(played.match.battles) // 2
+        return {scenario: number for scenario, number in maps.items() if number > 0}
 
     def _is_usable(self, member: Member) -> bool:
         """Whether the files of a member are as they joined. One that is not is reported once, and plays no matches."""
@@ -156,13 +161,14 @@ class Ratings:
 
     def _promote(self, settled: Collection[str]) -> None:
         """Promote the best policy of those whose conservative scores are above the champion's, unless all lose."""
-        play, *others = (
-            functools.partial(self._validate, scenario=scenario, maps=VALIDATION_MAPS) for scenario in self._battles
-        )
-        elsewhere = dict(zip([*self._battles][1:], others, strict=True))
+        plays = {
+            scenario: functools.partial(self._validate, scenario=scenario, maps=VALIDATION_MAPS)
+            for scenario in self._battles
+        }
+        play = plays.pop(next(iter(self._battles)))
         for candidate in promotion_candidates(self._league, self._plan, settled):
             self.status = f"{candidate} plays for the title"
-            decision = promote(self._league, candidate, play=play, k=self._plan.k, elsewhere=elsewhere)
+            decision = promote(self._league, candidate, play=play, k=self._plan.k, elsewhere=plays)
             reported = (candidate, decision.champion)
             if reported not in self._decided:
                 self._decided.add(reported)

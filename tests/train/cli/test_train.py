@@ -68,6 +68,8 @@ def test_an_interrupted_run_says_how_to_resume_it(runs, capsys):
         (["--scenario", "skirmish"], "runs/skirmish"),
         (["--curriculum", "duel-open", "duel"], "runs/curriculum"),
         (["skirmish", "--scenario", "duel"], "runs/skirmish"),
+        (["--set", "scenario=duel"], "runs/duel"),
+        (["--scenario", "trio", "--scenario", "duel"], "runs/trio-duel"),
         (["skirmish", "--out", "there"], "there"),
     ],
 )

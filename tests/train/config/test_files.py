@@ -108,10 +108,10 @@ def test_several_scenarios_are_those_of_the_processes(write):
     assert (config.battle, config.processes) == (battles[0], 2)
     assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
     own = [config.of_process(rank) for rank in range(4)]
-    assert [each.battle for each in own] == battles * 2 and own[:2] == config.parts()
+    assert [each.battle for each in own] == battles * 2 and own[:2] == config.plain_runs()
     assert [(each.battles, each.rows) for each in own] == [(10, 30), (30, 30)] * 2
     assert load_run_config(both, {"processes": "3"}).processes == 3
-    assert load_run_config(both, {"scenario": "duel"}).parts() == [load_run_config(both, {"scenario": '["duel"]'})]
+    assert load_run_config(both, {"scenario": "duel"}).plain_runs() == [load_run_config(both, {"scenario": '["duel"]'})]
     staged = load_run_config(both, {"curriculum": '["duel-open", "duel"]'})
     assert staged.curriculum is not None and not staged.extra_scenarios
 
@@ -149,6 +149,11 @@ INVALID = [
     ('scenario = ["duel", "hnt"]\n', 1, "unknown scenario 'hnt'; did you mean 'hunt'"),
     ('scenario = ["duel", "trio"]\nprocesses = 1\n', 2, "processes: expected at least 2, one for every scenario, got"),
     ('scenario = ["duel", "ambush"]\n', 1, "scenario ambush: side: teams of"),
+    (
+        'scenario = ["duel", "battle"]\nbattles = 2\n',
+        2,
+        "battles: expected more, got 2: the processes have from 2 to 10",
+    ),
     ('scenario = ["duel", "trio"]\nmaps = "here"\n', 2, "maps: several scenarios have different maps"),
     ('extra_scenarios = ["duel"]\n', 1, "unknown config key 'extra_scenarios'"),
 ]

@@ -48,4 +48,4 @@ def test_each_stage_of_a_curriculum_has_the_champion_of_its_size():
     curriculum = training_curriculum(["duel-open", "trio"], opponents=["champion", {"champion@auto": 1, "expert": 1}])
     config = TrainConfig(battle=curriculum.scenarios[0].config, curriculum=curriculum)
     assert [*named_policies(config)] == ["champion duel", "champion skirmish"]
-    assert str(config.parts()[1].evaluation_opponents) == "champion"
+    assert str(config.plain_runs()[1].evaluation_opponents) == "champion"

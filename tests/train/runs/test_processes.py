@@ -125,7 +125,7 @@ def test_two_processes_train_one_member_of_a_league_each_in_its_own_scenario(tmp
         "--league.self-play", "0", "--out", "run",
     ]  # fmt: skip
     place = arguments.index("--scenario")
-    arguments[place : place + 2] = "--scenario", "trio", "duel"
+    arguments[place : place + 2] = "--scenario", "trio", "--scenario", "duel"
     stdout = finish(start([*arguments, "--steps", "1024"], tmp_path))
     snapshots = [each for each in league.members() if each.kind == "main"]
     assert [each.name for each in snapshots] == [f"main-{number}" for number in range(1, len(snapshots) + 1)]

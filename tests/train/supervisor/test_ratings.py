@@ -164,7 +164,7 @@ def test_exploiters_play_against_the_members_that_they_were_trained_against(tmp_
 def test_matches_are_in_all_scenarios_of_the_learners(policies, monkeypatch):
     """Rating matches in turn; those of exploiters and for the title in each."""
     monkeypatch.setattr(ratings, "VALIDATION_MAPS", 8)
-    config = small_run(processes=2, extra_scenarios=(Scenario("trio", "", small_battle("trio")),))
+    config = small_run(processes=2, battles=6, extra_scenarios=(Scenario("trio", "", small_battle("trio")),))
     jobs = []
 
     class Playing:
@@ -189,6 +189,25 @@ def test_matches_are_in_all_scenarios_of_the_learners(policies, monkeypatch):
     exploiting = [(*each, name, 4) for each in ratings.exploiters(policies) for name in both]
     assert decisive[:4] == exploiting, "the maps are shared among the scenarios"
     assert decisive[4:6] == [(*decisive[4][:2], name, 8) for name in both]
+
+
+def test_what_an_exploiter_has_not_played_is_played_later(policies, monkeypatch):
+    """After a match in one scenario the run may have been killed."""
+    monkeypatch.setattr(ratings, "VALIDATION_MAPS", 8)
+    config = small_run(processes=2, battles=6, extra_scenarios=(Scenario("trio", "", small_battle("trio")),))
+    work, asked = Ratings(policies, KNOWN, config, None, print), []
+    first = played("exploiter-1", "main-1", (1,) * 6, 600)
+    policies.record(dataclasses.replace(first, match=dataclasses.replace(first.match, scenario="trio")))
+
+    def validate(exploiter, member, scenario, maps):
+        asked.append((exploiter, scenario, maps))
+        work.stop()
+        return played(exploiter, member, (1,) * 8, 601)
+
+    monkeypatch.setattr(work, "_validate", validate)
+    work._measure()
+    assert asked == [("exploiter-1", "training battles", 4)], "and no other match begins after a stop"
+    assert work._unplayed("exploiter-1", "main-1") == {"training battles": 4, "trio": 1}
 
 
 def test_an_error_is_reported_and_the_work_tried_again(tmp_path, monkeypatch):

@@ -55,8 +55,7 @@ def run_play(args: argparse.Namespace) -> Result:
             else:
                 result = rating_run(
                     league,
-                    config,
-                    scenario,
+                    {scenario: config},
                     target_deviation=args.until_rd or _UNTIL_RD,
                     maps_per_match=args.maps,
                     max_matches=args.max_matches or _MOST_MATCHES,

@@ -84,8 +84,7 @@ def play_jobs(
 
 def rating_run(
     league: League,
-    config: BattleConfig,
-    scenario: str,
+    battles: Mapping[str, BattleConfig],
     *,
     target_deviation: float,
     maps_per_match: int,
@@ -97,15 +96,18 @@ def rating_run(
 ) -> RatingRun:
     """Play matches until every rating is known as well as matches allow, and close a period after every few of them.
 
-    A period has half as many matches as there are members, at most `MOST_MATCHES`. All state is in the league, so a
-    call continues a run that was stopped at any moment. It first closes the period that is still open.
+    A period has half as many pairings as there are members, at most `MOST_MATCHES`. The maps of a pairing are shared
+    among the scenarios, with a match in each. All state is in the league, so a call continues a run that was
+    stopped at any moment. It first closes the period that is still open.
 
     Parameters
     ----------
+    battles
+        The battles by the names of their scenarios.
     target_deviation
         Deviation at which a rating counts as known, points, see `scheduling.propose_matches`.
     maps_per_match, max_matches
-        Number of maps, each played from both sides; and of matches after which the run ends in any case.
+        Number of maps of a pairing, each played from both sides; and of matches after which the run ends in any case.
     members
         Participants besides the anchor; by default all active members.
     seed
@@ -122,6 +124,7 @@ def rating_run(
         For fewer than two members, and for a target or number out of range.
     """
     check_integer("max_matches", max_matches)
+    check_integer("maps", maps_per_match, len(battles))
     names = _participants(league, members)
     pinned = (league.settings.anchor,)
     league.rate_matches()
@@ -142,7 +145,11 @@ def rating_run(
             found = deviations(ratings, results, pinned)
             above = () if pairings else tuple(name for name, each in found.items() if each > target_deviation)
             return RatingRun(played, found, not pairings, above)
-        jobs = [Job(first, second, config, scenario, seeds) for first, second, seeds in pairings]
+        jobs = [
+            Job(first, second, config, scenario, seeds[number :: len(battles)])
+            for first, second, seeds in pairings
+            for number, (scenario, config) in enumerate(battles.items())
+        ]
         played += play_jobs(league, jobs, executor, on_match)
         league.rate_matches()
 

@@ -10,7 +10,7 @@ A match is lost significantly if the whole interval of its score is below one ha
 With three maps or fewer, no match is lost significantly.
 
 Every candidate plays one validation match during a champion's reign. Members do not change, so a second match would
-only be another random draw. In a league of several scenarios there is one in each of them, and it must lose none.
+only be another random draw. A league run in several scenarios has one in each of them, and the candidate loses none.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ def _validation(league: League, name: str, reign: Promotion, play: Play, scenari
     """The validation match of a candidate against a champion's reign, played and recorded unless it already is."""
     members = league.member(name), league.member(reign.member)
     space = uuids.uuid5(uuids.NAMESPACE_OID, "echelon-env validation match")
-    uuid = str(uuids.uuid5(space, f"{members[0].weights_sha256} {members[1].weights_sha256} {reign.id} {scenario}"))
+    text = f"{members[0].weights_sha256} {members[1].weights_sha256} {reign.id} {scenario}".strip()
+    uuid = str(uuids.uuid5(space, text))
     if _is_rated(league, uuid) is None:
         played = dataclasses.replace(play(name, reign.member), uuid=uuid)
         if (played.match.first, played.match.second) != (name, reign.member):

@@ -4,6 +4,7 @@ import pytest
 
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
+from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import Executor
@@ -11,6 +12,7 @@ from echelon_train.league.playing.runner import pairing, play_jobs, rating_run
 from echelon_train.league.store.fsck import fsck
 from train.league.leagues import uuids
 from train.league.matches import SCENARIO, SHORT, job
+from train.small import small_battle
 
 HERE = Executor(1)
 TARGET = 200.0
@@ -66,8 +68,7 @@ def test_what_is_recorded_before_a_refusal_stays(league):
 def run(league, target=TARGET, maps=4, most=60, **more):
     return rating_run(
         league,
-        SHORT,
-        SCENARIO,
+        more.pop("battles", {SCENARIO: SHORT}),
         target_deviation=target,
         maps_per_match=maps,
         max_matches=most,
@@ -110,6 +111,21 @@ def test_a_rating_run_ends_when_every_rating_is_known(league):
     assert len(league.history()) == periods, "no empty period is closed"
 
 
+def test_scenarios_share_the_maps_of_a_pairing(league):
+    found = run(league, most=5, battles={SCENARIO: SHORT, "open": small_battle("duel-open")}, maps=3)
+    assert found.matches == len(uuids(league)) == 6, "the third pairing begins below five, with two matches each"
+    maps = {}
+    for played in league.matches():
+        own = SHORT if played.match.scenario == SCENARIO else small_battle("duel-open")
+        assert played.match.config_hash == battle_hash(own)
+        maps.setdefault((played.match.first, played.match.second), {}).setdefault(played.match.scenario, [])
+        seeds = [battle.seed for battle in played.match.battles[::2]]
+        maps[played.match.first, played.match.second][played.match.scenario] += seeds
+    for each in maps.values():
+        assert len(each[SCENARIO]) == 2 * len(each["open"]), "two of three maps, and one"
+        assert not set(each[SCENARIO]) & set(each["open"])
+
+
 def test_the_participants_of_a_rating_run(league):
     found = run(league, most=4, members=["otter"])
     assert (found.matches, found.reached, len(uuids(league))) == (4, False, 4) and not league.unrated_matches()
@@ -128,6 +144,7 @@ def test_the_participants_of_a_rating_run(league):
         (pair, {"seed": -1}, ValueError, "seed: expected an integer of at least 0"),
         (run, {"target": 45.0}, ConfigError, "target"),
         (run, {"maps": 0}, ConfigError, "maps"),
+        (run, {"maps": 1, "battles": {SCENARIO: SHORT, "open": SHORT}}, ConfigError, "maps: expected .* at least 2, g"),
         (run, {"most": 0}, ConfigError, "max_matches"),
         (run, {"members": ["otter", "absent"]}, LeagueError, "no member 'absent'"),
         (run, {"members": []}, ConfigError, "expected at least two members, got 1"),
