@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import root
 from scipy.special import expit
 
-from echelon_train.league.matchmaking.provisional import rate_newcomers
+from echelon_train.league.matchmaking.provisional import rate_members
 from echelon_train.league.matchmaking.scheduling import Pairing, deviations, joint_ratings, propose_matches
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 from echelon_train.league.ratings.results import Results
@@ -134,30 +134,39 @@ def rating_run(
     *,
     scheduled: bool = True,
     corrected: bool = True,
+    arriving: bool = False,
 ) -> Outcome:
     """Play until the deviations are at most the target, half as many matches at a time as there are members.
 
-    Without `corrected` newcomers have the ratings of Glicko-2 alone.
+    Without `corrected` newcomers have the ratings of Glicko-2 alone. `arriving` members join one after another, each
+    when the ratings of those before it are known.
     """
     names, anchors = population.names, population.anchors
-    ratings = {name: Rating() for name in names} | {anchors[0]: ANCHOR_RATING}
+    waiting = [*names[2:]] if arriving else []
+    ratings = {anchors[0]: ANCHOR_RATING} | {name: Rating() for name in names[1:] if name not in waiting}
     games: list[Game] = []
-    matches, batch, rounds = 0, len(names) // 2, round_robin(names, maps)
-    while max((known := deviations(ratings, results_of(games), anchors)).values()) > target:
-        if scheduled:
+    matches, rounds = 0, round_robin(names, maps)
+    while True:
+        known = deviations(ratings, results_of(games), anchors)
+        batch, pairings = max(1, len(ratings) // 2), list[Pairing]()
+        if max(known.values()) > target and scheduled:
             pairings = propose_matches(
                 ratings, results_of(games), anchors,
                 used=used_maps(games), target=target, matches=batch, maps=maps, seed=0,
             )  # fmt: skip
-        else:
+        elif max(known.values()) > target:
             pairings = [next(rounds) for _ in range(batch)]
-        if not pairings:  # no match would help
+        if not pairings and not waiting:
             break
+        if not pairings:
+            ratings[waiting.pop(0)] = Rating()
+            continue
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
-        ratings = rate_period(ratings, results_of(played), pinned=anchors)
         if corrected:
-            ratings = rate_newcomers(ratings, results_of(games), anchors)
+            ratings = rate_members(ratings, results_of(played), results_of(games), pinned=anchors)
+        else:
+            ratings = rate_period(ratings, results_of(played), pinned=anchors)
         matches += len(pairings)
     joint = joint_ratings(ratings, results_of(games), anchors)
     claimed = float(np.sqrt(np.mean(np.square(list(known.values())[1:]))))

@@ -7,16 +7,49 @@ ratings stay too close to each other. So a newcomer's games are fitted jointly, 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Collection, Mapping
 from typing import Final
 
 from echelon_train.league.matchmaking.scheduling import joint_ratings
-from echelon_train.league.ratings.glicko2 import DEVIATIONS, RATINGS, Rating
+from echelon_train.league.ratings.glicko2 import DEVIATIONS, RATINGS, TAU, Rating, rate_period
 from echelon_train.league.ratings.results import Results
 
 PROVISIONAL: Final = 120
 """A member with at most this many games is a newcomer: its rating is the one that explains all of them best."""
+
+
+def rate_members(
+    ratings: Mapping[str, Rating],
+    results: Results,
+    all_results: Results,
+    *,
+    drifting: Collection[str] = (),
+    pinned: Collection[str] = (),
+    tau: float = TAU,
+) -> dict[str, Rating]:
+    """All ratings after a period: Glicko-2's, and those of newcomers by all of their games.
+
+    Others meet a newcomer at the rating that its games show. At the initial rating, a strong newcomer would take points
+    from all whom it meets. A newcomer that is still training and did not play in the period does not become more
+    certain.
+
+    Parameters
+    ----------
+    ratings, results, drifting, pinned, tau
+        As for `rate_period`.
+    all_results
+        The games of the period and of all before it.
+    """
+    fitted = rate_newcomers(ratings, all_results, pinned)
+    met = {name: fitted[name] if results.of(name) else rating for name, rating in ratings.items()}
+    rated = rate_period(met, results, drifting=drifting, pinned=pinned, tau=tau)
+    after = rate_newcomers(rated, all_results, pinned)
+    for name in drifting:
+        if not results.of(name) and after[name].deviation < rated[name].deviation:
+            after[name] = dataclasses.replace(after[name], deviation=rated[name].deviation)
+    return after
 
 
 def rate_newcomers(ratings: Mapping[str, Rating], results: Results, pinned: Collection[str]) -> dict[str, Rating]:

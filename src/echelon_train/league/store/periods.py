@@ -14,8 +14,8 @@ from typing import Any
 from echelon_env.config.schema import build, check_fields, quantity
 from echelon_env.evaluate import baseline
 from echelon_train.league.errors import DamagedLeagueError
-from echelon_train.league.matchmaking.provisional import rate_newcomers
-from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
+from echelon_train.league.matchmaking.provisional import rate_members
+from echelon_train.league.ratings.glicko2 import TAU, Rating
 from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.database import check_room, insert, parse, read_meta
 from echelon_train.league.store.members import now
@@ -138,10 +138,9 @@ def read_inputs(connection: sqlite3.Connection, period: Period) -> Inputs:
 
 
 def derive(inputs: Inputs) -> dict[str, Rating]:
-    """All ratings after a period. Members are in the order of joining.
+    """All ratings after a period, see `rate_members`. Members are in the order of joining.
 
-    Newcomers are rated by all of their games, see `rate_newcomers`. A newcomer that is still training and did not play
-    in the period does not become more certain. Raises ValueError for a period that is inconsistent with the members.
+    Raises ValueError for a period that is inconsistent with the members.
     """
     period = inputs.period
     names = {number: name for number, name in inputs.members.items() if number <= period.last_member}
@@ -152,12 +151,7 @@ def derive(inputs: Inputs) -> dict[str, Rating]:
     unrated = Rating()
     ratings = {name: inputs.before.get(name, ANCHOR_RATING if name in pinned else unrated) for name in names.values()}
     drifting = [names[number] for number in period.drifting]
-    rated = rate_period(ratings, inputs.results, drifting=drifting, pinned=pinned, tau=period.tau)
-    after = rate_newcomers(rated, inputs.all_results, pinned)
-    for name in drifting:
-        if not inputs.results.of(name) and after[name].deviation < rated[name].deviation:
-            after[name] = dataclasses.replace(after[name], deviation=rated[name].deviation)
-    return after
+    return rate_members(ratings, inputs.results, inputs.all_results, drifting=drifting, pinned=pinned, tau=period.tau)
 
 
 def read_events(connection: sqlite3.Connection) -> list[Inputs]:

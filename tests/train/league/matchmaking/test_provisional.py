@@ -6,10 +6,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.league.matchmaking.provisional import PROVISIONAL
+from echelon_train.league.matchmaking.provisional import PROVISIONAL, rate_members
 from echelon_train.league.matchmaking.provisional import rate_newcomers as rate_results
 from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
-from echelon_train.league.ratings.glicko2 import SCALE, Rating
+from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
 from echelon_train.league.ratings.results import Results
 from support.leagues import draw_newcomers, rating_run
 
@@ -56,6 +56,15 @@ def test_members_with_many_games_or_none_keep_their_ratings():
         rate_newcomers(ratings, games("new", "absent", 1), ["anchor"])
 
 
+def test_a_strong_newcomer_takes_no_points_from_those_whom_it_meets():
+    """Their ratings are those before, if their scores are what the newcomer's strength predicts."""
+    ratings = ANCHORED | {"new": Rating()}
+    known, fresh = games("other", "anchor", 109, 11), games("other", "new", 10, 10)
+    after = rate_members(ratings, Results(fresh), Results(known + fresh), pinned=["anchor"])
+    assert abs(after["other"].rating - 1900) < 5 and abs(after["new"].rating - 1880) < 20
+    assert rate_period(ratings, Results(fresh), pinned=["anchor"])["other"].rating < 1850, "Glicko-2 alone"
+
+
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.25, 0.5, 1.0])), max_size=60))
 def test_ratings_stay_within_their_bounds_in_any_order_of_games(drawn):
@@ -70,10 +79,12 @@ def test_ratings_stay_within_their_bounds_in_any_order_of_games(drawn):
         assert again[name].rating == pytest.approx(after[name].rating, abs=1e-6)
 
 
-def test_in_a_simulated_league_ratings_are_nearer_to_the_truth():
+@pytest.mark.parametrize("arriving", [False, True])
+def test_in_a_simulated_league_ratings_are_nearer_to_the_truth(arriving):
+    """Whether the members join at once, or one after another."""
     population, found = draw_newcomers(np.random.default_rng(3)), []
     for corrected in (False, True):
-        run = rating_run(population, 75.0, 10, np.random.default_rng(4), corrected=corrected)
+        run = rating_run(population, 75.0, 10, np.random.default_rng(4), corrected=corrected, arriving=arriving)
         points, reach = np.array([(rating.rating, 1.96 * rating.deviation) for rating in run.ratings]).T
         distance, true = points - points[0], population.points - population.points[0]
         held = np.mean(np.abs(points - population.points)[1:] <= reach[1:])

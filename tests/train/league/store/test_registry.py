@@ -10,8 +10,8 @@ from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
-from echelon_train.league.matchmaking.provisional import rate_newcomers
-from echelon_train.league.ratings.glicko2 import Rating, rate_period
+from echelon_train.league.matchmaking.provisional import rate_members
+from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.ratings.results import Results
 from echelon_train.league.store.database import writing
 from echelon_train.league.store.fsck import fsck
@@ -94,13 +94,13 @@ def test_a_period_rates_what_was_played_since_the_last_one(league):
         ("trivial", "expert", 0.0),
         ("trivial", "expert", 0.25),
     ]
-    after = rate_newcomers(rate_period(start, Results(games), pinned=["novice"]), Results(games), ["novice"])
+    after = rate_members(start, Results(games), Results(games), pinned=["novice"])
     assert league.ratings() == after
     league.record(played("expert", "novice", (1, 1), 4))
     assert league.ratings() == after, "until the period is closed"
     assert league.rate_matches()
     more = [("expert", "novice", 1.0)]
-    later = rate_newcomers(rate_period(after, Results(more), pinned=["novice"]), Results(games + more), ["novice"])
+    later = rate_members(after, Results(more), Results(games + more), pinned=["novice"])
     assert league.ratings() == later
     assert league.history() == {1: after, 2: later}
     assert league.history(["expert"], [2, 9]) == {2: {"expert": later["expert"]}}
