@@ -55,7 +55,7 @@ ENTRIES = (
     Entry("company-city", "expert", "expert", 1),
     Entry("skirmish-jungle", "champion", "expert", 13),
     Entry("company", "champion", "expert", 3),
-    Entry("battle-industry", "champion", "champions/skirmish", 6),
+    Entry("battle-industry", "champion", "champion", 6),
     Entry("octet", "champion", "expert", 13),
     Entry("ambush", "expert", "expert", 0),
     Entry("hunt", "expert", "expert", 15),

@@ -60,7 +60,7 @@ METHODS = {
 REFERENCES = tuple(reversed(BASELINES))
 """Players that are not trained here."""
 
-CHAMPION_COSTS = {"duel": (8_700_000, 24.0), "skirmish": (32_900_000, 111.0), "battle": (18_500_000, 53.0)}
+CHAMPION_COSTS = {"duel": (8_700_000, 24.0), "skirmish": (58_800_000, 220.0), "battle": (58_800_000, 220.0)}
 """Decisions and minutes of a core in the training of the champions, with what they started from (docs/champions.md)."""
 
 

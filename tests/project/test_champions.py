@@ -18,7 +18,7 @@ def test_a_champion_loads_and_its_card_has_its_hash(name):
     checkpoint = load_checkpoint(folder)
     sha256 = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
     assert sha256 in (ROOT / "docs" / "champions.md").read_text()
-    assert checkpoint.battle.blue == make_config("skirmish" if name == "battle" else name).blue
+    assert checkpoint.battle.blue == make_config(name).blue
 
 
 def test_the_replays_of_the_cards_exist():

@@ -1,4 +1,4 @@
-"""Champions: the trained policies that ship with this package, one for each size of battle.
+"""Champions: the trained policies that ship with this package, one for duels and one for teams.
 
 Every folder beside this file is a checkpoint, see `echelon_env.networks.checkpoint`. The opponent ``champion`` is one
 of them by the size of the larger team. docs/champions.md has a card for each.
@@ -14,7 +14,7 @@ from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import CHAMPION, Opponent
 
-CHAMPIONS = {"battle": 8, "skirmish": 2, "duel": 1}
+CHAMPIONS = {"skirmish": 2, "duel": 1}
 """The champions, each with the fewest mechs of the larger team that make it the champion of a battle."""
 
 _FOLDER = Path(__file__).parent
@@ -25,7 +25,7 @@ def champion_of(config: BattleConfig) -> str:
 
     >>> from echelon_env import make_config
     >>> [champion_of(make_config(name)) for name in ("duel-open", "trio", "ambush", "company")]
-    ['duel', 'skirmish', 'battle', 'battle']
+    ['duel', 'skirmish', 'skirmish', 'skirmish']
     """
     mechs = max(len(config.blue), len(config.red))
     return next(name for name, fewest in CHAMPIONS.items() if mechs >= fewest)
