@@ -118,7 +118,7 @@ def settings(config: type[Any], prefix: str = "", level: int = 2) -> Iterator[st
         yield from settings(part, path, min(level + 1, 3))
 
 
-_WHOLE = ("battle", "scenarios", "opponents")
+_WHOLE = ("battle", "extra_scenarios", "scenarios", "opponents")
 """Fields that hold configurations which have sections of their own."""
 
 

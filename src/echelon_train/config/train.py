@@ -38,8 +38,7 @@ class TrainConfig:
 
     battle: BattleConfig  # with a curriculum the battle of its first stage
     curriculum: Curriculum | None = None  # stages of scenarios in place of one battle
-    extra_scenarios: tuple[Scenario, ...] = ()
-    """Scenarios beside `battle`, in which the run's other processes train, see `of_process`."""
+    extra_scenarios: tuple[Scenario, ...] = ()  # of the other processes: those of a file's scenario after the first
     opponent: Opponents = field(
         default=Opponents.parse("novice"),
         metadata={"help": "opponent to train against, or a TOML table of opponents and weights (docs/opponents.md)"},

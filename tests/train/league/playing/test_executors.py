@@ -67,7 +67,7 @@ def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(path, two,
     rest = list(matches)
     assert results([soon, *rest]) == expected
     last = next(played for played in rest if played.uuid == long_job().uuid)
-    assert process_of(last) in workers() and busy not in workers() and len(workers()) == 2
+    assert process_of(last) in workers() and busy not in workers()
 
 
 def test_a_match_whose_workers_are_always_killed_is_given_up(path):
