@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,8 +54,11 @@ def run(args: argparse.Namespace) -> int:
         overrides["scenario"] = args.scenario
     config = load_run_config(_CONFIG, overrides)
     train.check_league(config, overrides)
-    name = Path(overrides.get("scenario", "skirmish")).stem
-    following = (name,) if name in run_config_names() else ("skirmish", "--scenario", overrides["scenario"])
+    scenarios = train.scenario_names(overrides) or ["skirmish"]
+    name = "-".join(Path(each).stem for each in scenarios)
+    following = ["skirmish", *itertools.chain.from_iterable(("--scenario", each) for each in scenarios)]
+    if name in run_config_names():
+        following = [name]
     short = _too_short(config.steps)
     if short:
         print(short, file=sys.stderr)

@@ -139,18 +139,17 @@ def run(args: argparse.Namespace) -> int:
     default = _LEAGUE if "league.path" in overrides else _DEFAULT
     config = load_run_config(args.config or default, overrides)
     check_league(config, overrides)
-    name = _run_name(args.config, overrides) or default
+    name = Path(args.config).stem if args.config else "-".join(Path(each).stem for each in scenario_names(overrides))
+    name = name or ("curriculum" if "curriculum" in overrides else default)
     if args.seeds is not None:
         return _train_seeds(config, args.out or free_path(RUNS / name), args.seeds)
     return train_and_report(config, args.out, name)
 
 
-def _run_name(given: str | None, overrides: Mapping[str, str]) -> str:
-    """The name of a run's folder: of its run config or its scenarios; empty if there are none."""
-    if given is None and "scenario" in overrides:
-        scenario = parse_value(overrides["scenario"])
-        return "-".join(Path(each).stem for each in (scenario if isinstance(scenario, list) else [scenario]))
-    return Path(given or ("curriculum" if "curriculum" in overrides else "")).stem
+def scenario_names(overrides: Mapping[str, str]) -> list[str]:
+    """The names or files of the scenarios that the command line gives."""
+    given = parse_value(overrides["scenario"]) if "scenario" in overrides else []
+    return given if isinstance(given, list) else [given]
 
 
 def check_league(config: TrainConfig, overrides: Mapping[str, str]) -> None:

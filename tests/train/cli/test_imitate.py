@@ -16,10 +16,16 @@ def test_it_imitates_the_expert_and_says_how_to_start_from_the_result(runs, caps
     assert "Start from it: echelon train duel --init runs/imitate-duel\n" in capsys.readouterr().out
 
 
-def test_another_scenario_is_trained_with_the_settings_of_skirmish(runs, capsys):  # noqa: F811
-    assert main(["imitate", "skirmish-open"]) == 0
-    expected = "echelon train skirmish --scenario skirmish-open --init runs/imitate-skirmish-open\n"
-    assert expected in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("arguments", "following"),
+    [
+        (["skirmish-open"], "--scenario skirmish-open --init runs/imitate-skirmish-open\n"),
+        (["--set", 'scenario=["trio", "duel"]'], "--scenario trio --scenario duel --init runs/imitate-trio-duel\n"),
+    ],
+)
+def test_other_scenarios_are_trained_with_the_settings_of_skirmish(runs, capsys, arguments, following):  # noqa: F811
+    assert main(["imitate", *arguments]) == 0
+    assert f"echelon train skirmish {following}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def test_unusable_options_leave_nothing(commands, tmp_path):
     assert "main" in commands.refusal("run", league, "--main", "99")
     assert "batles" in commands.refusal("run", league, "--set", "batles=8")
     assert "no such file" in commands.refusal("run", league, "--init", tmp_path / "absent")
+    assert "maps: expected at least 2, one for every scenario, got 1" in commands.refusal("run", league, "--maps", "1")
     assert "coach" in commands.refusal("run", league, "--coach", "1")
     other = saved(tmp_path / "small-network", 1)
     assert "init" in commands.refusal("run", league, "--init", other), "its network has other shapes"

@@ -162,7 +162,7 @@ def test_exploiters_play_against_the_members_that_they_were_trained_against(tmp_
 
 
 def test_matches_are_in_all_scenarios_of_the_learners(policies, monkeypatch):
-    """Rating matches in turn; those of exploiters and for the title in each."""
+    """They share the maps of rating matches and of exploiters; for the title each has all."""
     monkeypatch.setattr(ratings, "VALIDATION_MAPS", 8)
     config = small_run(processes=2, battles=6, extra_scenarios=(Scenario("trio", "", small_battle("trio")),))
     jobs = []

@@ -36,6 +36,9 @@ def run_run(args: argparse.Namespace) -> Result:
     for agent in plan.agents:
         plan.run_config(agent.role)  # before anything is written
     config, policy = plan.run_config(), None
+    scenarios = len(config.plain_runs())
+    if plan.maps < scenarios:
+        raise ConfigError(f"maps: expected at least {scenarios}, one for every scenario, got {plan.maps}", "maps")
     if args.init is not None:
         policy = find_policy(args.init)
         load_start(dataclasses.replace(config, init=str(policy)))  # it must have the same network

@@ -32,7 +32,7 @@ def rate_members(
     """All ratings after a period: Glicko-2's, and those of newcomers by all of their games.
 
     Others meet a newcomer at the rating that its games show. At the initial rating, a strong newcomer would take points
-    from all whom it meets. A newcomer that is still training and did not play in the period does not become more
+    from its opponents. A newcomer that is still training and did not play in the period does not become more
     certain.
 
     Parameters

@@ -56,7 +56,7 @@ def test_members_with_many_games_or_none_keep_their_ratings():
         rate_newcomers(ratings, games("new", "absent", 1), ["anchor"])
 
 
-def test_a_strong_newcomer_takes_no_points_from_those_whom_it_meets():
+def test_a_strong_newcomer_takes_no_points_from_its_opponents():
     """Their ratings are those before, if their scores are what the newcomer's strength predicts."""
     ratings = ANCHORED | {"new": Rating()}
     known, fresh = games("other", "anchor", 109, 11), games("other", "new", 10, 10)
