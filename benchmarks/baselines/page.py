@@ -19,11 +19,11 @@ from benchmarks.baselines import cross, results
 from benchmarks.baselines.judge import current
 from benchmarks.baselines.plan import (
     BUDGETS,
-    CHAMPION_COSTS,
     GENERALIZATION,
     METHODS,
     SUITE,
     TABLE,
+    champion_cost,
 )
 from benchmarks.machine import ROOT
 from benchmarks.tables import filled
@@ -97,7 +97,7 @@ class Entry:
     def cost(self) -> tuple[float, float] | None:
         """Decisions and minutes of training, the mean of the runs; None for players that are not trained."""
         if self.method == CHAMPION:
-            return CHAMPION_COSTS.get(self.scenario)
+            return champion_cost(self.scenario)
         if "decisions" not in self.rows[0]:
             return None
         decisions, minutes = np.mean([(row["decisions"], row["cpu_minutes"]) for row in self.rows], axis=0)
@@ -239,7 +239,7 @@ def _panel(axes: Axes, scenario: str, found: Sequence[Entry]) -> None:
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
     minutes = BUDGETS[scenario].minutes
-    champion = CHAMPION_COSTS[scenario][1]
+    champion = champion_cost(scenario)[1]
     title = f"{scenario}: {minutes:g} minutes of one core (champion: {champion:.0f})"
     axes.set_title(title, fontsize=9, loc="left")
     axes.grid(axis="x", alpha=0.25)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from echelon_env.champions import champion_of
 from echelon_env.config.opponent import CHAMPION
+from echelon_env.config.scenario import make_config
 from echelon_env.evaluate.players import BASELINES
 
 SUITE = "echelon-eval-v3"
@@ -60,8 +62,13 @@ METHODS = {
 REFERENCES = tuple(reversed(BASELINES))
 """Players that are not trained here."""
 
-CHAMPION_COSTS = {"duel": (8_700_000, 24.0), "skirmish": (58_800_000, 220.0), "battle": (58_800_000, 220.0)}
+CHAMPION_COSTS = {"duel": (8_700_000, 24.0), "skirmish": (58_800_000, 220.0)}
 """Decisions and minutes of a core in the training of the champions, with what they started from (docs/champions.md)."""
+
+
+def champion_cost(scenario: str) -> tuple[float, float]:
+    """The `CHAMPION_COSTS` of the champion of a scenario."""
+    return CHAMPION_COSTS[champion_of(make_config(scenario))]
 
 
 @dataclass(frozen=True)
