@@ -100,7 +100,6 @@ print(kernels.backend().name, short.hexdigest(), long.hexdigest())
 MATCHES = """
 import os
 from echelon_env import make_config
-from echelon_env.champions import CHAMPIONS
 from echelon_env.engine import kernels
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
 
@@ -108,7 +107,7 @@ if "LEVEL" in os.environ:
     kernels._choose()[1].level = os.environ["LEVEL"]
 print(kernels.backend().name)
 seeds = [evaluation_seed(3, number) for number in range(1)]
-for name in CHAMPIONS:
+for name in ("duel", "skirmish", "battle"):
     match = play_match(baseline("champion"), baseline("expert"), make_config(name), seeds, scenario=name)
     for battle in match.battles:
         print("/".join(map(str, (battle.outcome, battle.reason, battle.seconds, *battle.scores, *battle.survivors))))
