@@ -12,14 +12,14 @@ from typing import Any
 
 from benchmarks.baselines import judge, plan, results, runs
 from benchmarks.baselines.judge import current
-from benchmarks.baselines.plan import BUDGETS, METHODS, REFERENCES, TABLE, Run, evaluations
+from benchmarks.baselines.plan import BUDGETS, REFERENCES, TABLE, TRAINED, Run, budget_of, evaluations
 from echelon_env.cli.tournament import make_player
 from echelon_env.evaluate import Player, baseline
 
 
 def make_rows(run: Run, out: Path, minutes: float, rows: Path, replace: bool = False) -> None:
     """Train a run unless that is done, evaluate it, and print and store its rows."""
-    trained = run.method in METHODS  # else a player that is not trained here
+    trained = run.method in TRAINED  # else a player that is not trained here
     facts = runs.train(run, out / str(run), minutes) if trained else {}
     player = runs.player(run, out / str(run)) if trained else baseline(run.method)
     for suite, scenarios in evaluations(run):
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Make one row, or all that are missing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.baselines", description=__doc__)
     add = parser.add_argument
-    add("--method", choices=[*METHODS, *REFERENCES], help="of the row (default: all rows that are missing)")
+    add("--method", choices=[*TRAINED, *REFERENCES], help="of the row (default: all rows that are missing)")
     add("--scenario", choices=[*BUDGETS], default="duel", help="default: %(default)s")
     add("--seed", type=int, default=1, help="default: %(default)s")
     add("--minutes", type=float, help="of a core for training (default: the scenario's budget)")
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print(*missing(options.rows), sep="\n")
     elif options.player:
-        if (options.title or options.player) in (*METHODS, *REFERENCES) or options.scenario not in TABLE:
+        if (options.title or options.player) in (*TRAINED, *REFERENCES) or options.scenario not in TABLE:
             parser.error(f"--player: expected a title of its own and a scenario of {', '.join(TABLE)}")
         if (options.decisions is None) != (options.minutes is None):
             parser.error("--player: expected both --decisions and --minutes, or neither")
@@ -74,10 +74,16 @@ def main(arguments: list[str] | None = None) -> int:
         player = make_player(options.player, 0)
         add_row(run, player, plan.SUITE, [run.scenario], facts, options.rows, options.replace)
     elif options.method:
-        if options.method in METHODS and options.scenario not in METHODS[options.method].scenarios:
+        if options.method in TRAINED and options.scenario not in TRAINED[options.method].scenarios:
             parser.error(f"{options.method} is not planned in {options.scenario}")
-        run = Run(options.scenario, options.method, options.seed if options.method in METHODS else None)
-        make_rows(run, options.out, options.minutes or BUDGETS[run.scenario].minutes, options.rows, options.replace)
+        run = Run(options.scenario, options.method, options.seed if options.method in TRAINED else None)
+        make_rows(
+            run,
+            options.out,
+            options.minutes or budget_of(run.method, run.scenario).minutes,
+            options.rows,
+            options.replace,
+        )
     else:
         with ThreadPoolExecutor(options.jobs) as pool:
             codes = pool.map(lambda run: _in_a_process(run, options.out, options.rows), missing(options.rows))

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.baselines.budget import Clock
-from benchmarks.baselines.plan import BUDGETS
+from benchmarks.baselines.plan import TRAINED, budget_of
 from echelon_env.evaluate import Player
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_train.config.files import load_run_config
@@ -24,34 +24,40 @@ LEVELS = "{trivial = 1, novice = 1, competent = 1, veteran = 1, expert = 1}"
 OWN_REWARDS = {"battle.rewards.zone": "0.25", "battle.rewards.outcome": "10"}
 """The scenarios' own weights, where the run configs have others."""
 
+LESSONS = (
+    "'novice'",
+    "{competent = 3, novice = 1}",
+    "{veteran = 3, competent = 2, novice = 1}",
+    "{expert = 4, veteran = 3, competent = 2, novice = 1}",
+)
+"""Opponents of runs from random weights, one after another: such a run learns nothing from experts at first."""
+
 FROM_SCRATCH = {
-    **OWN_REWARDS, "opponent": LEVELS, "eval_opponent": "expert",
-    "network.critic": "shared",
-    "ppo.batch_size": "2048", "ppo.n_epochs": "3", "ppo.learning_rate": "linear:7e-4:7e-5", "ppo.gamma": "0.995",
-    "ppo.ent_coef": "linear:0.001:0.0001", "ppo.critic_warmup": "0",
+    "curriculum.opponents": f"[{', '.join(LESSONS)}]", "curriculum.demote": "-1", "eval_opponent": "expert",
 }  # fmt: skip
-"""The changes of `skirmish` for runs that start from random weights."""
+"""The changes of `quickstart` for runs from random weights, beside the scenario."""
 
 _IMITATED = {"duel": 1_000_000}
 """Decisions of the imitation before PPO, where they are not those of the run config."""
+
+POINTS = 32
 
 _UNBOUNDED = "1_000_000_000"  # decisions: the time ends a run, and its schedules follow the time
 
 
 def configs(method: str, scenario: str, seed: int, out: Path, minutes: float) -> list[tuple[Path, TrainConfig]]:
     """The parts of a run in order, each with its folder; the last one may take `minutes` of the processor."""
-    budget = BUDGETS[scenario]
+    budget = budget_of(method, scenario)
     common = {
         "scenario": scenario, "seed": str(seed), "battles": str(budget.battles), "eval_every": "0",
         "checkpoint_every": "250_000", "device": "cpu",
     }  # fmt: skip
     steps = {"steps": _UNBOUNDED, "max_cpu_minutes": f"{minutes:.3f}"}
-    if method == "scratch":
-        return [(out / FINAL, load_run_config("skirmish", FROM_SCRATCH | common | steps))]
-    if method == "mappo":
-        return [
-            (out / FINAL, load_run_config("skirmish", FROM_SCRATCH | common | steps | {"network.critic": "central"}))
-        ]
+    changes = TRAINED[method].changes
+    if changes is not None:
+        del common["scenario"]
+        stages = {"curriculum": repr([scenario] * len(LESSONS))}
+        return [(out / FINAL, load_run_config("quickstart", {**stages, **FROM_SCRATCH, **common, **steps, **changes}))]
     if method == "imitation":
         return [(out / FINAL, load_run_config("imitate", common | steps))]
     shared = {"network.critic": "shared"} if scenario == "duel" else {}
@@ -89,6 +95,16 @@ _QUIET = Console(quiet=True)
 def _last(folder: Path, name: str) -> float:
     values = [line[name] for line in read_metrics(folder) if name in line] if folder.exists() else []
     return float(values[-1]) if values else 0.0
+
+
+def curve(out: Path) -> list[tuple[float, int, float]]:
+    """Minutes, decisions and win rate in the last training battles, at most `POINTS` times in a run's last part."""
+    lines = [line for line in read_metrics(out / FINAL) if "battle/win_rate" in line]
+    chosen = lines[:: -(-len(lines) // POINTS)] if lines else []
+    return [
+        (round(line["time/cpu_minutes"], 2), int(line["time/total_timesteps"]), round(line["battle/win_rate"], 3))
+        for line in chosen
+    ]
 
 
 def player(method: str, out: Path) -> Player:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from echelon_env.champions import champion_of
@@ -45,6 +46,8 @@ class Method:
 
     title: str
     scenarios: tuple[str, ...] = ("duel", "skirmish")
+    changes: Mapping[str, str] | None = None
+    """Of the trainer's settings from random weights, `FROM_SCRATCH`; None of other methods."""
 
 
 METHODS = {
@@ -52,12 +55,33 @@ METHODS = {
     "recurrent-ppo": Method("RecurrentPPO (sb3-contrib)", ("duel", "skirmish", "battle")),
     "maskable-ppo": Method("MaskablePPO (sb3-contrib), discrete actions"),
     "cleanrl": Method("PPO in one file (examples/cleanrl_ppo.py), discrete actions"),
-    "scratch": Method("echelon_train from random weights"),
-    "mappo": Method("echelon_train from random weights, central critic (MAPPO)", ("duel", "skirmish", "battle")),
+    "scratch": Method("echelon_train from random weights", changes={}),
+    "mappo": Method("the same with MAPPO", ("duel", "skirmish", "battle"), {"network.critic": "mappo"}),
     "imitation": Method("echelon imitate", ("duel", "skirmish", "battle")),
     "imitation-ppo": Method("echelon imitate, then echelon train", ("duel", "skirmish", "battle", "skirmish-seen")),
 }
-"""The methods that are trained, by name."""
+"""The methods of the table that are trained, by name."""
+
+ABLATION = Budget(8, (1, 2, 3, 4, 5), 64)
+"""Of each of the `ABLATIONS`."""
+
+ABLATIONS = {
+    name: Method(title, ("skirmish",), changes)
+    for name, title, changes in (
+        ("no-change", "none", {}),
+        ("no-memory", "without memory", {"network.memory": "false"}),
+        ("chunk-32", "chunks of 32 decisions (16)", {"ppo.chunk": "32"}),
+        ("lambda-0.8", "lambda 0.8 (0.9)", {"ppo.gae_lambda": "0.8"}),
+        ("epochs-2", "2 epochs (3)", {"ppo.n_epochs": "2"}),
+        ("critic-central", "critic `central` (`shared`)", {"network.critic": "central"}),
+        ("critic-ippo", "critic `ippo`", {"network.critic": "ippo"}),
+        ("critic-mappo", "critic `mappo`", {"network.critic": "mappo"}),
+    )
+}
+"""Single changes of `scratch`, each in short runs: they are on the page of the experiments."""
+
+TRAINED = ChainMap(METHODS, ABLATIONS)
+"""All that are trained, by name."""
 
 REFERENCES = tuple(reversed(BASELINES))
 """Players that are not trained here."""
@@ -83,11 +107,18 @@ class Run:
         return "-".join(map(str, filter(None, (self.scenario, self.method, self.seed))))
 
 
+def budget_of(method: str, scenario: str) -> Budget:
+    """What a method of the table or of the ablations may use."""
+    return ABLATION if method in ABLATIONS else BUDGETS[scenario]
+
+
 def planned() -> Iterator[Run]:
-    """The references, then the runs of the table, the first seeds of all methods first."""
+    """The references, the ablations, then the runs of the table, the first seeds of all methods first."""
     for scenario in BUDGETS:
         names = (CHAMPION, "expert") if scenario == "skirmish-seen" else REFERENCES
         yield from (Run(scenario, name, None) for name in names)
+    for seed in ABLATION.seeds:
+        yield from (Run(method.scenarios[0], name, seed) for name, method in ABLATIONS.items())
     most = max(len(budget.seeds) for budget in BUDGETS.values())
     for number in range(most):
         for scenario, budget in BUDGETS.items():

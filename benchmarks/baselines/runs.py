@@ -27,8 +27,9 @@ def train(run: Run, out: Path, minutes: float) -> dict[str, Any]:
 
     Raises ValueError for a folder with a run of another budget.
     """
+    facts: dict[str, Any] = {}
     if (out / FACTS).exists():
-        facts: dict[str, Any] = json.loads((out / FACTS).read_text())
+        facts = json.loads((out / FACTS).read_text())
         if facts["budget_minutes"] != minutes:
             raise ValueError(f"{out}: has a run of {facts['budget_minutes']:g} minutes, expected one of {minutes:g}")
         return facts
@@ -40,7 +41,8 @@ def train(run: Run, out: Path, minutes: float) -> dict[str, Any]:
         decisions = stock.train(run.method, make_env(battles(run)), run.seed, out, clock)
     else:
         decisions = ours.run(run.method, run.scenario, run.seed, out, clock)
-    facts = {
+        facts["curve"] = ours.curve(out)
+    facts |= {
         "decisions": decisions, "cpu_minutes": round(clock.used / 60, 2), "budget_minutes": minutes,
         "elapsed_minutes": round((time.perf_counter() - began) / 60, 2),
     }  # fmt: skip

@@ -1,9 +1,11 @@
 """The table of baselines: its runs, its rows and its page."""
 
+from dataclasses import replace
+
 import pytest
 from benchmarks.baselines import __main__ as command
 from benchmarks.baselines import cross, judge, ours, page, plan, results, runs
-from benchmarks.baselines.plan import METHODS, Budget, Method, Run
+from benchmarks.baselines.plan import ABLATIONS, METHODS, Budget, Run
 
 from echelon_env.evaluate import freeze_suite
 
@@ -18,10 +20,12 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(judge, "load_suite", lambda name: {"tiny": suite}[name])
     monkeypatch.setattr(plan, "SUITE", "tiny")
     monkeypatch.setattr(plan, "BUDGETS", {SCENARIO: Budget(0.02, (1,), 32)})
-    for module in (command, runs, ours):
+    monkeypatch.setattr(plan, "ABLATION", Budget(0.02, (1,), 32))
+    for module in (command, runs):
         monkeypatch.setattr(module, "BUDGETS", plan.BUDGETS)
-    for name, method in METHODS.items():
-        monkeypatch.setitem(METHODS, name, Method(method.title, (SCENARIO,)))
+    for methods in (METHODS, ABLATIONS):
+        for name, method in methods.items():
+            monkeypatch.setitem(methods, name, replace(method, scenarios=(SCENARIO,)))
     monkeypatch.setitem(ours._IMITATED, SCENARIO, 1500)
     monkeypatch.setitem(runs.one_file.STEPS_A_MINUTE, SCENARIO, 400_000)
     return tmp_path
@@ -34,7 +38,7 @@ def make(small, method: str, *options: str) -> list[dict]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "critic-ippo"])
 def test_a_row_is_made_and_not_trained_twice(method, small):
     (row,) = make(small, method)
     assert (row["scenario"], row["method"], row["seed"]) == (SCENARIO, method, 1)
@@ -55,7 +59,7 @@ def test_references_are_rows_and_the_plan_says_what_is_missing(small, capsys):
     assert command.main(["--list", "--rows", str(small / "rows.json")]) == 0
     assert capsys.readouterr().out.split() == [
         *(f"{SCENARIO}-{name}" for name in plan.REFERENCES if name != "idle"),
-        *(f"{SCENARIO}-{name}-1" for name in METHODS),
+        *(f"{SCENARIO}-{name}-1" for name in (*ABLATIONS, *METHODS)),
     ]
     with pytest.raises(SystemExit):
         command.main(["--method", "nonsense"])
@@ -91,7 +95,7 @@ def test_a_changed_row_is_refused(tmp_path):
 def test_the_published_page_is_that_of_the_published_rows():
     rows, pairs = (judge.current(results.read(file)) for file in (results.FILE, cross.FILE))
     assert rows
-    for path in (page.PAGE, page.README):
+    for path in page.PAGES:
         text = path.read_text(encoding="utf-8")
         assert page.filled_page(text, rows, pairs) == text
     with pytest.raises(ValueError, match="expected a mark of missing"):
