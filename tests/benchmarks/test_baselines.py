@@ -19,8 +19,8 @@ def small(monkeypatch, tmp_path):
     suite = freeze_suite("tiny", [SCENARIO], ["trivial"], 2)
     monkeypatch.setattr(judge, "load_suite", lambda name: {"tiny": suite}[name])
     monkeypatch.setattr(plan, "SUITE", "tiny")
-    monkeypatch.setattr(plan, "BUDGETS", {SCENARIO: Budget(0.02, (1,), 32)})
-    monkeypatch.setattr(plan, "ABLATION", Budget(0.02, (1,), 32))
+    monkeypatch.setattr(plan, "BUDGETS", {SCENARIO: Budget(0.05, (1,), 32)})
+    monkeypatch.setattr(plan, "ABLATION", Budget(0.05, (1,), 32))
     for module in (command, runs):
         monkeypatch.setattr(module, "BUDGETS", plan.BUDGETS)
     for methods in (METHODS, ABLATIONS):
@@ -32,7 +32,7 @@ def small(monkeypatch, tmp_path):
 
 
 def make(small, method: str, *options: str) -> list[dict]:
-    arguments = f"--scenario {SCENARIO} --method {method} --minutes 0.02 --out {small}/runs --rows {small}/rows.json"
+    arguments = f"--scenario {SCENARIO} --method {method} --minutes 0.05 --out {small}/runs --rows {small}/rows.json"
     assert command.main([*arguments.split(), *options]) == 0
     return results.read(small / "rows.json")
 
