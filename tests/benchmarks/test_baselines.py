@@ -1,5 +1,6 @@
 """The table of baselines: its runs, its rows and its page."""
 
+import importlib
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,8 @@ KEPT = ("decisions", "cpu_minutes", "outcomes", "suite_hash", "engine_hash", "op
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """A plan of one scenario and a suite of two maps, for runs of a second."""
+    """A plan of one scenario and a suite of two maps, for runs of three seconds, which the first import would take."""
+    importlib.import_module("torch._dynamo")
     suite = freeze_suite("tiny", [SCENARIO], ["trivial"], 2)
     monkeypatch.setattr(judge, "load_suite", lambda name: {"tiny": suite}[name])
     monkeypatch.setattr(plan, "SUITE", "tiny")
