@@ -228,7 +228,7 @@ def test_a_page_is_written_and_none_is_overwritten(tmp_path, capsys):
         (["--opponent", "expret"], "did you mean 'expert'"),
         (["--as", "tank"], "unknown mech 'tank'"),
         (["--port", "70000"], "--port: expected 0 to 65,535, got 70000"),
-        (["--seed", "-3"], "seed: expected an integer of at least 0, got -3"),
+        (["--seed", "-3"], "--seed: expected an integer of at least 0, got '-3'"),
         (["--maps", "2000", "--html", "x.html"], "maps: expected at most 1,000"),
         (["--maps", "2"], "--maps: the page of a server has as many as are played"),
         (["--html", "."], "--html: expected a file, got the folder ."),
