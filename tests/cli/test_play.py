@@ -25,8 +25,8 @@ def game():
 
 
 @contextlib.contextmanager
-def running(game):
-    with PlayServer(game) as server:
+def running(served):
+    with served as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server
@@ -36,7 +36,7 @@ def running(game):
 
 @pytest.fixture
 def server(game):
-    with running(game) as server:
+    with running(PlayServer(game)) as server:
         yield server
 
 
@@ -139,7 +139,7 @@ def test_strangers_do_not_keep_the_page_out(server, sent):
 def test_pages_are_not_ended_for_others(game, monkeypatch):
     monkeypatch.setattr(play_server, "MAX_CONNECTIONS", 2)
     monkeypatch.setattr(play_server, "BEAT", 0.05)
-    with running(game) as server:
+    with running(PlayServer(game)) as server:
         pages = [open_page(server) for _ in range(2)]
         with pytest.raises((ConnectionError, http.client.HTTPException)):
             ask(server, f"/{server.token}/")
@@ -228,7 +228,7 @@ def test_a_page_is_written_and_none_is_overwritten(tmp_path, capsys):
         (["--opponent", "expret"], "did you mean 'expert'"),
         (["--as", "tank"], "unknown mech 'tank'"),
         (["--port", "70000"], "--port: expected 0 to 65,535, got 70000"),
-        (["--seed", "-3"], "seed: expected an integer of at least 0, got -3"),
+        (["--seed", "-3"], "--seed: expected an integer of at least 0, got '-3'"),
         (["--maps", "2000", "--html", "x.html"], "maps: expected at most 1,000"),
         (["--maps", "2"], "--maps: the page of a server has as many as are played"),
         (["--html", "."], "--html: expected a file, got the folder ."),

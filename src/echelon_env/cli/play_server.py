@@ -1,4 +1,4 @@
-"""The server of a game: its page and its battles, for browsers on this machine that know the token."""
+"""Servers of pages, for browsers on this machine that know the token; that of a game has its page and battles."""
 
 from __future__ import annotations
 
@@ -22,52 +22,37 @@ GRACE = 10.0
 """s until the server ends after its last page was closed; a page that is loaded again needs less."""
 BEAT = 1.0
 """s between the bytes that show whether a page is still open."""
+HTML = "text/html; charset=utf-8"
 _TOKEN_BYTES = 16
 _NUMBER = re.compile(r"battles/(\d{1,7})")
 
 
-class PlayServer(ThreadingHTTPServer):
-    """Serves a game on 127.0.0.1. `serve_forever` returns when the last page is closed.
+class PageServer(ThreadingHTTPServer):
+    """Serves pages, its `contents`, on 127.0.0.1. `serve_forever` returns when the last page is closed.
 
     It answers only requests that name this server as their host and this server or nothing as their origin, and whose
     path begins with the token. At most `MAX_CONNECTIONS` are open at once. A further one takes the place of the oldest
-    one without such a request, so strangers who are idle or slow do not keep the page out. Battles are made one at a
-    time.
+    one without such a request, so strangers who are idle or slow do not keep the page out.
 
-    Raises OSError if the port is taken, and as `Game.page`.
+    Raises OSError if the port is taken.
     """
 
     daemon_threads = True
     request_queue_size = 256  # a connection that finds the queue full tries again a second later
 
-    def __init__(self, game: Game, port: int = 0) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.ending = threading.Event()
-        self.page = game.page(1, loads=True).encode()
-        """The page."""
         super().__init__((HOST, port), _Handler)
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.url = f"http://{HOST}:{self.server_port}/{self.token}/"
         """The page's address, with the token."""
-        self._game = game
-        self._making = threading.Lock()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._strangers: dict[socket.socket, None] = {}  # connections without a valid request, the oldest first
         self._pages, self._counting = 0, threading.Lock()
 
-    @functools.lru_cache(maxsize=8)  # noqa: B019 - a process has one server
-    def battle(self, number: int) -> bytes:
-        """The start of a battle."""
-        return self._game.start(number)
-
     def contents(self, path: str) -> tuple[bytes, str] | None:
-        """The bytes at a path after the token, and their type; None if there is nothing."""
-        found = _NUMBER.fullmatch(path)
-        with self._making:
-            if path == "":
-                return self.page, "text/html; charset=utf-8"
-            if found and int(found[1]) < MAX_STARTS:
-                return self.battle(int(found[1])), "application/octet-stream"
-        return None
+        """The bytes at a path after the token, and their type; None if there is nothing. Several threads call it."""
+        raise NotImplementedError
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread. If there are too many, end the oldest stranger's one or else this one."""
@@ -133,8 +118,34 @@ class PlayServer(ThreadingHTTPServer):
         super().server_close()
 
 
+class PlayServer(PageServer):
+    """Serves a game. Its battles are made one at a time. Raises as `PageServer` and `Game.page`."""
+
+    def __init__(self, game: Game, port: int = 0) -> None:
+        self.page = game.page(1, loads=True).encode()
+        """The page."""
+        super().__init__(port)
+        self._game = game
+        self._making = threading.Lock()
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - a process has one server
+    def battle(self, number: int) -> bytes:
+        """The start of a battle."""
+        return self._game.start(number)
+
+    def contents(self, path: str) -> tuple[bytes, str] | None:
+        """As `PageServer.contents`."""
+        found = _NUMBER.fullmatch(path)
+        with self._making:
+            if path == "":
+                return self.page, HTML
+            if found and int(found[1]) < MAX_STARTS:
+                return self.battle(int(found[1])), "application/octet-stream"
+        return None
+
+
 class _Handler(BaseHTTPRequestHandler):
-    server: PlayServer
+    server: PageServer
 
     def do_GET(self) -> None:
         """Answer a request."""

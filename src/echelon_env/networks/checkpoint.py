@@ -43,6 +43,8 @@ VERSION = 5
 WEIGHTS_FILE = "policy.safetensors"
 TRAINING_FILE = "training.safetensors"
 JSON_FILE = "checkpoint.json"
+RUN_FILE = "run.json"
+"""Makes a folder that of a run, also before its first checkpoint."""
 SEEDS_FILE = "seeds.json"
 """Makes a folder that of an experiment of several seeds, each with a run."""
 

@@ -43,16 +43,21 @@ def write_page(path: str | os.PathLike[str], replay: Replay) -> None:
     write_bytes(Path(path), data)
 
 
-def make_page(replay: Replay) -> str:
-    """The text of the HTML file, see `write_page`."""
-    return _make_page(replay, _picture(replay))
+def make_page(replay: Replay, live: int | None = None) -> str:
+    """The text of the HTML file, see `write_page`.
+
+    `live` is the battle's number on a server that has the next ones: the page may load from it, and has no picture.
+    """
+    return _make_page(replay, _picture(replay) if live is None else b"", live)
 
 
-def _make_page(replay: Replay, picture: bytes) -> str:
+def _make_page(replay: Replay, picture: bytes, live: int | None = None) -> str:
     data = pack(replay)
     header = gzip.decompress(data).partition(b"\n")[0]  # of which the memory is, so that the page can tell another one
-    world = World(next(replay.play())).pack(header=hashlib.sha256(header).hexdigest())
-    return fill_page(f"{' v '.join(replay.players)} - Echelon replay", world, replay=data, picture=picture)
+    further = {"header": hashlib.sha256(header).hexdigest()} | ({} if live is None else {"live": live})
+    world = World(next(replay.play())).pack(**further)
+    title = f"{' v '.join(replay.players)} - Echelon replay"
+    return fill_page(title, world, replay=data, picture=picture, loads=live is not None)
 
 
 def _picture(replay: Replay) -> bytes:

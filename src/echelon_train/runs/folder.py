@@ -31,6 +31,7 @@ from typing import Any
 from echelon_env.config.schema import ConfigError, build, check_fields, to_plain
 from echelon_env.evaluate import validation_seed
 from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_env.networks.checkpoint import RUN_FILE as RUN_FILE
 from echelon_env.networks.checkpoint import SEEDS_FILE as SEEDS_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json, write_parts
 from echelon_env.storage.reading import (
@@ -48,7 +49,7 @@ from echelon_train.runs.metrics import STEPS
 if sys.platform != "win32":
     import fcntl
 
-RUN_FILE, RUN_VERSION = "run.json", 1
+RUN_VERSION = 1
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 BAD_METRICS_FILE = "metrics-bad.jsonl"
