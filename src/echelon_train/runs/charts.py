@@ -57,7 +57,7 @@ class Line:
     interval: Array | None = None
     colour: int = -1  # of the cycle; by default the number of the line
     pale: bool = False  # one of several runs whose median is another line
-    points: bool = False  # of single measurements
+    points: bool = False  # of single measurements: marks without a line between them
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,8 @@ def _draw_line(axes: Axes, line: Line, colour: str) -> Line2D | None:
     x, y = (line.x, line.y) if line.interval is not None else binned(line.x, line.y)
     smoothed = len(y) > _SMOOTHED and not line.points
     marker = "o" if line.points or len(x) == 1 else None
-    (drawn,) = axes.plot(x, y, color=colour, linewidth=1.3, marker=marker, markersize=3, label=label)
+    between = "none" if line.points else "-"
+    (drawn,) = axes.plot(x, y, color=colour, linestyle=between, linewidth=1.3, marker=marker, markersize=3, label=label)
     if smoothed:
         drawn.set(linewidth=0.7, alpha=0.4)
         axes.plot(x, uniform_filter1d(y, len(y) // 50, mode="nearest"), color=colour, linewidth=1.4)

@@ -184,7 +184,7 @@ def run_charts(metrics: Metrics, curves: Sequence[Curve]) -> Iterator[Chart]:
     """The charts of one run that have at least two values other than one constant 0."""
     for curve in curves:
         lines = [
-            Line(label, *_signed(metrics, metric, curve.sign))
+            Line(label, *_signed(metrics, metric, curve.sign), points=metric.startswith("eval/"))
             for metric, label in _metrics(metrics, curve)
             if len(points(metrics, metric)[0])
         ]
@@ -223,7 +223,7 @@ def win_rate_comparison(
     for number, (label, runs) in enumerate(groups.items()):
         found = [curve for metrics in runs if len((curve := points(metrics, metric))[0])]
         if len(found) == 1:
-            lines.append(Line(label, *found[0], colour=number, points=len(found[0][0]) < 40))
+            lines.append(Line(label, *found[0], colour=number, points=True))
         elif found:
             lines += [Line("", x, y, colour=number, pale=True) for x, y in found]
             lines += _interval_over_seeds(label, found, number)
