@@ -18,6 +18,7 @@ from PIL import Image
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.state import DEATH, DRAW, HIT, REASONS, SPLASH
 from echelon_env.evaluate import BASELINES, Player, baseline, checkpoint_player, evaluation_seed
+from echelon_env.render.palette import mech_names
 from echelon_env.replays import Replay, read_replay, record_battle, write_page, write_replay
 
 ROOT = Path(__file__).parents[1]
@@ -81,11 +82,7 @@ class Story(NamedTuple):
 
 def story(replay: Replay) -> Story:
     """What happens in a battle."""
-    names = [
-        f"{team} {name}"
-        for team, roster in (("blue", replay.config.blue), ("red", replay.config.red))
-        for name in roster
-    ]
+    names = mech_names(replay.config)
     hits, losses = [], []
     for decision, engine in enumerate(replay.play()):
         battle = engine.state.battles[0]
@@ -100,7 +97,7 @@ def story(replay: Replay) -> Story:
     now = abs(decisions - moment) <= WINDOW // 2
     centre = [float(np.average(each[now], weights=amounts[now] + 1e-9)) for each in (x, y)]
     spread = float(np.hypot(x[now] - centre[0], y[now] - centre[1]).max())
-    return Story(moment + 0.6, Camera(*centre, min(max(16.0, 2.0 * spread), 44.0), AZIMUTH, ELEVATION), tuple(losses))
+    return Story(moment + 0.6, Camera(*centre, min(max(22.0, 2.2 * spread), 44.0), AZIMUTH, ELEVATION), tuple(losses))
 
 
 def caption(told: Story) -> str:
@@ -120,8 +117,8 @@ FRAME_SECONDS = 0.1
 MOVING_TURN = -0.008  # rad per frame
 
 CHROMIUM_OPTIONS = ("--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader")
-STYLE = """footer, #inspector, .roster:has(:nth-child(15)) .mech { display: none }
-#picture, #labels { inset: 0; height: 100% }
+STYLE = """:root { --foot: 0px }
+footer, #inspector, #card, .roster:has(:nth-child(15)) .mech { display: none }
 @media (width < 800px) { .roster { display: none } }"""
 README = f"""# Gallery
 
@@ -205,7 +202,7 @@ class Studio:
         self.size = size
         # Twice as many pixels are drawn as are kept, because the page does not smooth edges on a machine without a GPU.
         context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, device_scale_factor=2, bypass_csp=True
+            viewport={"width": size[0], "height": size[1]}, device_scale_factor=2, bypass_csp=True, color_scheme="dark"
         )
         self.page = context.new_page()
         with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ from echelon_env.render.effects import draw_events, draw_zone
 from echelon_env.render.header import draw_banner, draw_header, header_height
 from echelon_env.render.marks import draw_marks
 from echelon_env.render.mechs import draw_bars, draw_dead, draw_living
+from echelon_env.render.palette import mech_names
 from echelon_env.render.projectiles import draw_projectiles
 from echelon_env.render.smoke import draw_smoke, smoke_masks
 from echelon_env.render.terrain_layer import terrain_layer
@@ -34,11 +35,13 @@ def render_frame(config: BattleConfig, state: State, battle: int = 0, pixels: in
     draw_zone(canvas, state.battles[battle], state.teams[battle])
     for mech in state.mechs[battle][state.mechs[battle]["alive"] == 0]:
         draw_dead(canvas, mech)
-    living = state.mechs[battle][state.mechs[battle]["alive"] != 0]
-    low_first = living[np.argsort(living["z"], kind="stable")]
+    mechs = state.mechs[battle]
+    rows = np.flatnonzero(mechs["alive"])
+    rows = rows[np.argsort(mechs["z"][rows], kind="stable")]
+    low_first, names = mechs[rows], mech_names(config)
     smoke = smoke_masks(canvas, config, state, battle)
     draw_smoke(canvas, smoke, THICK)
-    draw_living(canvas, config, low_first)
+    draw_living(canvas, config, low_first, [names[row] for row in rows])
     draw_smoke(canvas, smoke, THIN)  # covers mechs inside the smoke slightly
     draw_events(canvas, config, state, battle)
     draw_projectiles(canvas, config, state, battle)

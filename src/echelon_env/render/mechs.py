@@ -11,13 +11,13 @@ from PIL import Image, ImageDraw
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MechClass
 from echelon_env.render.canvas import DARK, FIRE, FLASH, LIGHT, Canvas, font
-from echelon_env.render.palette import RGB, TEAMS, class_letters
+from echelon_env.render.palette import RGB, TEAMS
 
 ARMOUR_COLOUR: RGB = (150, 235, 110)
 HEAT_COLOUR: RGB = (255, 176, 0)
 SHUTDOWN_DIM = 0.4  # multiplies the team's colour
 FALLEN_TILT = math.radians(25)
-MIN_LETTER = 8  # frame pixels, minimum size of a box with a legible letter
+MIN_LETTER, MIN_NAME = 8, 16  # frame pixels, minimum size of a box with a legible letter, or a name
 MIN_BAR = 9  # frame pixels
 
 
@@ -33,19 +33,19 @@ def draw_dead(canvas: Canvas, mech: Any) -> None:
         canvas.cross(place, reach, ink, width, alpha)
 
 
-def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> None:
-    """Draw living mechs. Later ones cover earlier ones, but no wedge covers another mech's box."""
-    letters = class_letters(config.catalog)
+def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any], names: Sequence[str]) -> None:
+    """Draw living mechs with their names. Later ones cover earlier ones, but no wedge covers another mech's box."""
     for mech in mechs:
         _draw_wedge(canvas, mech, config.catalog.mech_classes[mech["mech_class"]])
-    for mech in mechs:
-        _draw_box(canvas, mech, config.catalog.mech_classes[mech["mech_class"]], letters[mech["mech_class"]])
+    for mech, name in zip(mechs, names, strict=True):
+        _draw_box(canvas, mech, config.catalog.mech_classes[mech["mech_class"]], name.split()[1])
 
 
-def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, letter: str) -> None:
-    """Draw the footprint in the team's colour with the letter of the class.
+def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, name: str) -> None:
+    """Draw the footprint in the team's colour with the mech's name: the letter of its class, and its number.
 
-    A shut-down mech is dark with an edge in the heat colour. The box of a fallen mech is tilted, its letter rotated.
+    A small box has the letter only. A shut-down mech is dark with an edge in the heat colour. The box of a fallen mech
+    is tilted, its name rotated.
     """
     px, py = canvas.at(mech["x"], mech["y"])
     half_x, half_y = mech_class.length / 2 * canvas.scale, mech_class.width / 2 * canvas.scale
@@ -57,17 +57,21 @@ def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, letter: str) -> 
         reach_x, reach_y = half_x + margin * canvas.pixel, half_y + margin * canvas.pixel
         corners = [(reach_x, reach_y), (-reach_x, reach_y), (-reach_x, -reach_y), (reach_x, -reach_y)]
         canvas.draw.polygon([(px + x * along - y * aside, py + x * aside + y * along) for x, y in corners], fill=shade)
-    if 2 * min(half_x, half_y) >= MIN_LETTER * canvas.pixel:
-        _draw_letter(canvas, (px, py), letter, round(1.5 * min(half_x, half_y)), _ink(mech), bool(mech["fallen"]))
+    half = min(half_x, half_y)
+    whole = 2 * half >= MIN_NAME * canvas.pixel
+    if 2 * half >= MIN_LETTER * canvas.pixel:
+        text, height = (name, 2.1 * half / len(name)) if whole else (name[0], 1.5 * half)
+        _draw_text(canvas, (px, py), text, round(height), _ink(mech), bool(mech["fallen"]))
 
 
-def _draw_letter(canvas: Canvas, place: tuple[float, float], letter: str, height: int, ink: RGB, rotated: bool) -> None:
+def _draw_text(canvas: Canvas, place: tuple[float, float], text: str, height: int, ink: RGB, rotated: bool) -> None:
     if not rotated:
-        canvas.draw.text(place, letter, font=font(height), anchor="mm", fill=ink)
+        canvas.draw.text(place, text, font=font(height), anchor="mm", fill=ink)
         return
-    mask = Image.new("L", (height, height))
-    ImageDraw.Draw(mask).text((height / 2, height / 2), letter, font=font(height), anchor="mm", fill=255)
-    corner = round(place[0] - height / 2), round(place[1] - height / 2)
+    side = height * len(text)
+    mask = Image.new("L", (side, side))
+    ImageDraw.Draw(mask).text((side / 2, side / 2), text, font=font(height), anchor="mm", fill=255)
+    corner = round(place[0] - side / 2), round(place[1] - side / 2)
     canvas.image.paste(ink, corner, mask.rotate(90 - math.degrees(FALLEN_TILT)))
 
 

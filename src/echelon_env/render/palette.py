@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MATERIALS, Catalog
 
 RGB = tuple[int, int, int]
@@ -115,3 +116,10 @@ def class_letters(catalog: Catalog) -> tuple[str, ...]:
         free = [symbol for symbol in candidates if symbol.isalnum() and symbol not in letters]
         letters.append(free[0] if free else str(index % 10))
     return tuple(letters)
+
+
+def mech_names(config: BattleConfig) -> tuple[str, ...]:
+    """The name of each mech in pictures and pages, by row: "Red M6" is the medium mech ``red_6``."""
+    letters = dict(zip((each.name for each in config.catalog.mech_classes), class_letters(config.catalog), strict=True))
+    teams = ("Blue", config.blue), ("Red", config.red)
+    return tuple(f"{team} {letters[name]}{number}" for team, roster in teams for number, name in enumerate(roster))
