@@ -140,13 +140,13 @@ def test_the_server_follows_the_run(battles, run, monkeypatch):
     with running(WatchServer(battles)) as server:
         response, body = ask(server, f"/{server.token}/")
         assert (response.status, body) == (200, battles.newest.page)
-        assert answer(server, "newest") == {"number": 1, "decisions": 1_000}
+        assert answer(server, "next/0") == {"number": 1, "decisions": 1_000}
         add_checkpoint(run, 2_000)
-        assert number_after(server, "newest", 1) == 2
-        assert answer(server, "newest") == {"number": 2, "decisions": 2_000}
+        assert number_after(server, "next/0", 1) == 2
+        assert answer(server, "next/0") == {"number": 2, "decisions": 2_000}
         assert parts(ask(server, f"/{server.token}/")[1])[0]["live"] == 2
-        assert ask(server, "/newest")[0].status == ask(server, "/next/2")[0].status == 403
-        for path in ("next", "next/", "next/-1", "next/x", "battles/1", "newest/"):
+        assert ask(server, "/next/0")[0].status == ask(server, "/next/2")[0].status == 403
+        for path in ("next", "next/", "next/-1", "next/x", "battles/1", "newest"):
             assert ask(server, f"/{server.token}/{path}")[0].status == 404
 
 

@@ -44,6 +44,9 @@ class Page:
     def text(self, element):
         return self(f"document.getElementById('{element}').textContent")
 
+    def title(self, element):
+        return self(f"document.getElementById('{element}').title")
+
     def hidden(self, element):
         return self(f"document.getElementById('{element}').hidden")
 

@@ -46,7 +46,7 @@ def test_the_mech_decides_who_is_on_its_team():
     red = Game("skirmish-open", mech="red_1", opponent="novice", teammate="veteran")
     assert red.players == ("novice", "person and veteran")
     assert unpacked(part(red.page(1), "world")[0])[0]["play"]["mech"] == 6
-    assert Game("skirmish-open", mech="none", opponent="novice").players == ("expert", "novice")
+    assert Game("skirmish-open", mech="none", opponent="novice").players == ("competent", "novice")
     assert Game("duel-open", opponent="idle").players == ("person", "idle")
 
 

@@ -9,6 +9,7 @@ import pytest
 from echelon_env import BattleEngine, make_config
 from echelon_env.cli import play_server
 from echelon_env.cli.play_server import PlayServer
+from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate import BattleNoise, baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.opponents import make
@@ -47,7 +48,7 @@ def play_to_the_end(page):
 
 def test_a_match_played_with_keys(opened, tmp_path):
     page = opened(make_config("duel", max_steps=80), opponent="novice", seed=2)
-    assert "You drive blue_0" in page.text("note")
+    assert "You drive Blue M0" in page.text("note")
     assert (page.decision, page("echelon.playing")) == (0, False)
     page.press("Home", "v", "t", "f", " ", "3")  # nothing of this works behind the menu
     assert (page.decision, page("echelon.playing"), page("echelon.camera.elevation < 1")) == (0, False, True)
@@ -69,7 +70,7 @@ def test_a_match_played_with_keys(opened, tmp_path):
     *_, engine = replay.play()
     assert engine.battle_over[0]
     title = page("document.querySelector('#menu h2').textContent")
-    assert title.startswith({0: "Won", 1: "Lost", -1: "draw"}[int(engine.winner[0])])
+    assert title.startswith({0: "Won", 1: "Lost", -1: "Draw"}[int(engine.winner[0])])
     page.press("Escape", "Home")  # the battle can be looked at
     assert (page.decision, page.hidden("menu")) == (0, True)
     page.press("p")
@@ -101,10 +102,13 @@ def test_the_person_sees_what_the_mech_senses(opened):
         *(True, 1, True, True)
     ]
     page.press("i")
-    assert not page.hidden("inspector") and "blue_1" in page.text("selected")
+    assert not page.hidden("inspector") and "Blue M1" in page.text("selected")
     page.page.click("#tab-senses")
-    page.press("?", "Escape")
+    page.press("Escape")
     assert page.hidden("inspector") and page.hidden("keys") and page.hidden("menu")
+    page.press("?")  # the keys of a game are in its menu
+    assert page.hidden("keys") and not page.hidden("menu")
+    page.press("Escape")
     paused = page.decision
     page.press("p", " ")
     page.page.wait_for_timeout(400)
@@ -116,11 +120,12 @@ def test_the_person_sees_what_the_mech_senses(opened):
 
 
 def test_the_autopilot_and_another_mech_after_the_own_one(opened, tmp_path):
-    page = opened("skirmish-open", mech="blue_4", seed=3)  # it dies in decision 48 of 217, as the first one
+    page = opened("skirmish-open", opponent="expert", teammate="expert", mech="blue_4", seed=3)
+    # the mech dies in decision 48 of 217, as the first one
     page("echelon.driver.game.autopilot = true")
     page.press("Enter", "+", "+", "+", "+")
     page.wait("!echelon.after.mechs[4].alive")
-    assert page.hidden("cockpit") and "Your mech is destroyed" in page.text("verified")
+    assert page.hidden("cockpit") and "Your mech is destroyed" in page.text("banner")
     page.press("p")
     shown = "echelon.scene.places.map((place, row) => place.shown && echelon.after.mechs[row].alive)"
     seen = "echelon.driver.game.seen().map((seen, row) => seen && echelon.after.mechs[row].alive)"
@@ -129,6 +134,7 @@ def test_the_autopilot_and_another_mech_after_the_own_one(opened, tmp_path):
     page.press("Escape", "v")
     page.page.click("#roster-red button >> nth=0")  # of the other team
     assert page("[echelon.driver.drives, echelon.fog]") == [False, True]
+    assert not page.hidden("banner")
     page.page.click("#roster-blue button >> nth=1")
     assert page("[echelon.driver.game.mech, echelon.driver.drives]") == [1, True]
     assert "autopilot" in page.text("cockpit")
@@ -145,6 +151,50 @@ def test_the_autopilot_and_another_mech_after_the_own_one(opened, tmp_path):
     seed, config = evaluation_seed(3, 0), make_config("skirmish-open")
     expected = actions_here(config, (make("expert", seed, config), make("expert", seed + 1, config)), seed)
     np.testing.assert_array_equal(replay.actions[:48], expected[:48])
+
+
+def test_the_level_of_the_opponent_is_chosen_in_the_page(opened, tmp_path):
+    config = make_config("duel", max_steps=80)
+    page = opened(config, opponent="novice", teammate="veteran", mech="none", seed=5)
+    assert page("document.querySelector('#menu #again')") is None  # nothing has happened yet
+    assert page("[...document.querySelectorAll('#level option')].map((each) => each.textContent)") == [*LEVELS]
+    page.page.select_option("#level", label="expert")
+    assert "v expert" in page("document.querySelector('#menu h2').textContent")
+    play_to_the_end(page)
+    replay = saved(page, tmp_path / "expert.replay")
+    assert replay.first_difference() is None
+    assert replay.players == ("veteran", "expert")
+    seed = evaluation_seed(5, 0)
+    expected = actions_here(config, (make("veteran", seed, config), make("expert", seed + 1, config)), seed)
+    np.testing.assert_array_equal(replay.actions, expected)
+    page.page.select_option("#level", label="competent")
+    assert "from the next battle on" in page.text("note")
+    page.press("n")
+    page.wait("echelon.driver.game.start.number === 1")
+    play_to_the_end(page)
+    replay = saved(page, tmp_path / "competent.replay")
+    assert replay.first_difference() is None and replay.players == ("veteran", "competent")
+    seed = evaluation_seed(5, 1)
+    expected = actions_here(config, (make("veteran", seed, config), make("competent", seed + 1, config)), seed)
+    np.testing.assert_array_equal(replay.actions, expected)
+
+
+def test_the_first_battle_teaches_by_doing(opened):
+    page = opened("skirmish", mech="medium", seed=4)
+    lesson = "[...document.querySelectorAll('#hint p')].findIndex((each) => !each.hidden)"
+    assert page.hidden("hint")
+    page.press("Enter")
+    page.wait("!document.getElementById('hint').hidden")
+    assert page(lesson) == 0
+    page.page.keyboard.down("w")
+    page.wait(f"{lesson} > 0")
+    page.page.keyboard.up("w")
+    assert not page.hidden("minimap")
+    page.press("p", "n")
+    page.wait("echelon.driver.game.start.number === 1")
+    page.press("Enter")
+    page.wait("echelon.after.decision > 2")
+    assert page.hidden("hint")
 
 
 def actions_here(config, policies, seed):

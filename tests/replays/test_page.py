@@ -11,6 +11,7 @@ import pytest
 
 from echelon_env import make_config
 from echelon_env.config.catalog import LASER, MEDIUM, Catalog
+from echelon_env.engine.state import REASONS
 from echelon_env.evaluate import baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.replays import record_battle, write_page
@@ -47,7 +48,8 @@ def test_a_whole_battle_has_the_same_bytes_in_the_browser(opened, battle, tmp_pa
     assert (tmp_path / "battle.html").stat().st_size < 1_000_000
     assert opened.verified == "equal"
     stated = f"as the file states: players, engine {battle.stamp['engine_hash'][:12]}"
-    assert opened.text("verified") == f"{battle.decisions} of {battle.decisions} decisions equal ({stated})"
+    assert opened.text("verified") == "✓ verified"
+    assert opened.title("verified") == f"{battle.decisions} of {battle.decisions} decisions equal ({stated})"
 
 
 def test_a_weapon_may_have_the_name_of_a_property(shown):
@@ -64,7 +66,8 @@ def test_a_flipped_action_is_found_at_its_decision(shown):
     actions[7, 2, Action.TURN] = -np.sign(actions[7, 2, Action.TURN])
     page = shown(dataclasses.replace(recorded(), actions=actions))
     assert page.verified == "8"
-    assert "differs from the recording at decision 8" in page("document.getElementById('verified').textContent")
+    assert page.text("verified") == "✗ differs at decision 8"
+    assert "differs from the recording at decision 8" in page.title("verified")
 
 
 def test_a_battle_that_was_over_has_the_digest_of_its_voxels(shown):
@@ -78,7 +81,7 @@ def test_a_replay_of_another_engine_names_both(shown):
     digests[5] ^= 1  # as if a rule had changed
     for name, replay in (("same", {}), ("other", {"digests": digests})):
         page = shown(dataclasses.replace(recorded(), stamp=stamp, **replay))
-        assert f"(as the file states: players, engine {ours}, recorded by {theirs})" in page.text("verified")
+        assert f"(as the file states: players, engine {ours}, recorded by {theirs})" in page.title("verified")
         assert page.verified == ("equal" if name == "same" else "5")
 
 
@@ -103,6 +106,11 @@ def test_keys_and_time(opened):
     assert opened("document.getElementById('feed').innerText") != ""
     opened.press("Shift+ArrowRight", "Shift+ArrowLeft")
     assert opened.decision == first
+    opened.press("Home", "k")
+    kills = opened("echelon.scan.marks.filter((mark) => mark.kind === 'death').map((mark) => mark.decision)")
+    assert opened.decision == kills[0]
+    opened.press("End", "Shift+K")
+    assert opened.decision == max(decision for decision in kills if decision < opened("echelon.simulation.decisions"))
     opened.press("End")
     assert opened.decision == opened("echelon.simulation.decisions")
     assert "wins" in opened("document.getElementById('ending').textContent")
@@ -141,12 +149,107 @@ def test_the_inspector_shows_the_numbers_of_the_engine(opened, battle):
     armour = engine.state.mechs["armour"][0, 1]
     assert re.search(rf"armour\s+{armour:.0f}", texts["mech"])
     assert len(texts["senses"]) > 100 and "self (" in texts["observation"]
-    heat = engine.observations[0, 1, 6]
-    assert re.search(rf"heat\s+{heat:.2f}", texts["observation"], re.IGNORECASE)
-    throttle = battle.actions[40, 1, Action.THROTTLE]
-    assert re.search(rf"throttle\s+{throttle:.2f}", texts["action"])
-    total = engine.reward_components[0, 1].sum()
-    assert re.search(rf"all\s+{total:.2f}", texts["reward"])
+    for tab, name, value in (
+        ("observation", "heat", engine.observations[0, 1, 6]),
+        ("action", "throttle", battle.actions[40, 1, Action.THROTTLE]),
+        ("reward", "all", engine.reward_components[0, 1].sum()),
+    ):
+        text = str(int(value)) if value == int(value) else f"{value:.2f}"  # whole numbers have no decimals
+        assert re.search(rf"{name}\s+{text}(?![\d.])", texts[tab], re.IGNORECASE)
+
+
+def test_the_card_of_the_end_leads_to_what_decided_the_battle(opened, battle):
+    opened.press("End")
+    assert not opened.hidden("card")
+    *_, engine = battle.play()
+    winner = ("Blue", "Red")[int(engine.winner[0])]
+    assert opened.text("card-title").startswith(f"{winner} wins: ")
+    dealt = engine.state.statistics["damage_dealt"][0]
+    blue = int(dealt[: len(battle.config.blue)].sum() + 0.5)
+    assert re.search(rf"damage\s+{blue}\s", opened("document.getElementById('card-body').innerText"))
+    opened.page.click("#decisive")
+    opened.wait("echelon.playing && document.getElementById('card').hidden")
+    opened.press(" ")
+    turn = opened("echelon.time")
+    alive, scores = opened("[echelon.scan.alive, echelon.scan.scores]")
+    by_elimination = engine.reason[0] == REASONS.index("elimination")
+    lead = [(by_elimination and a[0] - a[1]) or (s[0] - s[1]) for a, s in zip(alive, scores, strict=True)]
+    ahead = [lead[decision] * (1 if winner == "Blue" else -1) > 0 for decision in range(len(lead))]
+    turning = len(ahead) - ahead[::-1].index(False)
+    assert turning - 13 <= turn <= turning
+    opened.press("End")
+    opened.page.click("#card-close")
+    assert opened.hidden("card")
+
+
+def test_the_timeline_says_what_happened_and_leads_there(opened):
+    opened.press("Home")
+    mark = opened("echelon.scan.marks.find((mark) => mark.kind === 'death')")
+    box = opened("(({left, top, height}) => [left, top + height / 2])(echelon.timeline.canvas.getBoundingClientRect())")
+    x = box[0] + opened(f"echelon.timeline.across({mark['decision']})") + 3
+    opened.page.mouse.move(x, box[1])
+    killer, weapon = opened(f"[echelon.panels.name({mark['by']}), '{mark['weapon']}']")
+    assert re.fullmatch(rf"\d:\d\d (Blue|Red) \w\d destroyed by {killer}, {weapon}", opened.text("tip"))
+    opened.page.mouse.down()
+    opened.page.mouse.up()
+    assert opened.decision == mark["decision"]
+    assert opened.text("tip").split(" ", 1)[1] in opened("document.getElementById('feed').innerText")
+
+
+def test_the_target_of_the_selected_mech_is_marked(opened, battle):
+    decision, mech = next(
+        (decision, mech)
+        for decision, engine in enumerate(battle.play())
+        for mech in range(5)
+        if engine.state.mechs["target"][0, mech] >= 5 and engine.state.mechs["alive"][0, mech]
+    )
+    opened(f"location.hash = '#t={decision}&mech={mech}'")
+    opened.wait(f"echelon.selected === {mech} && echelon.time === {decision}")
+    assert opened("[echelon.target >= 5, echelon.weapon.range > 0, echelon.weapon.arc > 0]") == [True] * 3
+    yellow = """[...[echelon.overlay.canvas, echelon.ground.canvas].map((canvas) => {
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d')
+        copy.drawImage(canvas, 0, 0)
+        const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data
+        let found = 0
+        for (let i = 0; i < pixels.length; i += 4) {
+            if (pixels[i] > 240 && pixels[i + 1] > 180 && pixels[i + 2] < 90 && pixels[i + 3] > 200) found += 1
+        }
+        return found
+    })]"""
+    opened("echelon.camera.overview(); echelon.draw(0)")
+    assert min(opened(yellow)) > 10  # brackets in the picture, and a ring on the ground
+    opened("echelon.selected = -1; echelon.draw(0)")
+    assert opened(yellow)[1] == 0
+    opened(f"echelon.select({mech})")
+    opened.page.click("#details button.weapon >> nth=1")
+    assert opened("echelon.weapon.name") == opened("document.querySelectorAll('#details button.weapon')[1].textContent")
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1280, 720), (1920, 1080)])
+def test_every_control_can_be_reached_at_every_width(open_page, battle, tmp_path, size):
+    write_page(tmp_path / "battle.html", battle)
+    page = open_page(tmp_path / "battle.html", size)
+    page.press("Home", "3")
+    width, height = size
+    boxes = page("[...document.querySelectorAll('button')].map((each) => [each.id, each.getBoundingClientRect()])")
+    shown = {name: box for name, box in boxes if box["width"] > 0}
+    assert {"play", "kill-next", "follow", "fog", "top", "sound", "help", "close"} <= shown.keys()
+    for name, box in boxes:
+        if box["width"] > 0:
+            assert box["left"] >= 0 and box["right"] <= width and box["bottom"] <= height, name
+    for name, before, after in (("follow", False, True), ("fog", False, True), ("top", False, True)):
+        state = f"document.getElementById('{name}').ariaPressed === 'true'"
+        assert page(state) is before
+        page.page.click(f"#{name}")
+        assert page(state) is after
+    page.page.click("#help")
+    page.page.click("#keys-close")
+    assert page.hidden("keys")
+    side = page("echelon.world.battle.size")
+    corners = f"[[0, 0], [0, {side}], [{side}, 0], [{side}, {side}]].map(([x, y]) => echelon.overlay.spot(x, y, 0))"
+    page("echelon.fromAbove = true; echelon.top(); echelon.draw(0)")
+    spots = page(corners)
+    assert all(spots) and all(-1 <= spot["x"] <= width + 1 for spot in spots)  # the whole map is in the picture
 
 
 def test_the_inspector_names_what_is_off_in_the_battle(shown):

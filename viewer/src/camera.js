@@ -1,6 +1,6 @@
 // An orbiting camera.
 
-import { cross, lookAt, multiply, normalize, perspective, subtract } from "./math.js";
+import { cross, lookAt, mix, multiply, normalize, perspective, project, subtract } from "./math.js";
 
 const LOWEST = 0.12;
 const HIGHEST = 1.55;
@@ -11,17 +11,49 @@ export class Camera {
     this.size = size;
     this.x = this.y = size / 2;
     this.z = this.distance = this.azimuth = this.elevation = 0;
-    this.overview();
     /** @type {import("./math.js").Vector} */
     this.eye = [0, 0, 0];
     this.matrix = new Float32Array(16);
     this.aspect = 1;
+    /** Seconds since the last picture. */
+    this.passed = 1 / 60;
+    this.overview();
   }
 
-  /** See the whole map. */
-  overview() {
+  /**
+   * See the whole map between the panels, blue's side on the left as its panel.
+   * @param {{x: number, y: number}} [right] the direction from blue to red
+   * @param {number[]} [margins] shares of the picture at the left and right, above and below
+   */
+  overview(right = { x: 1, y: 0 }, margins = [0.03, 0.03, 0.03]) {
+    const middle = Math.atan2(-right.x, right.y);
+    const views = [-0.5, 0, 0.5].map((turn) => this.fit(middle + turn, margins));
+    Object.assign(this, views.reduce((best, other) => (other.distance < best.distance ? other : best)));
+  }
+
+  /** The nearest view of the whole map from a side. @param {number} azimuth @param {number[]} margins */
+  fit(azimuth, margins) {
     const { size } = this;
-    Object.assign(this, { x: size / 2, y: size / 2, z: 2, distance: 1.05 * size, azimuth: -Math.PI / 2 - 0.5, elevation: 0.85 });
+    Object.assign(this, { x: size / 2, y: size / 2, z: 0, azimuth, elevation: 0.82 });
+    const corners = [0, size].flatMap((x) => [0, size].map((y) => [x, y]));
+    const [side, above, below] = margins;
+    for (let round = 0; round < 4; round += 1) {
+      let [near, far] = [0.3 * size, 4 * size];
+      let [low, high] = [0, 1];
+      while (far - near > 0.01 * size) {
+        this.distance = (near + far) / 2;
+        this.update(this.aspect);
+        const seen = corners.map(([x, y]) => project(this.matrix, x, y, 0));
+        const [xs, ys] = [seen.map((at) => at?.x ?? 9), seen.map((at) => at?.y ?? 9)];
+        [low, high] = [Math.min(...ys), Math.max(...ys)];
+        if (Math.min(...xs) < side || Math.max(...xs) > 1 - side || high - low > 1 - above - below) near = this.distance;
+        else far = this.distance;
+      }
+      const off = (low + high) / 2 - (1 + above - below) / 2; // of the map's middle from that of the free part
+      this.pan(0, -off * 1.2);
+    }
+    const { x, y, z, distance, elevation } = this;
+    return { x, y, z, distance, elevation, azimuth };
   }
 
   /** The angle of view, vertically. */
@@ -60,6 +92,15 @@ export class Camera {
     const [sin, cos] = [Math.sin(this.azimuth), Math.cos(this.azimuth)];
     this.x = Math.min(this.size, Math.max(0, this.x + this.distance * (-sin * right - cos * forward)));
     this.y = Math.min(this.size, Math.max(0, this.y + this.distance * (cos * right - sin * forward)));
+  }
+
+  /** Come nearer to a place. @param {{x: number, y: number, z: number}} place @param {number} rate share of the way in a 60th of a second @param {number} [distance] */
+  approach(place, rate, distance = this.distance) {
+    const share = 1 - (1 - rate) ** (60 * this.passed);
+    this.x = mix(this.x, place.x, share);
+    this.y = mix(this.y, place.y, share);
+    this.z = mix(this.z, place.z + 1, share);
+    this.distance = mix(this.distance, distance, share / 2);
   }
 
   /** @param {number} aspect */

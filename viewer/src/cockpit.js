@@ -1,7 +1,8 @@
 // The state of the person's own mech, and what it is told to do.
 
 import { bar, byId, element, number, table } from "./dom.js";
-import { mechName } from "./moments.js";
+import { away as distance } from "./math.js";
+import { mechName, statesOf } from "./moments.js";
 
 /**
  * @param {import("./simulation.js").Simulation} simulation
@@ -13,24 +14,24 @@ export function showCockpit(simulation, moment, row, autopilot) {
   const { battle } = simulation.world;
   const mech = moment.mechs[row];
   const kind = battle.classes[mech.kind];
-  const states = [
-    [!mech.alive, "destroyed"], [mech.fallen, "fallen"], [mech.shutdown, "shut down"], [mech.legs <= 0, "no legs"],
-    [mech.jets, "jump jets"], [mech.radiates === 1, "ECM"], [mech.radiates === 2, "ECCM"], [autopilot, "autopilot"],
-  ].filter(([is]) => is).map(([, text]) => String(text));
+  const states = [...statesOf(mech).filter((state) => state !== "transmits"), ...(autopilot ? ["autopilot"] : [])];
   const target = moment.mechs[mech.target];
   const visible = simulation.field("visible");
-  const away = target && visible(row * simulation.mechs + mech.target) > 0 ? Math.hypot(target.x - mech.x, target.y - mech.y) : null;
+  const away = target && visible(row * simulation.mechs + mech.target) > 0 ? distance(mech, target) : null;
   byId("cockpit").replaceChildren(
     element("h2", {}, `${mechName(mech, battle)}, ${kind.name}`, element("em", {}, states.join(", "))),
     table([
-      ["armour", bar(mech.armour / kind.armour, "armour"), number(Math.max(0, mech.armour))],
-      ["legs", bar(mech.legs / kind.legs, "legs"), number(Math.max(0, mech.legs))],
-      ["heat", bar(mech.heat / kind.heat, "heat"), number(mech.heat)],
+      ["armour", bar(mech.armour / kind.armour, "armour"), whole(mech.armour, kind.armour)],
+      ["legs", bar(mech.legs / kind.legs, "legs"), whole(mech.legs, kind.legs)],
+      ["heat", bar(mech.heat / kind.heat, "heat"), whole(mech.heat, kind.heat)],
     ]),
     table(weapons(simulation, mech, away)),
-    element("p", {}, target ? `target ${mechName(target, battle)}, ${away === null ? "not seen" : `${number(away)} m`}` : "no target"),
+    element("p", {}, target ? `target ${mechName(target, battle)}, ${away === null ? "not seen" : `${Math.round(away)} m`}` : "no target"),
   );
 }
+
+/** A number of points, of as many. @param {number} value @param {number} most */
+export const whole = (value, most) => `${Math.round(Math.max(0, value))} of ${number(most)}`;
 
 /** @param {import("./simulation.js").Simulation} simulation @param {import("./moments.js").Mech} mech @param {number | null} away m */
 function weapons(simulation, mech, away) {
@@ -45,7 +46,8 @@ function weapons(simulation, mech, away) {
     const item = mech.index * mounted.length + mount;
     const wait = (cooldown(mech.index, mount) / battle.ticks) * battle.seconds;
     const left = charges(mech.index, mount);
-    const state = !loaded(item) ? "empty" : !ready(item) ? `${number(wait)} s` : away !== null && away > weapon.range ? `ready, ${number(weapon.range)} m` : "ready";
+    const far = away !== null && away > weapon.range;
+    const state = !loaded(item) ? "empty" : !ready(item) ? `${wait.toFixed(1)} s` : far ? `out of range, ${number(weapon.range)} m` : "ready";
     return [[`${mount + 1}`, name, bar(1 - wait / Math.max(0.01, weapon.cooldown), "ready"), `${state}${left > 0 ? `, ${left} left` : ""}`]];
   });
 }

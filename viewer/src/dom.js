@@ -1,4 +1,5 @@
 // Elements without any HTML from texts: names in replays come from strangers.
+import { clamp } from "./math.js";
 
 /**
  * An element with text or children.
@@ -23,10 +24,19 @@ export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/** A bar of a share. @param {number} share @param {string} kind */
-export function bar(share, kind) {
-  const width = Math.round(100 * Math.min(1, Math.max(0, share)));
-  return element("span", { className: `bar ${kind}` }, element("i", { style: `width:${width}%` }));
+/** A bar of a share. @param {number} share @param {string} kind @param {string} [title] */
+export function bar(share, kind, title = kind) {
+  const made = element("span", { className: `bar ${kind}` }, element("i"));
+  setBar(made, share, title);
+  return made;
+}
+
+/** Let a bar show another share. @param {Element} bar @param {number} share @param {string} title */
+export function setBar(bar, share, title) {
+  const width = `${Math.round(100 * clamp(share))}%`;
+  const inner = /** @type {HTMLElement} */ (bar.firstElementChild);
+  if (inner.style.width !== width) inner.style.width = width;
+  /** @type {HTMLElement} */ (bar).title = title;
 }
 
 /** A table of rows of texts. @param {(string | Node)[][]} rows @param {string[]} [head] */
@@ -36,9 +46,29 @@ export function table(rows, head) {
   return element("table", {}, ...top, ...body);
 }
 
-/** @param {number} value */
+/** A number with at most three figures; whole numbers have no decimals. @param {number} value */
 export function number(value) {
-  if (!Number.isFinite(value)) return String(value);
+  if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
   const size = Math.abs(value);
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+}
+
+/** A number with at most one decimal. @param {number} value */
+export const tenths = (value) => String(Math.round(10 * value) / 10);
+
+/** Minutes and seconds. @param {number} seconds */
+export function clock(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+}
+
+/** Let a canvas have the pixels of the screen, empty. @param {HTMLCanvasElement} canvas */
+export function blank(canvas) {
+  const scale = globalThis.devicePixelRatio || 1;
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const pixels = { width: Math.round(width * scale), height: Math.round(height * scale) };
+  if (canvas.width !== pixels.width || canvas.height !== pixels.height) Object.assign(canvas, pixels);
+  const paper = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  paper.setTransform(scale, 0, 0, scale, 0, 0);
+  paper.clearRect(0, 0, width, height);
+  return { paper, width, height };
 }

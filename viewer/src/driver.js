@@ -1,16 +1,19 @@
 // A person's game in the viewer: what is shown of it, its keys, and its menu.
 
+import { drawAids } from "./aids.js";
+import { ending, howOf, summary } from "./card.js";
 import { showCockpit } from "./cockpit.js";
 import { PageError } from "./data.js";
 import { byId, element } from "./dom.js";
-import { mix, mixAngle } from "./math.js";
+import { away, bearing, mixAngle } from "./math.js";
 import { mechName } from "./moments.js";
 import { Pilot } from "./pilot.js";
+import { Tutor } from "./tutor.js";
 
 const CHOICES = 5; // contact rows that an action can choose as target
 const DISTANCE = 28; // m, of the camera
 const ELEVATION = 0.62;
-const VIEWER_KEYS = ["+", "=", "-", "?", "h"]; // those that a player has, too
+const VIEWER_KEYS = ["+", "=", "-", "m"]; // those that a player has, too
 /** @type {Record<string, string>} */
 const MENU_KEYS = { Enter: "start", Escape: "start", KeyP: "start", KeyN: "another", KeyR: "again", KeyL: "save" };
 
@@ -21,6 +24,7 @@ export class Driver {
     viewer.driver = this;
     this.game = game;
     this.pilot = new Pilot(viewer.world);
+    this.tutor = new Tutor();
     /** Whether the person drove a mech at the last decision. */
     this.drove = false;
     this.wasRunning = true;
@@ -51,6 +55,11 @@ export class Driver {
     return this.plays && this.viewer.after.mechs[this.game.mech].alive;
   }
 
+  /** The person's mech. */
+  get own() {
+    return this.viewer.after.mechs[this.game.mech];
+  }
+
   get menuOpen() {
     return !byId("menu").hidden;
   }
@@ -63,20 +72,23 @@ export class Driver {
     viewer.scan = game.scan;
     viewer.restart();
     if (this.drives) {
-      const mech = viewer.after.mechs[game.mech];
-      Object.assign(viewer.camera, { x: mech.x, y: mech.y, z: mech.z, distance: DISTANCE, elevation: ELEVATION, azimuth: mech.yaw + Math.PI });
-    }
+      const { x, y, z, yaw } = this.own;
+      Object.assign(viewer.camera, { x, y, z, distance: DISTANCE, elevation: ELEVATION, azimuth: yaw + Math.PI });
+      this.tutor.begin(this, game.start.number === 0);
+    } else viewer.overview();
+    byId("hint").hidden = byId("banner").hidden = true;
     this.inspects = this.ended = false;
     this.wasRunning = true;
     this.sync();
     viewer.refresh();
-    byId("verified").textContent = `battle ${game.start.number + 1}`;
-    byId("verified").className = "";
+    this.say(`battle ${game.start.number + 1}`);
     viewer.setPlaying(false);
     const { players } = game.start;
-    const mech = viewer.after.mechs[game.mech];
-    const who = mech ? `You drive ${mechName(mech, viewer.world.battle)}, a ${viewer.world.battle.classes[mech.kind].name}.` : "You watch.";
-    this.showMenu(`${players[0]} v ${players[1]}`, `${who} Hold the zone, or destroy the other team.`, "Start");
+    document.title = `${players.join(" v ")} - Echelon`;
+    const { battle } = viewer.world;
+    const who = this.own ? `You drive ${mechName(this.own, battle)}, a ${battle.classes[this.own.kind].name}.` : "You watch.";
+    const needs = this.own && !matchMedia("(any-pointer: fine)").matches ? " Driving needs a keyboard or a gamepad; the autopilot (O) needs none." : "";
+    this.showMenu(`${players[0]} v ${players[1]}`, `${who} Hold the zone for ${battle.score} points, or destroy the other team.${needs}`, "Start");
   }
 
   /** Let the viewer show what the person may know. */
@@ -84,9 +96,10 @@ export class Driver {
     const { viewer, game } = this;
     if (this.plays) Object.assign(viewer, { selected: game.eyes, fog: true, follows: true });
     this.drove = this.drives;
-    byId("cockpit").hidden = !this.drives;
+    byId("cockpit").hidden = byId("minimap").hidden = !this.drives;
     document.body.classList.toggle("running", this.running);
     document.body.classList.toggle("driving", this.plays);
+    document.body.classList.toggle("aiming", this.drives);
   }
 
   /** Take the next decision. */
@@ -96,22 +109,28 @@ export class Driver {
     if (this.drives && !game.autopilot) {
       const contacts = this.contacts();
       if (!contacts.includes(pilot.target)) pilot.target = -1;
-      const mech = viewer.after.mechs[game.mech];
-      pilot.pointer = this.mouse && viewer.camera.ground(this.mouse.x, this.mouse.y, mech.z);
-      action = pilot.action(mech, contacts);
+      pilot.pointer = this.mouse && viewer.camera.ground(this.mouse.x, this.mouse.y, this.own.z);
+      action = pilot.action(this.own, contacts);
     }
+    viewer.mount = pilot.mount;
     game.decide(action);
   }
 
   /** Show the state after the decision. */
   decided() {
-    const { drove, wasRunning } = this;
+    const { drove, wasRunning, viewer } = this;
     this.sync();
     if (drove && !this.drives && this.running) {
       this.inspects = false;
-      byId("verified").textContent = "Your mech is destroyed. Click one of your team to drive it.";
+      const mark = this.game.scan.marks.filter((each) => each.kind === "death" && each.mech === this.game.mech).at(-1);
+      const known = mark?.byKnown && mark.by !== mark.mech;
+      byId("banner").hidden = false;
+      byId("banner").textContent = `Your mech is destroyed${known ? ` by ${viewer.panels.name(mark.by)}${mark.weapon ? `, ${mark.weapon}` : ""}` : ""}. Click one of your team to drive it.`;
+      viewer.hovered = known ? mark.by : -1;
     }
-    if (wasRunning && !this.running) Object.assign(this.viewer, { fog: false, follows: false, selected: -1 });
+    if (this.drives || !this.running) byId("banner").hidden = true;
+    this.tutor.follow(this);
+    if (wasRunning && !this.running) Object.assign(viewer, { fog: false, follows: false, selected: -1 });
     this.wasRunning = this.running;
   }
 
@@ -122,11 +141,11 @@ export class Driver {
     this.ended = true;
     const { winner } = viewer.after;
     const own = game.mech < 0 ? -1 : viewer.after.mechs[game.mech].team;
-    const title = winner < 0 || own < 0 ? viewer.ending() : `${winner === own ? "Won" : "Lost"}: ${viewer.after.reason.replace("_", " ")}`;
-    byId("verified").textContent = `battle ${game.start.number + 1}, ${viewer.simulation.decisions} decisions`;
-    viewer.camera.overview();
+    const title = winner < 0 || own < 0 ? ending(viewer.after) : `${winner === own ? "Won" : "Lost"}: ${howOf(viewer.after)}`;
+    this.say(`battle ${game.start.number + 1}, ${viewer.simulation.decisions} decisions`);
+    viewer.overview();
     viewer.refresh();
-    this.showMenu(title, "The timeline goes through the battle; everything can be seen now.", "Look back");
+    this.showMenu(title, "The timeline goes through the battle; everything can be seen now.", "Look back", summary(viewer));
   }
 
   /** The contact rows that an action can choose. */
@@ -150,6 +169,7 @@ export class Driver {
       return true;
     }
     if (!this.plays) return false;
+    if (event.key === "?" || event.code === "KeyH") this.pause();
     if (closes || VIEWER_KEYS.includes(event.key)) return false;
     if (this.drives && this.pressInBattle(event)) {
       event.preventDefault();
@@ -160,16 +180,17 @@ export class Driver {
 
   /** @param {KeyboardEvent} event */
   pressInMenu(event) {
+    if (event.target instanceof HTMLSelectElement && event.code !== "Escape") return;
     const id = MENU_KEYS[event.code];
     const focused = document.activeElement?.closest("#menu button");
     if (!id || event.repeat || (event.code === "Enter" && focused)) return; // a button with the focus is pressed anyway
     event.preventDefault();
-    byId(id).click();
+    byId(id)?.click();
   }
 
   /** @param {KeyboardEvent} event @returns {boolean} whether the key is one of the game's */
   pressInBattle({ code, repeat }) {
-    if (code === "Tab" || code === "KeyT") this.pilot.nextTarget(this.contacts(), this.viewer.after.mechs[this.game.mech].target);
+    if (code === "Tab" || code === "KeyT") this.pilot.nextTarget(this.contacts(), this.own.target);
     else if (code === "KeyO" && !repeat) this.game.autopilot = !this.game.autopilot;
     else if (code === "KeyI" && !repeat) this.inspects = !this.inspects;
     else return repeat ? code === "Space" || code.startsWith("Arrow") : this.pilot.press(code);
@@ -186,8 +207,7 @@ export class Driver {
 
   /** The person has clicked a mech. @param {number} mech */
   choose(mech) {
-    const { viewer, game } = this;
-    const own = viewer.after.mechs[game.mech];
+    const { viewer, game, own } = this;
     const chosen = viewer.after.mechs[mech];
     const begins = viewer.after.decision === 0;
     if (chosen?.alive && chosen.team === own.team && (begins || !this.drives)) {
@@ -202,6 +222,8 @@ export class Driver {
     this.game.mech = mech;
     this.pilot.clear();
     this.mouse = null;
+    this.tutor.from(this);
+    byId("banner").hidden = true;
     this.sync();
     this.viewer.refresh();
   }
@@ -212,11 +234,27 @@ export class Driver {
     const place = scene.places[this.viewer.selected];
     if (!place) return;
     const ahead = 0.4 * camera.distance;
-    const [x, y] = [place.x + Math.cos(place.yaw) * ahead, place.y + Math.sin(place.yaw) * ahead];
     camera.azimuth = mixAngle(camera.azimuth, place.yaw + Math.PI, 0.06);
-    camera.x = mix(camera.x, x, 0.15);
-    camera.y = mix(camera.y, y, 0.15);
-    camera.z = mix(camera.z, place.z + 1, 0.1);
+    camera.approach({ x: place.x + Math.cos(place.yaw) * ahead, y: place.y + Math.sin(place.yaw) * ahead, z: place.z }, 0.15);
+  }
+
+  /** @param {import("./labels.js").Labels} labels */
+  drawAids(labels) {
+    drawAids(labels, this);
+  }
+
+  /** Whether a weapon reaches the target, which the mech sees. @param {any} weapon */
+  reaches(weapon) {
+    const { viewer, own, game } = this;
+    const target = viewer.after.mechs[own.target];
+    if (!weapon || !target?.alive || !game.seen()[own.target]) return false;
+    return away(own, target) <= weapon.range && Math.abs(bearing(own, target)) <= (weapon.arc / 360) * Math.PI;
+  }
+
+  /** @param {string} text of the line below */
+  say(text) {
+    byId("verified").textContent = text;
+    byId("verified").className = byId("verified").title = "";
   }
 
   showPanels() {
@@ -228,9 +266,10 @@ export class Driver {
     this.showMenu("Paused", "", this.running ? "Continue" : "Look back");
   }
 
-  /** @param {string} title @param {string} text @param {string} start the first button's text */
-  showMenu(title, text, start) {
+  /** @param {string} title @param {string} text @param {string} start the first button's text @param {Node[]} [parts] below the text */
+  showMenu(title, text, start, parts = []) {
     const menu = byId("menu");
+    const began = this.viewer.simulation.decisions > 0;
     /** @param {string} id @param {string} label @param {() => void | Promise<void>} action */
     const button = (id, label, action) => {
       const made = element("button", { type: "button", id }, label);
@@ -240,23 +279,44 @@ export class Driver {
     menu.replaceChildren(
       element("h2", {}, title),
       element("p", { id: "note" }, text),
+      ...parts,
+      ...this.levels(),
       element(
         "p", { className: "buttons" },
         button("start", start, () => this.close()),
-        button("again", "Again (R)", () => {
-          this.game.restart();
-          this.begin();
-        }),
+        ...(began ? [button("again", "Again (R)", () => this.again())] : []),
         button("another", "Next map (N)", async () => {
           byId("note").textContent = "The next map is on its way.";
           await this.game.next();
           this.begin();
         }),
-        button("save", "Save replay (L)", () => this.save()),
+        ...(began ? [button("save", "Save replay (L)", () => this.save())] : []),
       ),
     );
     menu.append(/** @type {HTMLTemplateElement} */ (byId("driving-keys")).content.cloneNode(true));
     menu.hidden = false;
+  }
+
+  again() {
+    this.game.restart();
+    this.begin();
+  }
+
+  /** The choice of the opponent's level in the next battle, or in this one before its first decision. */
+  levels() {
+    const { game } = this;
+    if (!game.levels) return [];
+    const choice = /** @type {HTMLSelectElement} */ (element("select", { id: "level" }));
+    for (const [number, name] of game.levels.entries()) choice.append(element("option", { value: String(number), selected: number === game.level }, name));
+    choice.addEventListener("change", () => {
+      game.level = Number(choice.value);
+      if (game.simulation.decisions > 0) byId("note").textContent = "The opponent has this level from the next battle on.";
+      else {
+        this.again();
+        byId("level").focus();
+      }
+    });
+    return [element("p", {}, element("label", {}, "Opponent: ", choice))];
   }
 
   /** Do what a button of the menu says, unless another one is at work. @param {() => void | Promise<void>} action */

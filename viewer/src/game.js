@@ -30,6 +30,10 @@ export class Game {
     this.mech = this.asked;
     this.loads = Boolean(play.loads);
     this.autopilot = false;
+    /** The names of the levels that the opponent can have, if it has one. @type {string[] | null} */
+    this.levels = play.levels;
+    /** The level that the opponent has from the next start on: its place among these. @type {number} */
+    this.level = play.level;
     /** The next starts that the page brings. */
     this.texts = (byId("starts").textContent ?? "").split(" ").filter(Boolean);
     this.read = momentReader(simulation);
@@ -41,8 +45,33 @@ export class Game {
     this.restart();
   }
 
+  /** Let the opponent have the chosen level. */
+  applyLevel() {
+    if (!this.levels) return;
+    const { simulation, level } = this;
+    const { at, shape } = simulation.world.arrays.level;
+    for (let row = 0; row < shape[0]; row += 1) simulation.view.setBigInt64(at + 8 * row, BigInt(level), true);
+    this.start = this.named(this.start);
+  }
+
+  /** A start whose opponent has the name of its level. @param {Start} start @returns {Start} */
+  named(start) {
+    const { team } = this.simulation.world.play;
+    const players = start.players.slice();
+    players[team] = /** @type {string[]} */ (this.levels)[this.level];
+    const name = '"(?:[^"\\\\]|\\\\.)*"';
+    const list = new RegExp(`("players": \\[)(${name}), (${name})\\]`);
+    const header = start.header.replace(list, (_, before, blue, red) => {
+      const names = [blue, red];
+      names[team] = JSON.stringify(players[team]);
+      return `${before}${names.join(", ")}]`;
+    });
+    return { ...start, players, header };
+  }
+
   /** Begin the battle again. */
   restart() {
+    this.applyLevel();
     const { simulation, start } = this;
     const { max_steps: most } = simulation.world.battle;
     simulation.begin(start.memory, { header: { players: start.players }, actions: new Uint8Array(most * simulation.rowBytes), digests: [] });

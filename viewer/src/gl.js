@@ -1,106 +1,10 @@
 // The three kinds of things that are drawn: terrain, boxes, and soft discs.
 
 import { PageError } from "./data.js";
+import {
+  BOX_FRAGMENT, BOX_VERTEX, DISC_FRAGMENT, DISC_VERTEX, TERRAIN_FRAGMENT, TERRAIN_VERTEX,
+} from "./shaders.js";
 import { VERTEX_BYTES } from "./terrain.js";
-
-export const MAX_CIRCLES = 12;
-
-const TERRAIN_VERTEX = `#version 300 es
-layout(location = 0) in vec3 place;
-layout(location = 1) in vec4 kind;
-layout(location = 2) in vec4 colour;
-uniform mat4 camera;
-out vec4 shade;
-out vec3 at;
-out float glow;
-const vec3 NORMALS[5] = vec3[5](vec3(1, 0, 0), vec3(-1, 0, 0), vec3(0, 1, 0), vec3(0, -1, 0), vec3(0, 0, 1));
-void main() {
-  vec3 normal = NORMALS[int(kind.x + 0.5)];
-  float light = 0.62 + 0.42 * max(dot(normal, normalize(vec3(0.45, -0.3, 0.84))), 0.0);
-  glow = kind.y / 255.0;
-  shade = vec4(colour.rgb * mix(light, 1.25, glow), colour.a);
-  at = place;
-  gl_Position = camera * vec4(place, 1.0);
-}`;
-
-const TERRAIN_FRAGMENT = `#version 300 es
-precision mediump float;
-in vec4 shade;
-in highp vec3 at;
-in float glow;
-uniform sampler2D sight;
-uniform highp float size;
-uniform highp vec4 circles[${MAX_CIRCLES}];
-uniform vec4 tints[${MAX_CIRCLES}];
-uniform int count;
-out vec4 result;
-void main() {
-  vec3 colour = shade.rgb;
-  for (int i = 0; i < ${MAX_CIRCLES}; i += 1) {
-    if (i >= count) break;
-    highp float off = distance(at.xy, circles[i].xy) - circles[i].z;
-    float edge = smoothstep(circles[i].w, 0.0, abs(off));
-    float inside = off < 0.0 ? tints[i].a * 0.35 : 0.0;
-    colour = mix(colour, tints[i].rgb, max(inside, edge * min(1.0, tints[i].a * 3.0)));
-  }
-  float seen = texture(sight, at.xy / size).r;
-  colour *= mix(0.34, 1.0, max(seen, glow * 0.7));
-  result = vec4(colour, shade.a);
-}`;
-
-const BOX_VERTEX = `#version 300 es
-layout(location = 0) in vec3 corner;
-layout(location = 1) in vec3 normal;
-layout(location = 2) in vec3 centre;
-layout(location = 3) in vec3 half_size;
-layout(location = 4) in vec4 turn;
-layout(location = 5) in vec4 colour;
-uniform mat4 camera;
-out vec4 shade;
-vec3 rotate(vec3 v) {
-  float cp = cos(turn.y), sp = sin(turn.y);
-  v = vec3(cp * v.x - sp * v.z, v.y, sp * v.x + cp * v.z);
-  float cr = cos(turn.w), sr = sin(turn.w);
-  v = vec3(v.x, cr * v.y - sr * v.z, sr * v.y + cr * v.z);
-  float cy = cos(turn.x), sy = sin(turn.x);
-  return vec3(cy * v.x - sy * v.y, sy * v.x + cy * v.y, v.z);
-}
-void main() {
-  float light = 0.55 + 0.5 * max(dot(rotate(normal), normalize(vec3(0.45, -0.3, 0.84))), 0.0);
-  shade = vec4(colour.rgb * mix(light, 1.0, turn.z), colour.a);
-  gl_Position = camera * vec4(centre + rotate(corner * half_size), 1.0);
-}`;
-
-const DISC_VERTEX = `#version 300 es
-layout(location = 0) in vec2 corner;
-layout(location = 1) in vec4 place;
-layout(location = 2) in vec4 colour;
-uniform mat4 camera;
-uniform vec3 right;
-uniform vec3 above;
-out vec4 shade;
-out vec2 at;
-void main() {
-  shade = colour;
-  at = corner;
-  gl_Position = camera * vec4(place.xyz + (corner.x * right + corner.y * above) * place.w, 1.0);
-}`;
-
-const DISC_FRAGMENT = `#version 300 es
-precision mediump float;
-in vec4 shade;
-in vec2 at;
-out vec4 result;
-void main() {
-  float strength = smoothstep(1.0, 0.25, length(at));
-  result = vec4(shade.rgb, shade.a * strength);
-}`;
-
-const BOX_FRAGMENT = `#version 300 es
-precision mediump float;
-in vec4 shade;
-out vec4 result;
-void main() { result = shade; }`;
 
 /** Floats of a box: centre, half size, yaw, pitch, glow, roll, colour. */
 export const BOX_FLOATS = 14;
@@ -126,17 +30,14 @@ export class Painter {
     this.indexed = 0;
     this.box = instanced(gl, boxCorners(), 6, [3, 3, 4, 4], BOX_FLOATS);
     this.disc = instanced(gl, new Float32Array([-1, -1, 1, -1, 1, 1, -1, -1, 1, 1, -1, 1]), 2, [4, 4], DISC_FLOATS);
-    this.sight = gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, this.sight);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    for (const [name, value] of [
-      [gl.TEXTURE_MIN_FILTER, gl.LINEAR], [gl.TEXTURE_MAG_FILTER, gl.LINEAR],
-      [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE], [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
-    ]) gl.texParameteri(gl.TEXTURE_2D, name, value);
+    gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, true);
+    this.sight = texture(gl);
+    this.marks = texture(gl);
     this.setSight(null);
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.CULL_FACE);
-    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+    gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
   /** What is in sight, (y, x) from 0 to 255; null: everything. @param {Uint8Array | null} cells */
@@ -145,6 +46,13 @@ export class Painter {
     const side = cells ? this.size : 1;
     gl.bindTexture(gl.TEXTURE_2D, this.sight);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8, side, side, 0, gl.RED, gl.UNSIGNED_BYTE, cells ?? new Uint8Array([255]));
+  }
+
+  /** What is drawn on the ground. @param {HTMLCanvasElement} canvas of the whole map */
+  setMarks(canvas) {
+    const { gl } = this;
+    gl.bindTexture(gl.TEXTURE_2D, this.marks);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, canvas);
   }
 
   /** @param {string} name @param {ArrayBuffer} vertices four for each face */
@@ -189,26 +97,17 @@ export class Painter {
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     const matrix = camera.update(width / Math.max(1, height));
     gl.viewport(0, 0, width, height);
-    gl.clearColor(0.075, 0.09, 0.12, 1);
     gl.depthMask(true);
-    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT); // without a colour: the page is the sky
     gl.disable(gl.BLEND);
-    gl.useProgram(this.terrain.program);
-    gl.uniformMatrix4fv(this.terrain.at("camera"), false, matrix);
-    gl.uniform1f(this.terrain.at("size"), this.size);
-    const count = Math.min(scene.circles.length / 8, MAX_CIRCLES);
-    const [circles, tints] = [new Float32Array(4 * MAX_CIRCLES), new Float32Array(4 * MAX_CIRCLES)];
-    for (let i = 0; i < count; i += 1) {
-      circles.set(scene.circles.slice(8 * i, 8 * i + 4), 4 * i);
-      tints.set(scene.circles.slice(8 * i + 4, 8 * i + 8), 4 * i);
-    }
-    gl.uniform4fv(this.terrain.at("circles"), circles);
-    gl.uniform4fv(this.terrain.at("tints"), tints);
-    gl.uniform1i(this.terrain.at("count"), count);
+    this.use(this.terrain, camera, matrix);
+    gl.uniform1i(this.terrain.at("marks"), 1);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.marks);
+    gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.sight);
     this.drawChunks("opaque");
-    gl.useProgram(this.boxes.program);
-    gl.uniformMatrix4fv(this.boxes.at("camera"), false, matrix);
+    this.use(this.boxes, camera, matrix);
     this.box.draw(scene.boxes, 36);
     gl.enable(gl.BLEND);
     gl.depthMask(false);
@@ -216,14 +115,41 @@ export class Painter {
     this.drawChunks("clear");
     gl.useProgram(this.boxes.program);
     this.box.draw(scene.beams, 36);
-    gl.useProgram(this.discs.program);
-    gl.uniformMatrix4fv(this.discs.at("camera"), false, matrix);
+    this.use(this.discs, camera, matrix);
     const [sin, cos] = [Math.sin(camera.azimuth), Math.cos(camera.azimuth)];
     const [rise, flat] = [Math.cos(camera.elevation), Math.sin(camera.elevation)];
     gl.uniform3f(this.discs.at("right"), -sin, cos, 0);
     gl.uniform3f(this.discs.at("above"), -cos * flat, -sin * flat, rise);
     this.disc.draw(scene.discs, 6);
     gl.bindVertexArray(null);
+  }
+
+  /**
+   * A small picture of boxes.
+   * @param {number[]} boxes @param {import("./camera.js").Camera} camera @param {number} side pixels
+   */
+  portrait(boxes, camera, side) {
+    const { gl, canvas } = this;
+    gl.viewport(0, 0, side, side);
+    gl.depthMask(true);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.disable(gl.BLEND);
+    this.use(this.boxes, camera, camera.update(1));
+    this.box.draw(boxes, 36);
+    gl.bindVertexArray(null);
+    const made = document.createElement("canvas");
+    made.width = made.height = side;
+    made.getContext("2d")?.drawImage(canvas, 0, canvas.height - side, side, side, 0, 0, side, side);
+    return made;
+  }
+
+  /** @param {ReturnType<typeof program>} made @param {import("./camera.js").Camera} camera @param {Float32Array} matrix */
+  use(made, camera, matrix) {
+    const { gl } = this;
+    gl.useProgram(made.program);
+    gl.uniformMatrix4fv(made.at("camera"), false, matrix);
+    gl.uniform3f(made.at("eye"), ...camera.eye);
+    gl.uniform1f(made.at("size"), this.size);
   }
 
   /** @param {string} kind */
@@ -249,6 +175,17 @@ function drawnBySoftware() {
 /** @param {WebGL2RenderingContext} gl */
 function buffer(gl) {
   return /** @type {WebGLBuffer} */ (gl.createBuffer());
+}
+
+/** A texture that is smooth and ends at its edges. @param {WebGL2RenderingContext} gl */
+function texture(gl) {
+  const made = gl.createTexture();
+  gl.bindTexture(gl.TEXTURE_2D, made);
+  for (const [name, value] of [
+    [gl.TEXTURE_MIN_FILTER, gl.LINEAR], [gl.TEXTURE_MAG_FILTER, gl.LINEAR],
+    [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE], [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
+  ]) gl.texParameteri(gl.TEXTURE_2D, name, value);
+  return made;
 }
 
 /** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment */

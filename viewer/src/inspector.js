@@ -1,17 +1,20 @@
 // What one mech is, sees, does and gets: the panel on the right.
 
-import { bar, element, number, table } from "./dom.js";
-import { mechName } from "./moments.js";
+import { whole } from "./cockpit.js";
+import { bar, element, number, table, tenths } from "./dom.js";
+import { away } from "./math.js";
+import { mechName, statesOf } from "./moments.js";
 
 export const TABS = ["mech", "senses", "observation", "action", "reward"];
 
 /** @typedef {import("./simulation.js").Simulation} Simulation */
 
 export class Inspector {
-  /** @param {Simulation} simulation @param {() => import("./scan.js").Scan | null} scan */
-  constructor(simulation, scan) {
+  /** @param {Simulation} simulation @param {() => import("./scan.js").Scan | null} scan @param {(mount: number) => void} choose what draws a weapon's range */
+  constructor(simulation, scan, choose) {
     this.simulation = simulation;
     this.scan = scan;
+    this.choose = choose;
     this.world = simulation.world;
     this.tab = "mech";
     /** Streams of the observation that are unfolded. */
@@ -47,29 +50,28 @@ export class Inspector {
     const cooldown = this.simulation.field("mechs", "cooldown");
     const charges = this.simulation.field("mechs", "charges");
     const { seconds, ticks } = this.world.battle;
-    const states = [
-      [!mech.alive, "destroyed"], [mech.fallen, "fallen"], [mech.shutdown, "shut down"], [mech.jets, "jump jets"],
-      [mech.radiates === 1, "ECM"], [mech.radiates === 2, "ECCM"], [mech.transmits, "transmits"],
-    ].filter(([is]) => is).map(([, text]) => String(text));
     const weapons = kind.weapons.flatMap((/** @type {string | null} */ weapon, /** @type {number} */ mount) => {
       if (!weapon) return [];
       const wait = (cooldown(mech.index, mount) / ticks) * seconds;
       const left = charges(mech.index, mount);
-      return [[this.world.names.mounts[mount], weapon, wait > 0 ? `${number(wait)} s` : "ready", left > 0 ? `${left} left` : ""]];
+      const state = !mech.alive ? "-" : wait > 0 ? `${wait.toFixed(1)} s` : mech.shutdown || mech.fallen ? "cannot fire" : "ready";
+      const choice = element("button", { type: "button", className: "weapon", title: "draw its range and arc" }, weapon);
+      choice.addEventListener("click", () => this.choose(mount));
+      return [[this.world.names.mounts[mount], choice, state, left > 0 ? `${left} left` : ""]];
     });
     return [
-      element("p", {}, `${kind.name}${states.length ? `: ${states.join(", ")}` : ""}`),
+      element("p", {}, statesOf(mech).join(", ") || "ready to act"),
       table([
-        ["armour", bar(mech.armour / kind.armour, "armour"), number(Math.max(0, mech.armour))],
-        ["legs", bar(mech.legs / kind.legs, "legs"), number(Math.max(0, mech.legs))],
-        ["heat", bar(mech.heat / kind.heat, "heat"), number(mech.heat)],
+        ["armour", bar(mech.armour / kind.armour, "armour"), whole(mech.armour, kind.armour)],
+        ["legs", bar(mech.legs / kind.legs, "legs"), whole(mech.legs, kind.legs)],
+        ["heat", bar(mech.heat / kind.heat, "heat"), whole(mech.heat, kind.heat)],
       ]),
       table(weapons, ["mount", "weapon", "ready in", "charges"]),
       table([
-        ["damage dealt", number(of("damage_dealt")), "taken", number(of("damage_taken"))],
-        ["kills", number(of("kills")), "assists", number(of("assists"))],
-        ["friendly damage", number(of("friendly_damage")), "paints", number(of("paints"))],
-        ["falls", number(of("falls")), "shutdowns", number(of("shutdowns"))],
+        ["damage dealt", tenths(of("damage_dealt")), "taken", tenths(of("damage_taken"))],
+        ["kills", tenths(of("kills")), "assists", tenths(of("assists"))],
+        ["friendly damage", tenths(of("friendly_damage")), "paints", tenths(of("paints"))],
+        ["falls", tenths(of("falls")), "shutdowns", tenths(of("shutdowns"))],
       ]),
     ];
   }
@@ -86,7 +88,7 @@ export class Inspector {
     const quality = this.simulation.field("mechs", "quality")(mech.index);
     const jam = this.simulation.field("mechs", "jam")(mech.index);
     const name = (/** @type {number} */ other) => mechName(moment.mechs[other], battle);
-    const away = (/** @type {{x: number, y: number}} */ it) => `${number(Math.hypot(it.x - mech.x, it.y - mech.y))} m`;
+    const far = (/** @type {import("./math.js").Place} */ it) => `${number(away(it, mech))} m`;
     const [x, y] = ["x", "y"].map((axis) => this.simulation.field("sightings", axis));
     const remembered = (/** @type {number} */ other) => mech.pack * this.simulation.mechs + other;
     const how = ["not", "sensors", "line of sight"];
@@ -95,9 +97,9 @@ export class Inspector {
     return [
       element("p", {}, `sensor quality ${number(quality)}, jammed ${number(jam)}`),
       element("h3", {}, "Contacts, in the order of the observation"),
-      table(list("contacts").map((other, row) => [String(row), name(other), how[visible(mech.index * this.simulation.mechs + other)], away(moment.mechs[other])])),
+      table(list("contacts").map((other, row) => [String(row), name(other), how[visible(mech.index * this.simulation.mechs + other)], far(moment.mechs[other])])),
       element("h3", {}, "Intel of the pack"),
-      table(list("intel").map((other) => [name(other), away({ x: x(remembered(other)), y: y(remembered(other)) })])),
+      table(list("intel").map((other) => [name(other), far({ x: x(remembered(other)), y: y(remembered(other)) })])),
       element("h3", {}, "Painted by the pack"),
       element("p", {}, painted.map((other) => mechName(other, battle)).join(", ") || "none"),
       element("h3", {}, "Messages of pack-mates in this decision"),

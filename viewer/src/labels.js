@@ -1,87 +1,176 @@
-// What is written over the picture: names and armour of mechs, damage, remembered enemies, the way to the zone.
+// What is written over the picture: names and armour of mechs, damage, remembered enemies, the target.
 
-import { project } from "./math.js";
+import { blank, byId, number } from "./dom.js";
+import { away, clamp, project } from "./math.js";
+import { mechName } from "./moments.js";
+import { COLOURS } from "./timeline.js";
 
-/** @param {import("./viewer.js").Viewer} viewer @param {number} share of the decision that has passed */
-export function drawLabels(viewer, share) {
-  const { labels } = viewer;
-  const scale = globalThis.devicePixelRatio || 1;
-  const [width, height] = [labels.clientWidth, labels.clientHeight];
-  if (labels.width !== Math.round(width * scale)) labels.width = Math.round(width * scale);
-  if (labels.height !== Math.round(height * scale)) labels.height = Math.round(height * scale);
-  const paper = /** @type {CanvasRenderingContext2D} */ (labels.getContext("2d"));
-  paper.setTransform(scale, 0, 0, scale, 0, 0);
-  paper.clearRect(0, 0, width, height);
-  paper.textAlign = "center";
-  paper.font = "600 11px system-ui, sans-serif";
-  viewer.after.mechs.forEach((mech, index) => {
-    const place = viewer.scene.places[index];
-    if (!place?.shown || !mech.alive) return;
-    const kind = viewer.world.battle.classes[mech.kind];
-    const at = project(viewer.camera.matrix, place.x, place.y, place.z + kind.size[2] * 1.25);
-    if (!at) return;
-    const [x, y] = [at.x * width, at.y * height];
-    paper.fillStyle = "#0009";
-    paper.fillRect(x - 17, y - 19, 34, 17);
-    paper.fillStyle = mech.team === 0 ? "#7db4ff" : "#ff9a6b";
-    paper.fillText(`${kind.letter}${viewer.numberOf(mech)}${mech.fallen ? " ▾" : ""}${mech.shutdown ? " ○" : ""}`, x, y - 9);
+const TARGET = "#ffd23f";
+const FADES = 0.6; // share of the way to the farthest mech at which labels begin to fade
+/** Where a label may be: shares of its half width to the right, pixels down. */
+const PLACES = [[0, 0], [0, -22], [-1.1, -10], [1.1, -10], [0, -44], [-1.2, -34], [1.2, -34], [0, -66], [-1.2, 40], [1.2, 40]];
+/** @type {Record<string, string>} */
+const SIGNS = { fallen: "▾", "shut down": "○", ECM: "ECM", ECCM: "ECCM", transmits: "≋" };
+const ELECTRONICS = ["", "ECM jams enemies within", "ECCM restores links within"];
+
+/** @typedef {{x: number, y: number, distance: number}} Spot in pixels */
+
+export class Labels {
+  /** @param {import("./viewer.js").Viewer} viewer */
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.canvas = /** @type {HTMLCanvasElement} */ (byId("labels"));
+    /** @type {CanvasRenderingContext2D} */
+    this.paper = /** @type {any} */ (null);
+    this.width = this.height = 0;
+    /** Rectangles that are taken: left, top, right, bottom. @type {number[][]} */
+    this.taken = [];
+  }
+
+  /** @param {number} share of the decision that has passed */
+  draw(share) {
+    const { viewer } = this;
+    Object.assign(this, blank(this.canvas));
+    this.paper.textAlign = "center";
+    this.taken = [];
+    this.drawTarget();
+    this.drawMechs();
+    this.drawGhosts();
+    this.drawDamage(share);
+    viewer.driver?.drawAids(this);
+  }
+
+  /** Where a place is in the picture, in pixels; null outside of it. @param {number} x @param {number} y @param {number} z @returns {Spot | null} */
+  spot(x, y, z) {
+    const at = project(this.viewer.camera.matrix, x, y, z);
+    if (!at || at.x < -0.05 || at.x > 1.05 || at.y < -0.05 || at.y > 1.05) return null;
+    return { x: at.x * this.width, y: at.y * this.height, distance: at.distance };
+  }
+
+  drawMechs() {
+    const { after, scene, world, selected, hovered, target } = this.viewer;
+    const spots = after.mechs.flatMap((mech, index) => {
+      const place = scene.places[index];
+      const at = place?.shown && mech.alive ? this.spot(place.x, place.y, place.z + world.battle.classes[mech.kind].size[2] * 1.3) : null;
+      return at ? [{ mech, at, first: index === hovered ? 3 : index === selected ? 2 : index === target ? 1 : 0 }] : [];
+    });
+    const farthest = Math.max(1, ...spots.map(({ at }) => at.distance));
+    const nearest = Math.min(farthest, ...spots.map(({ at }) => at.distance));
+    spots.sort((a, b) => b.first - a.first || a.at.distance - b.at.distance);
+    for (const { mech, at, first } of spots) {
+      const far = (at.distance - nearest) / Math.max(20, farthest - nearest);
+      this.paper.globalAlpha = first ? 1 : 1 - 0.35 * Math.max(0, far - FADES) / (1 - FADES);
+      this.drawMech(mech, at, first === 3 || (first === 2 && !this.viewer.driver?.plays));
+    }
+    this.paper.globalAlpha = 1;
+  }
+
+  /** @param {import("./moments.js").Mech} mech @param {Spot} at @param {boolean} large whether it says all */
+  drawMech(mech, at, large) {
+    const { paper, viewer } = this;
+    const { battle } = viewer.world;
+    const kind = battle.classes[mech.kind];
     const own = viewer.after.mechs[viewer.selected];
-    if (mech.paintedBy.some((pack) => !own || pack === own.pack)) {
-      paper.fillStyle = "#59ff85";
-      paper.fillText("◆", x + 24, y - 9);
+    const states = viewer.statesOf(mech);
+    const signs = states.map((state) => (state === "transmits" && !mech.speaks ? "" : SIGNS[state])).filter(Boolean);
+    if (mech.paintedBy.some((pack) => !own || pack === own.pack)) signs.push("◆");
+    const title = `${mechName(mech, battle)}${large ? ` ${kind.name}` : ""}${signs.length ? ` ${signs.join(" ")}` : ""}`;
+    const lines = [title];
+    if (large) {
+      lines.push(`armour ${number(Math.round(mech.armour))} of ${number(kind.armour)}`);
+      if (states.length) lines.push(states.join(", "));
+      if (mech.radiates > 0) lines.push(`${ELECTRONICS[mech.radiates]} ${number(battle.ecm)} m`);
     }
-    if (mech.speaks) {
-      paper.fillStyle = "#fff";
-      paper.fillText("≋", x - 24, y - 9);
+    paper.font = `600 ${large ? 12 : 11}px system-ui, sans-serif`;
+    const wide = Math.max(...lines.map((line) => paper.measureText(line).width)) + 10;
+    const high = 14 * lines.length + 6;
+    const box = this.free(at, wide, high);
+    if (!box) { // only a dot is left of it
+      paper.fillStyle = COLOURS[mech.team];
+      paper.fillRect(at.x - 4, at.y - 4, 8, 4);
+      return;
     }
-    paper.fillStyle = "#0008";
-    paper.fillRect(x - 14, y - 6, 28, 3);
-    paper.fillStyle = mech.team === 0 ? "#3385fa" : "#ed5c24";
-    paper.fillRect(x - 14, y - 6, 28 * Math.max(0, mech.armour / kind.armour), 3);
-  });
-  for (const event of viewer.after.events) {
-    const since = share - 0.9 * event.when;
-    if (event.amount < 0.5 || !["hit", "splash", "hazard"].includes(event.kind) || since < 0) continue;
-    const target = viewer.scene.places[event.target];
-    const at = target?.shown ? project(viewer.camera.matrix, target.x, target.y, target.z + 2 + 2 * since) : null;
-    if (!at) continue;
-    paper.fillStyle = `rgba(255, 240, 200, ${1 - since})`;
-    paper.fillText(`−${event.amount.toFixed(0)}`, at.x * width, at.y * height);
+    this.taken.push(box);
+    if (box[3] < at.y - 8 || box[1] > at.y) { // a line to its mech
+      paper.strokeStyle = COLOURS[mech.team];
+      paper.lineWidth = 1;
+      paper.beginPath();
+      paper.moveTo(at.x, at.y);
+      paper.lineTo((box[0] + box[2]) / 2, box[1] > at.y ? box[1] : box[3]);
+      paper.stroke();
+    }
+    paper.fillStyle = large ? "#0c1016e0" : "#0c1016b0";
+    paper.beginPath();
+    paper.roundRect(box[0], box[1], wide, high, 4);
+    paper.fill();
+    lines.forEach((line, row) => {
+      paper.fillStyle = row ? "#dfe5ee" : mech.team === 0 ? "#9cc6ff" : "#ffb18c";
+      paper.fillText(line, (box[0] + box[2]) / 2, box[1] + 13 + 14 * row);
+    });
+    paper.fillStyle = "#000a";
+    paper.fillRect(box[0] + 4, box[3] - 4, wide - 8, 3);
+    paper.fillStyle = COLOURS[mech.team];
+    paper.fillRect(box[0] + 4, box[3] - 4, (wide - 8) * clamp(mech.armour / kind.armour), 3);
   }
-  paper.fillStyle = "#ffffffb0";
-  for (const ghost of viewer.ghosts) {
-    const at = project(viewer.camera.matrix, ghost.x, ghost.y, ghost.z + 1.6);
-    if (at) {
-      const mech = viewer.after.mechs[ghost.mech];
-      const { letter } = viewer.world.battle.classes[mech.kind];
-      paper.fillText(`${letter}${viewer.numberOf(mech)}? ${ghost.age.toFixed(0)} s`, at.x * width, at.y * height);
-    }
-  }
-  if (viewer.driver?.plays) drawWay(viewer, paper, width, height);
-}
 
-/** An arrow to the zone, at the lower edge, and a mark at the target. @param {import("./viewer.js").Viewer} viewer @param {CanvasRenderingContext2D} paper @param {number} width @param {number} height */
-function drawWay(viewer, paper, width, height) {
-  const { after, camera, scene, driver } = viewer;
-  const place = scene.places[viewer.selected];
-  if (!place) return;
-  const [dx, dy] = [after.zone.x - place.x, after.zone.y - place.y];
-  const away = Math.max(0, Math.hypot(dx, dy) - after.zone.radius);
-  const turn = camera.azimuth + Math.PI - Math.atan2(dy, dx);
-  paper.save();
-  paper.translate(width / 2, height - 50);
-  paper.fillStyle = "#ffd479";
-  paper.fillText(away > 0 ? `zone ${away.toFixed(0)} m` : "in the zone", 0, 26);
-  paper.rotate(turn);
-  paper.beginPath();
-  for (const [x, y] of [[0, -13], [8, 8], [0, 4], [-8, 8]]) paper.lineTo(x, y);
-  paper.closePath();
-  paper.fill();
-  paper.restore();
-  const target = scene.places[driver?.drives ? after.mechs[viewer.selected].target : -1];
-  const at = target?.shown ? project(camera.matrix, target.x, target.y, target.z + 1) : null;
-  if (!at) return;
-  paper.strokeStyle = "#ffd479";
-  paper.lineWidth = 2;
-  paper.strokeRect(at.x * width - 20, at.y * height - 20, 40, 40);
+  /** The first free place for a label near a mech, of some. @param {Spot} at @param {number} wide @param {number} high */
+  free(at, wide, high) {
+    for (const [dx, dy] of PLACES) {
+      const [x, y] = [at.x + (dx * wide) / 2, at.y - 2 + dy];
+      const box = [x - wide / 2, y - high, x + wide / 2, y];
+      if (!this.taken.some(([l, t, r, b]) => box[0] < r && box[2] > l && box[1] < b && box[3] > t)) return box;
+    }
+    return null;
+  }
+
+  /** Brackets around the target of the selected mech, with its distance. */
+  drawTarget() {
+    const { paper, viewer } = this;
+    const [own, place] = [viewer.scene.places[viewer.selected], viewer.scene.places[viewer.target]];
+    if (!own || !place?.shown || !viewer.after.mechs[viewer.target].alive || !viewer.after.mechs[viewer.selected].alive) return;
+    const tall = viewer.world.battle.classes[viewer.after.mechs[viewer.target].kind].size[2];
+    const [middle, top] = [this.spot(place.x, place.y, place.z + tall / 2), this.spot(place.x, place.y, place.z + tall * 1.1)];
+    if (!middle || !top) return;
+    const half = Math.max(12, (middle.y - top.y) * 1.5);
+    paper.strokeStyle = TARGET;
+    paper.lineWidth = 2;
+    for (const [dx, dy] of [[-1, -1], [1, -1], [1, 1], [-1, 1]]) {
+      const [x, y] = [middle.x + dx * half, middle.y + dy * half];
+      paper.beginPath();
+      paper.moveTo(x - dx * half * 0.5, y);
+      paper.lineTo(x, y);
+      paper.lineTo(x, y - dy * half * 0.5);
+      paper.stroke();
+    }
+    paper.fillStyle = TARGET;
+    paper.font = "600 11px system-ui, sans-serif";
+    const far = away(place, own);
+    const { weapon } = viewer;
+    paper.fillText(`${far.toFixed(0)} m${weapon && far > weapon.range ? `, ${weapon.name} out of range` : ""}`, middle.x, middle.y + half + 13);
+  }
+
+  drawGhosts() {
+    const { paper, viewer } = this;
+    paper.font = "600 11px system-ui, sans-serif";
+    paper.fillStyle = "#ffffffb0";
+    for (const ghost of viewer.ghosts) {
+      const at = this.spot(ghost.x, ghost.y, ghost.z + 1.6);
+      if (at) paper.fillText(`${mechName(viewer.after.mechs[ghost.mech], viewer.world.battle)}? ${ghost.age.toFixed(0)} s ago`, at.x, at.y);
+    }
+  }
+
+  /** Damage of the present decision, at the mechs. @param {number} share of it that has passed */
+  drawDamage(share) {
+    const { paper, viewer } = this;
+    paper.font = "700 13px system-ui, sans-serif";
+    for (const event of viewer.after.events) {
+      const since = share - 0.9 * event.when;
+      if (event.amount < 0.5 || !["hit", "splash", "hazard"].includes(event.kind) || since < 0) continue;
+      const target = viewer.scene.places[event.target];
+      const at = target?.shown ? this.spot(target.x, target.y, target.z + 1.5 + 2 * since) : null;
+      if (!at) continue;
+      paper.fillStyle = `rgba(255, 240, 200, ${1 - since})`;
+      paper.fillText(`−${event.amount.toFixed(0)}`, at.x + 18, at.y);
+    }
+  }
 }

@@ -8,6 +8,8 @@ import { Simulation } from "./simulation.js";
 import { scanBattle } from "./scan.js";
 import { Viewer } from "./viewer.js";
 
+const END_SECONDS = 6; // for which the end of a battle is shown, before the next one
+
 /** @param {string} id */
 async function part(id) {
   return gunzip(/** @type {Uint8Array<ArrayBuffer>} */ (fromBase64(byId(id)?.textContent ?? "", id)), id);
@@ -29,6 +31,7 @@ async function showReplay(module, world, memory) {
   const viewer = new Viewer(new Simulation(module, world, memory, replay, true));
   Object.assign(globalThis, { echelon: viewer }); // for the console
   viewer.run();
+  if (world.live) watch(viewer, world.live);
   const scan = await scanBattle(new Simulation(module, world, memory, replay, false), (found) => viewer.report(found));
   document.body.dataset.verified = scan.different === null ? "equal" : String(scan.different);
 }
@@ -44,6 +47,21 @@ function play(module, world, memory) {
   Object.assign(globalThis, { echelon: viewer });
   viewer.run();
   document.body.dataset.ready = "yes";
+}
+
+/** Show the next battle of a run that trains, once this one has ended. @param {Viewer} viewer @param {number} number of this battle */
+async function watch(viewer, number) {
+  stayAlive();
+  for (let seconds = 0; ; seconds += 1) {
+    await new Promise((resume) => setTimeout(resume, 1000));
+    if (viewer.playing || viewer.selected >= 0 || viewer.time < viewer.simulation.decisions) seconds = 0;
+    if (seconds < END_SECONDS) continue;
+    const answer = await fetch(`next/${number}`).catch(() => null);
+    if (!answer?.ok || (await answer.json()).number === number) continue;
+    history.replaceState(null, "", location.pathname); // without the time, at which the next one would stand still
+    location.reload();
+    return;
+  }
 }
 
 /** The server ends when its last page is closed, and with it this request. */

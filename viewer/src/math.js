@@ -13,6 +13,13 @@ export const normalize = (a) => {
   const length = Math.hypot(...a) || 1;
   return [a[0] / length, a[1] / length, a[2] / length];
 };
+/** @typedef {{x: number, y: number}} Place */
+/** The distance of two places on the map. @param {Place} a @param {Place} b */
+export const away = (a, b) => Math.hypot(b.x - a.x, b.y - a.y);
+/** The angle to the left by which a place is off the heading of a mech, from -pi to pi. @param {Place & {yaw: number}} a @param {Place} b */
+export const bearing = (a, b) => mixAngle(0, Math.atan2(b.y - a.y, b.x - a.x) - a.yaw, 1);
+/** @param {number} share @returns {number} from 0 to 1 */
+export const clamp = (share) => Math.min(1, Math.max(0, share));
 /** @param {number} a @param {number} b @param {number} share */
 export const mix = (a, b, share) => a + (b - a) * share;
 /** @param {number} a @param {number} b @param {number} share */

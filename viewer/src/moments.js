@@ -1,5 +1,7 @@
 // What is drawn and listed of the state after a decision.
 
+import { clamp } from "./math.js";
+
 /**
  * @typedef {object} Mech
  * @property {number} index
@@ -33,6 +35,8 @@
  * @property {number} y
  * @property {number} z
  * @property {number} amount
+ * @property {number} dx direction of a hit
+ * @property {number} dy
  * @property {number} when share of the decision, 0 to 1
  *
  * @typedef {object} Team
@@ -68,7 +72,7 @@ export function momentReader(simulation) {
   const packs = Array.from({ length: world.arrays.paint.shape[0] }, (_, pack) => pack);
   const shot = fields("projectiles", ["owner", "weapon", "x", "y", "z", "vx", "vy", "vz"]);
   const cloud = fields("clouds", ["x", "y", "z", "radius", "team"]);
-  const event = fields("events", ["kind", "actor", "target", "weapon", "x", "y", "z", "amount", "tick"]);
+  const event = fields("events", ["kind", "actor", "target", "weapon", "x", "y", "z", "amount", "dx", "dy", "tick"]);
   const team = fields("teams", ["score", "share", "mechs_alive"]);
   const counts = ["num_projectiles", "num_clouds", "num_events", "tick", "over", "winner", "reason"];
   const battle = fields("battles", [...counts, "zone_x", "zone_y", "zone_radius"]);
@@ -99,7 +103,7 @@ export function momentReader(simulation) {
       events: rows(battle.num_events(0), (row) => ({
         ...record(event, row),
         kind: world.names.events[event.kind(row)],
-        when: Math.min(1, Math.max(0, 1 - (tick - event.tick(row)) / world.battle.ticks)),
+        when: clamp(1 - (tick - event.tick(row)) / world.battle.ticks),
       })),
       teams: rows(2, (row) => ({ score: team.score(row), share: team.share(row), alive: team.mechs_alive(row) })),
       zone: { x: battle.zone_x(0), y: battle.zone_y(0), radius: battle.zone_radius(0) },
@@ -110,7 +114,19 @@ export function momentReader(simulation) {
   };
 }
 
-/** The name of a mech, as in the PettingZoo environments. @param {Mech} mech @param {any} battle */
+export const TEAMS = ["Blue", "Red"];
+
+/** The one name of a mech: "Red M6" is the medium mech `red_6` of the environments. @param {Mech} mech @param {any} battle */
 export function mechName(mech, battle) {
-  return mech.team === 0 ? `blue_${mech.index}` : `red_${mech.index - battle.blue}`;
+  const number = mech.team === 0 ? mech.index : mech.index - battle.blue;
+  return `${TEAMS[mech.team]} ${battle.classes[mech.kind].letter}${number}`;
+}
+
+/** What a mech is at the moment, in words. @param {Mech} mech @returns {string[]} */
+export function statesOf(mech) {
+  const states = /** @type {[boolean, string][]} */ ([
+    [!mech.alive, "destroyed"], [mech.fallen, "fallen"], [mech.shutdown, "shut down"], [mech.legs <= 0, "no legs"],
+    [mech.jets, "jump jets"], [mech.radiates === 1, "ECM"], [mech.radiates === 2, "ECCM"], [mech.transmits, "transmits"],
+  ]);
+  return states.filter(([is]) => is).map(([, text]) => text);
 }

@@ -1,5 +1,7 @@
 // What a person wants of a mech: held keys, mouse and gamepad, as an action.
 
+import { away, bearing } from "./math.js";
+
 const HELD = /** @type {Record<string, [string, number]>} */ ({
   KeyW: ["throttle", 1], ArrowUp: ["throttle", 1], KeyS: ["throttle", -1], ArrowDown: ["throttle", -1],
   KeyA: ["strafe", 1], KeyD: ["strafe", -1], KeyQ: ["turn", 1], ArrowLeft: ["turn", 1], KeyE: ["turn", -1], ArrowRight: ["turn", -1],
@@ -7,6 +9,7 @@ const HELD = /** @type {Record<string, [string, number]>} */ ({
   left: ["primary", 1], right: ["secondary", 1], middle: ["special", 1],
   Digit1: ["primary", 1], Digit2: ["secondary", 1], Digit3: ["tertiary", 1], Digit4: ["special", 1],
 });
+const MOUNTS = ["primary", "secondary", "tertiary", "special"];
 const BUTTONS = { left: 1, right: 2, middle: 4 }; // bits in a mouse event
 const DISPLAYS = ["nearest", "dangerous", "damaged"];
 const STILL = 0.07; // rad within which the mech does not turn to the mouse
@@ -26,6 +29,8 @@ export class Pilot {
     this.tapped = new Set();
     /** The mech that the person chose, -1 for none. */
     this.target = -1;
+    /** The mount that was fired last, -1 for none. */
+    this.mount = -1;
     this.clear();
   }
 
@@ -38,6 +43,7 @@ export class Pilot {
     this.target = -1;
     this.electronics = "";
     this.display = 0;
+    this.mount = -1;
   }
 
   /** A key or a button goes down. @param {string} code of the key @returns {boolean} whether it drives the mech */
@@ -53,6 +59,8 @@ export class Pilot {
 
   /** @param {string} code of a key or a button */
   hold(code) {
+    const mount = MOUNTS.indexOf(HELD[code][0]);
+    if (mount >= 0) this.mount = mount;
     this.down.add(code);
     this.tapped.add(code);
   }
@@ -101,10 +109,9 @@ export class Pilot {
   /** @param {import("./moments.js").Mech} mech */
   turnToPointer(mech) {
     if (!this.pointer) return 0;
-    const [dx, dy] = [this.pointer.x - mech.x, this.pointer.y - mech.y];
-    const off = Math.atan2(Math.sin(Math.atan2(dy, dx) - mech.yaw), Math.cos(Math.atan2(dy, dx) - mech.yaw));
+    const off = bearing(mech, this.pointer);
     const most = this.classes[mech.kind].turn * this.seconds;
-    return Math.hypot(dx, dy) < NEAR || Math.abs(off) < STILL || most <= 0 ? 0 : off / most;
+    return away(mech, this.pointer) < NEAR || Math.abs(off) < STILL || most <= 0 ? 0 : off / most;
   }
 
   /** The standard layout: left stick moves, right stick turns, triggers and shoulders fire. @param {Record<string, number>} wanted */

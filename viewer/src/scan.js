@@ -13,6 +13,8 @@ export const MARKED = ["death", "fall", "shutdown", "legged"];
  * @property {number} team
  * @property {number} mech
  * @property {number} by the mech that did it, or -1
+ * @property {boolean} byKnown whether they noticed that one
+ * @property {string} weapon that it did it with, or ""
  * @property {boolean} known whether the person's mech and its team noticed it
  *
  * @typedef {object} Scan
@@ -30,6 +32,12 @@ export function emptyScan() {
   return { scores: [], alive: [], marks: [], rewards: [], checked: 0, different: null, done: false };
 }
 
+/** The hardest of the hits of the mech that did most of their damage. @param {import("./moments.js").Event[]} hits */
+function heaviest(hits) {
+  const sum = (/** @type {number} */ actor) => hits.reduce((all, hit) => all + (hit.actor === actor ? hit.amount : 0), 0);
+  return [...hits].sort((a, b) => sum(b.actor) - sum(a.actor) || b.amount - a.amount)[0];
+}
+
 /**
  * Note what a decision brought.
  * @param {Scan} scan
@@ -43,10 +51,12 @@ export function note(scan, simulation, moment, knows = () => true) {
   scan.rewards.push(new Float32Array(simulation.bytesOf("components").slice().buffer));
   for (const event of moment.events) {
     if (!MARKED.includes(event.kind)) continue;
-    const hits = moment.events.filter((other) => other.target === event.actor && ["hit", "splash"].includes(other.kind));
-    const by = hits.length ? hits[hits.length - 1].actor : -1;
-    const { team } = moment.mechs[event.actor];
-    scan.marks.push({ decision: moment.decision, kind: event.kind, team, mech: event.actor, by, known: knows(event.actor) });
+    const { actor: mech, kind } = event;
+    const hit = heaviest(moment.events.filter((other) => other.target === mech && other.when === event.when && ["hit", "splash"].includes(other.kind)));
+    const by = hit?.actor ?? -1;
+    const weapon = simulation.world.battle.weapons[hit?.weapon ?? -1]?.name ?? "";
+    const { team } = moment.mechs[mech];
+    scan.marks.push({ decision: moment.decision, kind, team, mech, by, byKnown: by >= 0 && knows(by), weapon, known: knows(mech) });
   }
 }
 

@@ -42,10 +42,13 @@ export function ghostsOf(simulation, moment, selected) {
   const [known, x, y, z, age] = [of("known"), of("x"), of("y"), of("z"), of("age")];
   const { seconds, ticks } = simulation.world.battle;
   const visible = simulation.field("visible");
+  const intel = simulation.field("mechs", "intel");
+  const rows = simulation.world.arrays.mechs.fields.intel[2];
+  const told = new Set(Array.from({ length: rows }, (_, item) => intel(selected, item))); // nothing while it is jammed
   const ghosts = [];
   for (let other = 0; other < count; other += 1) {
     const row = mech.pack * count + other;
-    if (!known(row) || moment.mechs[other].team === mech.team || visible(selected * count + other) > 0) continue;
+    if (!told.has(other) || !known(row) || moment.mechs[other].team === mech.team || visible(selected * count + other) > 0) continue;
     ghosts.push({ mech: other, team: moment.mechs[other].team, x: x(row), y: y(row), z: z(row), age: (age(row) / ticks) * seconds });
   }
   return ghosts;

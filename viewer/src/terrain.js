@@ -52,6 +52,15 @@ export class Terrain {
     return [...found];
   }
 
+  /** The colour of the highest voxel of a cell, brighter where it is high. @param {number} cell y * size + x @returns {number[]} */
+  topColour(cell) {
+    const { size, height, meshed } = this;
+    let z = height - 1;
+    while (z >= 0 && meshed[z * size * size + cell] === 0) z -= 1;
+    const colour = z < 0 ? this.bedrock : this.materials[meshed[z * size * size + cell]].colour;
+    return colour.map((/** @type {number} */ part) => part * (0.6 + (0.5 * (z + 1)) / height));
+  }
+
   /** The material of a voxel; below the map bedrock (-1), beside and above it air. @param {number} x @param {number} y @param {number} z */
   at(x, y, z) {
     if (z < 0) return -1;

@@ -1,36 +1,45 @@
-// The page: picture, lists, keys and time.
+// The battle as it is shown: the time, the camera, the selected mech.
 
+import { readAddress, writeAddress } from "./address.js";
 import { Camera } from "./camera.js";
 import { listen } from "./controls.js";
-import { bar, byId, element } from "./dom.js";
+import { byId } from "./dom.js";
+import { LASTS } from "./effects.js";
+import { followFight, frameMap, fromBlueToRed } from "./framing.js";
 import { Painter } from "./gl.js";
-import { Inspector, TABS } from "./inspector.js";
-import { drawLabels } from "./labels.js";
-import { mix } from "./math.js";
-import { mechName, momentReader } from "./moments.js";
+import { Ground } from "./ground.js";
+import { Inspector } from "./inspector.js";
+import { Labels } from "./labels.js";
+import { momentReader, statesOf } from "./moments.js";
+import { Panels } from "./panels.js";
 import { Scene } from "./scene.js";
 import { cellsInSight, ghostsOf } from "./sight.js";
+import { Sound } from "./sound.js";
 import { Terrain } from "./terrain.js";
 import { Timeline } from "./timeline.js";
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 const SLOW_FRAME = 0.045; // s
 const LEAST_SCALE = 0.4;
-const FEED_SECONDS = 5;
-/** @type {Record<string, string>} */
-const FEED = { death: "is destroyed", fall: "falls", shutdown: "shuts down", legged: "loses its legs" };
-const TEAM_NAMES = ["blue", "red"];
+const GROUND_RATE = 15; // times a second that the marks of a selected mech are drawn
+const SHORTEST = 240; // decisions on the timeline of a battle in progress
+const NEAR = 28; // m, of the camera from a mech
 
 export class Viewer {
   /** @param {import("./simulation.js").Simulation} simulation */
   constructor(simulation) {
     this.simulation = simulation;
     this.world = simulation.world;
-    this.read = momentReader(simulation);
+    /** Decisions whose events are kept. */
+    this.kept = Math.ceil(LASTS.death / this.world.battle.seconds);
+    const read = momentReader(simulation);
+    this.read = () => this.remember(read());
     /** @type {import("./scan.js").Scan | null} */
     this.scan = null;
     /** The person's game, if the page is one. @type {import("./driver.js").Driver | null} */
     this.driver = null;
+    /** Events that can still be seen, by decision. @type {Map<number, import("./moments.js").Event[]>} */
+    this.recent = new Map();
     this.before = this.read();
     this.after = this.before;
     /** Time in decisions. */
@@ -40,6 +49,14 @@ export class Viewer {
     this.selected = -1;
     this.follows = false;
     this.fog = false;
+    /** Whether the camera is above the map. */
+    this.fromAbove = false;
+    /** The direction from blue's start to red's. */
+    this.across = fromBlueToRed(this.after.mechs);
+    /** The mech under the pointer, or -1. */
+    this.hovered = -1;
+    /** The mount whose range is drawn. */
+    this.mount = -1;
     /** @type {any[]} */
     this.ghosts = [];
     /** @type {Uint8Array | null} */
@@ -47,26 +64,32 @@ export class Viewer {
     /** @type {boolean[] | undefined} */
     this.seen = undefined;
     this.frames = 0;
+    /** What the marks on the ground were drawn of. */
+    this.marked = "";
     const { battle } = this.world;
     this.canvas = /** @type {HTMLCanvasElement} */ (byId("picture"));
-    this.labels = /** @type {HTMLCanvasElement} */ (byId("labels"));
     this.camera = new Camera(battle.size);
     this.painter = new Painter(this.canvas, battle.size);
     this.terrain = new Terrain(simulation.bytesOf("voxels"), battle);
     this.scene = new Scene(this.world);
-    this.inspector = new Inspector(simulation, () => this.scan);
-    this.timeline = new Timeline(/** @type {HTMLCanvasElement} */ (byId("timeline")), () => simulation.decisions, battle.score);
-    this.roster = this.makeRoster();
+    this.ground = new Ground(battle);
+    this.inspector = new Inspector(simulation, () => this.scan, (mount) => { this.mount = mount; });
+    this.timeline = new Timeline(/** @type {HTMLCanvasElement} */ (byId("timeline")), () => (this.driver?.running ? Math.max(simulation.decisions, SHORTEST) : simulation.decisions), battle);
+    this.sound = new Sound();
+    this.overlay = new Labels(this);
+    this.panels = new Panels(this);
+    this.panels.makeRoster();
+    this.overview();
     listen(this);
     this.meshTerrain();
-    this.readAddress();
+    readAddress(this);
   }
 
   run() {
     let last = performance.now();
     let slow = 0;
     const frame = (/** @type {number} */ now) => {
-      const passed = Math.min(0.1, (now - last) / 1000);
+      const passed = Math.min(0.1, Math.max(0, now - last) / 1000); // the first frame may have begun before
       last = now;
       slow = passed > SLOW_FRAME ? slow + 1 : Math.max(0, slow - 1);
       if (slow > 8) {
@@ -74,6 +97,7 @@ export class Viewer {
         slow = 0;
       }
       if (this.playing) this.advance((passed / this.world.battle.seconds) * this.speed);
+      this.camera.passed = passed;
       this.draw(now / 1000);
       this.frames += 1;
       requestAnimationFrame(frame);
@@ -85,7 +109,12 @@ export class Viewer {
   advance(decisions) {
     const { driver, simulation } = this;
     if (driver?.running && this.time + decisions > simulation.decisions) driver.decide();
+    const { decision } = this.after;
     this.goTo(this.time + decisions);
+    const { battle } = this.world;
+    if (this.after.decision === decision + 1) {
+      this.sound.play(this.after.events.filter((event) => this.notices(event)), this.camera, battle, battle.seconds / this.speed);
+    }
     if (this.time < simulation.decisions || driver?.running) return;
     this.setPlaying(false);
     driver?.showEnd();
@@ -94,11 +123,53 @@ export class Viewer {
   /** Show the start of another battle. */
   restart() {
     this.time = 0;
+    this.recent.clear();
+    this.marked = "";
     this.before = this.after = this.read();
-    this.selected = -1;
+    this.across = fromBlueToRed(this.after.mechs);
+    this.selected = this.hovered = this.mount = -1;
     this.meshTerrain();
-    this.roster = this.makeRoster();
+    this.panels.makeRoster();
     this.refresh();
+  }
+
+  /** Keep what of a moment can be seen for a while. @param {import("./moments.js").Moment} moment */
+  remember(moment) {
+    this.recent.set(moment.decision, moment.events.filter((event) => event.kind in LASTS));
+    for (const decision of this.recent.keys()) if (Math.abs(decision - moment.decision) > this.kept) this.recent.delete(decision);
+    return moment;
+  }
+
+  /** Whether a mech may be shown. @param {number} mech */
+  sees(mech) {
+    return !(this.fog && this.selected >= 0) || (this.seen?.[mech] ?? true);
+  }
+
+  /** What a mech is at the moment, as far as it may be shown: messages and jets of enemies are not noticed. @param {import("./moments.js").Mech} mech */
+  statesOf(mech) {
+    const hidden = this.driver?.plays && mech.team !== this.driver.own.team ? ["transmits", "jump jets"] : [];
+    return statesOf(mech).filter((state) => !hidden.includes(state));
+  }
+
+  /** Whether a place may be shown. @param {number} x @param {number} y m */
+  isLit(x, y) {
+    const { size } = this.world.battle;
+    return !this.lit || (x >= 0 && x < size && this.lit[Math.floor(y) * size + Math.floor(x)] > 0);
+  }
+
+  /** Whether an event may be shown and heard. @param {import("./moments.js").Event} event */
+  notices(event) {
+    const by = { shot: event.actor, interception: -1 }[event.kind] ?? event.target;
+    return this.isLit(event.x, event.y) || (by >= 0 && this.sees(by));
+  }
+
+  /** Events of some kinds in the last seconds, with their ages in s. @param {string[]} kinds @param {number} most s */
+  happened(kinds, most) {
+    const { seconds } = this.world.battle;
+    return [...this.recent].flatMap(([decision, events]) => events.flatMap((event) => {
+      const age = (this.time - (decision - 1 + 0.9 * event.when)) * seconds;
+      return age >= 0 && age <= most && kinds.includes(event.kind) ? [{ event, age }] : [];
+    }));
   }
 
   /** Show a time. @param {number} time in decisions */
@@ -109,8 +180,12 @@ export class Viewer {
     if (this.after.decision !== decision || this.before.decision !== from) {
       if (this.after.decision === from) this.before = this.after;
       else {
-        this.simulation.seek(from);
-        this.before = this.read();
+        const ahead = from - this.after.decision; // on the way there are events that can still be seen
+        const first = ahead > 0 && ahead <= this.kept ? this.after.decision + 1 : Math.max(0, from - this.kept);
+        for (let past = first; past <= from; past += 1) {
+          this.simulation.seek(past);
+          this.before = this.read();
+        }
       }
       this.simulation.seek(decision);
       this.after = this.read();
@@ -142,80 +217,41 @@ export class Viewer {
   /** @param {number} seconds */
   draw(seconds) {
     const share = this.time - this.before.decision;
-    const hides = this.fog && this.selected >= 0;
+    const effects = this.happened(Object.keys(LASTS), LASTS.death).filter(({ event }) => this.notices(event));
     this.scene.build(this.before, this.after, share, {
-      selected: this.driver?.plays ? -1 : this.selected,
-      sees: (mech) => !hides || (this.seen?.[mech] ?? true),
-      lit: (x, y) => !this.lit || this.lit[Math.floor(y) * this.world.battle.size + Math.floor(x)] > 0,
-      ghosts: this.ghosts,
-      time: seconds,
-    });
-    if (this.driver?.plays) this.driver.chase();
-    const followed = this.follows && !this.driver?.plays ? this.scene.places[this.selected] : undefined;
-    if (followed) {
-      const ease = 0.15;
-      this.camera.x = mix(this.camera.x, followed.x, ease);
-      this.camera.y = mix(this.camera.y, followed.y, ease);
-      this.camera.z = mix(this.camera.z, followed.z + 1, ease);
+      sees: (mech) => this.sees(mech), lit: (x, y) => this.isLit(x, y), ghosts: this.ghosts, time: seconds,
+    }, effects);
+    const marks = `${this.after.decision},${this.selected},${this.mount},${this.selected < 0 ? 0 : Math.floor(GROUND_RATE * seconds)}`;
+    if (marks !== this.marked) { // a canvas that is drawn for every picture takes longer than the battle
+      this.marked = marks;
+      this.ground.draw(this.after, this.scene.places, { selected: this.selected, target: this.target, weapon: this.weapon });
+      this.painter.setMarks(this.ground.canvas);
     }
+    if (this.driver?.plays) this.driver.chase();
+    else if (this.follows) followFight(this, effects);
     this.painter.draw(this.camera, this.scene);
-    drawLabels(this, share);
+    this.overlay.draw(share);
     this.timeline.draw(this.scan, this.marks(), this.time);
   }
 
-  /** @param {import("./moments.js").Mech} mech */
-  numberOf(mech) {
-    return mech.team === 0 ? mech.index : mech.index - this.world.battle.blue;
+  /** The target of the selected mech, or -1. */
+  get target() {
+    return this.after.mechs[this.selected]?.target ?? -1;
   }
 
-  makeRoster() {
-    const { players } = this.simulation.replay.header;
-    for (const team of TEAM_NAMES) byId(`roster-${team}`).replaceChildren();
-    return this.after.mechs.map((mech) => {
-      const team = byId(`roster-${TEAM_NAMES[mech.team]}`);
-      if (team.childElementCount === 0) team.append(element("h2", { title: String(players[mech.team]) }, String(players[mech.team])));
-      const bars = element("span", { className: "bars" });
-      const button = element(
-        "button", { type: "button", className: `mech ${TEAM_NAMES[mech.team]}` },
-        element("b", {}, `${this.world.battle.classes[mech.kind].letter}${this.numberOf(mech)}`), bars,
-      );
-      button.addEventListener("click", () => this.select(mech.index === this.selected ? -1 : mech.index));
-      team.append(button);
-      return { button, bars };
-    });
+  /** The weapon of the selected mech whose range is drawn. */
+  get weapon() {
+    const mech = this.after.mechs[this.selected];
+    if (!mech) return null;
+    const { weapons: mounted } = this.world.battle.classes[mech.kind];
+    const name = mounted[this.mount] ?? mounted.find(Boolean);
+    return this.world.battle.weapons.find((/** @type {any} */ each) => each.name === name) ?? null;
   }
 
-  showPanels() {
-    const { battle } = this.world;
-    const noticed = new Set(this.marks().filter((mark) => mark.kind === "death").map((mark) => mark.mech));
-    const dead = (/** @type {number} */ mech) => (this.driver?.running ? noticed.has(mech) : !this.after.mechs[mech].alive);
-    this.after.mechs.forEach((mech, index) => {
-      const { button, bars } = this.roster[index];
-      const kind = battle.classes[mech.kind];
-      button.classList.toggle("dead", dead(index));
-      button.classList.toggle("selected", index === this.selected);
-      button.setAttribute("aria-pressed", String(index === this.selected));
-      button.title = `${mechName(mech, battle)}, ${kind.name}`;
-      const hidden = this.fog && this.selected >= 0 && !this.seen?.[index];
-      bars.replaceChildren(bar(hidden ? 0 : mech.armour / kind.armour, "armour"), bar(hidden ? 0 : mech.heat / kind.heat, "heat"));
-    });
-    this.after.teams.forEach((team, index) => {
-      byId(`score-${TEAM_NAMES[index]}`).replaceChildren(bar(team.score / battle.score, TEAM_NAMES[index]), ` ${team.score.toFixed(1)}`);
-    });
-    const seconds = this.after.decision * battle.seconds;
-    byId("clock").textContent = `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
-    byId("decision").textContent = `decision ${this.after.decision}${this.driver?.running ? "" : ` of ${this.simulation.decisions}`}`;
-    this.showFeed();
-    byId("ending").textContent = this.after.over ? this.ending() : "";
-    const panel = byId("inspector");
-    panel.hidden = this.selected < 0 || (this.driver?.plays === true && !this.driver.inspects);
-    this.driver?.showPanels();
-    if (!panel.hidden) {
-      const mech = this.after.mechs[this.selected];
-      byId("selected").textContent = mechName(mech, battle);
-      byId("details").replaceChildren(...this.inspector.show(this.after, this.selected, this.time < this.after.decision));
-      for (const tab of TABS) byId(`tab-${tab}`).setAttribute("aria-selected", String(tab === this.inspector.tab));
-    }
+  /** See the whole map between the panels, each team's side at its panel. */
+  overview() {
+    this.fromAbove = false;
+    frameMap(this);
   }
 
   /** The events of the timeline that may be shown. */
@@ -224,42 +260,15 @@ export class Viewer {
     return this.driver?.running ? marks.filter((mark) => mark.known) : marks;
   }
 
-  /** What has happened in the last seconds. */
-  showFeed() {
-    const { battle } = this.world;
-    const now = this.after.decision;
-    const recent = this.marks().filter((mark) => mark.decision <= now && (now - mark.decision) * battle.seconds < FEED_SECONDS);
-    const name = (/** @type {number} */ mech) => mechName(this.after.mechs[mech], battle);
-    byId("feed").replaceChildren(
-      ...recent.slice(-4).map(({ kind, team, mech, by }) => {
-        const text = `${name(mech)} ${FEED[kind]}${kind === "death" && by >= 0 && by !== mech && (!this.fog || this.seen?.[by]) ? ` by ${name(by)}` : ""}`;
-        return element("li", { className: TEAM_NAMES[team] }, text);
-      }),
-    );
-  }
-
-  ending() {
-    const { winner, reason } = this.after;
-    const how = reason.replace("_", " ");
-    return winner < 0 ? `draw: ${how}` : `${TEAM_NAMES[winner]} wins: ${how}`;
-  }
-
   /** @param {import("./scan.js").Scan} scan */
   report(scan) {
     this.scan = scan;
-    const { decisions } = this.simulation;
-    const { stamp } = this.simulation.replay.header;
-    const [ours, theirs] = [this.world.engine, stamp?.engine_hash].map((hash) => String(hash ?? "?").slice(0, 12));
-    const stated = `as the file states: players, engine ${ours}${ours === theirs ? "" : `, recorded by ${theirs}`}`;
     if (scan.done) this.showPanels();
-    const badge = byId("verified");
-    if (scan.different !== null) {
-      badge.textContent = `differs from the recording at decision ${scan.different} (${stated})`;
-      badge.className = "bad";
-    } else {
-      badge.textContent = `${scan.checked} of ${decisions} decisions equal (${stated})`;
-      badge.className = scan.done ? "good" : "";
-    }
+    this.panels.report(scan);
+  }
+
+  showPanels() {
+    this.panels.show();
   }
 
   /** @param {number} mech or -1 */
@@ -269,7 +278,7 @@ export class Viewer {
       return;
     }
     this.selected = mech >= 0 && mech < this.simulation.mechs ? mech : -1;
-    if (this.selected < 0) this.follows = false;
+    this.mount = -1;
     this.refresh();
   }
 
@@ -277,8 +286,9 @@ export class Viewer {
     this.updateSight();
     this.showPanels();
     byId("follow").setAttribute("aria-pressed", String(this.follows));
+    byId("top").setAttribute("aria-pressed", String(this.fromAbove));
     byId("fog").setAttribute("aria-pressed", String(this.fog));
-    this.writeAddress();
+    writeAddress(this);
   }
 
   /** @param {boolean} playing */
@@ -291,7 +301,7 @@ export class Viewer {
     this.playing = playing;
     byId("play").textContent = playing ? "❚❚" : "▶";
     byId("play").setAttribute("aria-label", playing ? "pause" : "play");
-    if (!playing) this.writeAddress();
+    if (!playing) writeAddress(this);
   }
 
   /** @param {number} by steps in the list of speeds */
@@ -308,26 +318,35 @@ export class Viewer {
     this.setPlaying(false);
   }
 
-  /** The next or the previous event of the timeline. @param {number} direction 1 or -1 */
-  jump(direction) {
-    const marks = this.marks().map((mark) => mark.decision);
+  /** Show what leads to a decision. @param {number} decision */
+  watchFrom(decision) {
+    byId("menu").hidden = true;
+    this.stop(Math.max(0, decision - 12));
+    this.setPlaying(true);
+  }
+
+  /** The next or the previous event of the timeline. @param {number} direction 1 or -1 @param {boolean} [kills] only of those */
+  jump(direction, kills = false) {
+    const marks = this.marks().filter((mark) => !kills || mark.kind === "death").map((mark) => mark.decision);
     const ahead = marks.filter((each) => (each - this.time) * direction > 0.01);
     if (ahead.length) this.stop(direction > 0 ? Math.min(...ahead) : Math.max(...ahead));
   }
 
   follow() {
     if (this.driver?.plays) return;
-    if (this.selected < 0) this.selected = this.after.mechs.findIndex((mech) => mech.alive);
     this.follows = !this.follows;
-    if (this.follows) this.camera.distance = Math.min(this.camera.distance, 28);
+    this.fromAbove = false;
+    if (this.follows && this.selected >= 0) this.camera.distance = Math.min(this.camera.distance, NEAR);
     this.refresh();
   }
 
   top() {
     if (this.driver?.plays) return;
+    const above = !this.fromAbove;
     this.follows = false;
-    const { size } = this.world.battle;
-    Object.assign(this.camera, { x: size / 2, y: size / 2, z: 2, elevation: 1.55, azimuth: -Math.PI / 2, distance: size * 1.3 });
+    this.overview();
+    if (above) Object.assign(this.camera, { elevation: 1.55, distance: 1.05 * this.camera.distance });
+    this.fromAbove = above;
     this.refresh();
   }
 
@@ -347,30 +366,16 @@ export class Viewer {
     byId("keys").hidden = true;
   }
 
+  async toggleSound() {
+    await this.sound.toggle();
+    byId("sound").setAttribute("aria-pressed", String(this.sound.on));
+  }
+
   help() {
-    byId("keys").hidden = !byId("keys").hidden;
-  }
-
-  /** The address: ``#t=83&mech=3``, the time in decisions and the mech's number in the arrays. */
-  readAddress() {
-    if (this.driver) return;
-    const asked = new URLSearchParams(location.hash.slice(1));
-    const [time, mech] = ["t", "mech"].map((name) => Number.parseInt(asked.get(name) ?? "", 10));
-    if (Number.isFinite(mech)) this.selected = mech >= 0 && mech < this.simulation.mechs ? mech : -1;
-    if (Number.isFinite(time)) this.stop(time);
-    else this.goTo(this.time);
-    this.updateSight();
-    this.showPanels();
-  }
-
-  writeAddress() {
-    if (this.driver) return;
-    const parts = [`t=${Math.round(this.time)}`];
-    if (this.selected >= 0) parts.push(`mech=${this.selected}`);
-    try {
-      history.replaceState(null, "", `#${parts.join("&")}`);
-    } catch {
-      // a page in a notebook's frame may have no address
+    if (this.driver?.plays) {
+      this.driver.pause(); // whose menu has the keys
+      return;
     }
+    byId("keys").hidden = !byId("keys").hidden;
   }
 }

@@ -20,7 +20,7 @@ from echelon_env.storage.atomic import free_path
 
 _PORTS = 65_535
 _MAPS = 10
-_SCENARIO, _TEAMMATE = "skirmish", "expert"
+_SCENARIO, _OPPONENT, _TEAMMATE = "skirmish", "novice", "competent"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--opponent",
-        default="expert",
+        default=_OPPONENT,
         metavar="NAME",
-        help="a level, 'champion', 'idle' or 'policy:PATH' (default: expert); with --watch any that 'echelon evaluate' "
-        "takes",
+        help=f"a level, 'champion', 'idle' or 'policy:PATH' (default: {_OPPONENT}); with --watch any that "
+        "'echelon evaluate' takes",
     )
     add("--teammate", metavar="NAME", help=f"who plays the rest of your team (default: {_TEAMMATE})")
     add(

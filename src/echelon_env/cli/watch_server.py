@@ -3,8 +3,8 @@
 Battles have numbers from 1, each another map. The server has the newest one; what it answers, after the token::
 
     (nothing)   the page of the newest battle, a replay; its world has the battle's number N as "live"
-    newest      {"number": N, "decisions": D}: the newest battle, and how many decisions its checkpoint was trained for
-    next/N      the same, at once; if N is still the newest battle, the server makes another one
+    next/N      {"number": M, "decisions": D}: the newest battle, and how many decisions its checkpoint was trained for;
+                if M is still N, the server makes another one
     alive       as that of a game: a page is open as long as this request
 
 The server makes a battle when it finds another checkpoint, and when a page has shown the newest battle to its end and
@@ -119,7 +119,7 @@ class WatchServer(PageServer):
             if int(found[1]) == newest.number:
                 self._shown = newest.number
                 self._wake.set()
-        elif path != "newest":
+        else:
             return None
         return json.dumps({"number": newest.number, "decisions": newest.decisions}).encode(), "application/json"
 

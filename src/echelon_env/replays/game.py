@@ -50,9 +50,10 @@ class Game:
     """Battles that a person plays in a browser, in one scenario against the same players.
 
     `opponent` and `teammate` play the other team and the rest of the person's own one: a scripted level,
-    ``"champion"``, ``"idle"`` or ``"policy:PATH"``. `mech` is the one to drive: an agent such as ``"blue_2"``, or a
-    class for blue's first mech of it, by default blue's first mech; with ``"none"`` the battle is only watched. The
-    maps and the players' random choices have the seed, at least 0: the battles' seeds are those of an evaluation.
+    ``"champion"``, ``"idle"`` or ``"policy:PATH"``; the page can change the level of a scripted opponent. `mech` is
+    the one to drive: an agent such as ``"blue_2"``, or a class for blue's first mech of it, by default blue's first
+    mech; with ``"none"`` the battle is only watched. The maps and the players' random choices have the seed, at least
+    0: the battles' seeds are those of an evaluation.
 
     Raises ConfigError for an unknown scenario, player or mech, and a handicap, which the page does not have;
     `CheckpointError` for a policy that cannot be read.
@@ -62,8 +63,8 @@ class Game:
         self,
         scenario: ScenarioLike = "skirmish",
         *,
-        opponent: str = "expert",
-        teammate: str = "expert",
+        opponent: str = "novice",
+        teammate: str = "competent",
         mech: str | None = None,
         seed: int = 0,
     ) -> None:
@@ -78,7 +79,11 @@ class Game:
         rows = slice(0, blue), slice(blue, None)
         self._players = [_make_player(engine, shared, *each) for each in zip(keys, names, rows, strict=True)]
         calls = {team: each.call for team, each in zip(("blue", "red"), self._players, strict=True) if each.call}
-        self._world = World(engine, [array for each in self._players for array in each.changing], calls)
+        self._other = BLUE if own == RED else RED
+        levels = self._players[self._other].levels
+        settings = {} if levels is None else {"level": levels}
+        self._level = None if levels is None else int(levels[0])
+        self._world = World(engine, [array for each in self._players for array in each.changing], calls, settings)
         shown = [printable(name) for name in names]
         if mech != NO_MECH:
             shown[own] = f"person and {shown[own]}" if engine.config.num_mechs > 2 else "person"
@@ -103,7 +108,8 @@ class Game:
         if check_integer("maps", maps) > 1_000:
             raise ConfigError(f"maps: expected at most 1,000, got {maps:,}")
         starts = [self.start(number) for number in range(1, maps)]
-        play = {"mech": self._mech, "loads": loads, "start": self._begin(0)}
+        level = {"level": self._level, "levels": None if self._level is None else [*LEVELS], "team": self._other}
+        play = {"mech": self._mech, "loads": loads, "start": self._begin(0), **level}
         title = f"{' v '.join(self.players)} - Echelon"
         return fill_page(title, self._world.pack(play=play), starts=starts, loads=loads)
 
@@ -132,6 +138,7 @@ class _PagePlayer(NamedTuple):
     """A team's player in a page."""
 
     call: Call | None  # of the kernel that writes the actions of its rows
+    levels: NDArray[np.int64] | None  # of its rows, which the page may change
     changing: tuple[NDArray[Any], ...]  # the arrays that it changes
     begin: Callable[[int, int], None]  # prepares them for a battle, by its seed and the team
 
@@ -160,7 +167,7 @@ def _make_player(engine: BattleEngine, shared: _Shared, key: str, name: str, row
     """The player of a name for rows of an engine."""
     observations, actions = engine.observations[0, rows], engine.actions[0, rows]
     if name == IDLE:
-        return _PagePlayer(None, (), lambda seed, team: None)
+        return _PagePlayer(None, None, (), lambda seed, team: None)
     chosen = Opponent.parse(name, key).check_playable(key)
     if chosen.handicap != HandicapConfig():
         expected = f"a level, {CHAMPION!r}, {IDLE!r} or 'policy:PATH'"
@@ -179,7 +186,8 @@ def _scripted(shared: tuple[Any, ...], level: str, observations: NDArray[Any], a
         memories["seed"] = (seed + team) % 2**64
 
     levels = np.full(len(observations), [*LEVELS].index(level), np.int64)
-    return _PagePlayer(("act_rows", *shared, _ALONE, levels, observations, memories, actions, 0), (memories,), begin)
+    call = "act_rows", *shared, _ALONE, levels, observations, memories, actions, 0
+    return _PagePlayer(call, levels, (memories,), begin)
 
 
 def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArray[Any]) -> _PagePlayer:
@@ -192,7 +200,7 @@ def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArr
 
     outputs = np.zeros((count, CHOICES), np.float32), np.zeros((count, CHOICES), np.bool_)
     call = "act_by_network", *shared, _ALONE, observations, memories, keys, numbers, actions, *outputs, 0
-    return _PagePlayer(call, (memories, keys, numbers), begin)
+    return _PagePlayer(call, None, (memories, keys, numbers), begin)
 
 
 def _find_mech(engine: BattleEngine, mech: str | None) -> int:

@@ -34,12 +34,16 @@ class World:
     """The memory of an engine's one battle, and of its players.
 
     The memory has two parts: what the kernels change, which is a battle's own, and what all battles of the engine
-    share. `calls` are further calls of kernels, by the names under which the page makes them, and `changing` the
-    further arrays that they change.
+    share. `calls` are further calls of kernels, by the names under which the page makes them, `changing` the further
+    arrays that they change, and `settings` those of their arguments that the page may set, by name.
     """
 
     def __init__(
-        self, engine: BattleEngine, changing: Sequence[NDArray[Any]] = (), calls: Mapping[str, Call] | None = None
+        self,
+        engine: BattleEngine,
+        changing: Sequence[NDArray[Any]] = (),
+        calls: Mapping[str, Call] | None = None,
+        settings: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         can = allocate_possibilities(1, engine.num_mechs)
         self._engine = engine
@@ -48,6 +52,7 @@ class World:
         self._arrays["observations"] = engine.observations
         self._arrays |= {f"can_{name}": array for name, array in can._asdict().items()}
         self._changing = [*self._arrays.values(), *changing]
+        self._settings = dict(settings or {})
         self._calls: dict[str, Call] = {
             "step": (
                 *("step_range", engine.tables, engine.state, engine.actions, engine.out),
@@ -72,7 +77,8 @@ class World:
             "memory": {"base": BASE, "bytes": len(memory), "changing": changing},
             "engine": stamp()["engine_hash"],
             "calls": calls,
-            "arrays": {name: _array(image.place(array), array) for name, array in self._arrays.items()},
+            "arrays": {name: _array(image.place(array), array) for name, array in self._arrays.items()}
+            | {name: _array(image.place(array), array[None]) for name, array in self._settings.items()},
             "digested": [name for name in lasting if name not in VOXELS],
             "voxels": list(VOXELS),
             "battle": _battle(engine.config),
@@ -115,7 +121,7 @@ def _battle(config: BattleConfig) -> dict[str, Any]:
     weapons = [
         {
             "name": each.name, "projectile": each.flight_rules.projectile, "splash": each.splash_radius,
-            "range": each.range, "cooldown": each.cooldown,
+            "range": each.range, "arc": each.arc, "cooldown": each.cooldown,
         }
         for each in config.catalog.weapons
     ]  # fmt: skip
