@@ -60,22 +60,17 @@ import { clamp } from "./math.js";
 /** @param {import("./simulation.js").Simulation} simulation */
 export function momentReader(simulation) {
   const { world } = simulation;
-  /** @param {string} array @param {string} name */
-  const field = (array, name) => simulation.field(array, name);
-  /** @param {string} array @param {string[]} names @returns {Record<string, import("./simulation.js").Field>} */
-  const fields = (array, names) => Object.fromEntries(names.map((name) => [name, field(array, name)]));
-  const numbers = ["x", "y", "z", "yaw", "armour", "legs", "heat", "stability", "radiates", "target", "team", "pack"];
-  const mech = fields("mechs", [...numbers, "mech_class", "alive", "fallen", "shutdown", "jet", "transmits"]);
-  const message = field("mechs", "message");
+  /** Readers of the fields of an array that are single numbers. @param {string} array @returns {Record<string, import("./simulation.js").Field>} */
+  const fields = (array) => Object.fromEntries(
+    Object.entries(/** @type {Record<string, [number, string, number]>} */ (world.arrays[array].fields))
+      .filter(([, [, , count]]) => count === 1)
+      .map(([name]) => [name, simulation.field(array, name)]),
+  );
+  const [mech, shot, cloud, event, team, battle] = ["mechs", "projectiles", "clouds", "events", "teams", "battles"].map(fields);
+  const message = simulation.field("mechs", "message");
   const words = world.arrays.mechs.fields.message[2];
-  const paint = field("paint", "ticks");
+  const paint = simulation.field("paint", "ticks");
   const packs = Array.from({ length: world.arrays.paint.shape[0] }, (_, pack) => pack);
-  const shot = fields("projectiles", ["owner", "weapon", "x", "y", "z", "vx", "vy", "vz"]);
-  const cloud = fields("clouds", ["x", "y", "z", "radius", "team"]);
-  const event = fields("events", ["kind", "actor", "target", "weapon", "x", "y", "z", "amount", "dx", "dy", "tick"]);
-  const team = fields("teams", ["score", "share", "mechs_alive"]);
-  const counts = ["num_projectiles", "num_clouds", "num_events", "tick", "over", "winner", "reason"];
-  const battle = fields("battles", [...counts, "zone_x", "zone_y", "zone_radius"]);
   /** @param {number} count @param {(row: number) => any} make */
   const rows = (count, make) => Array.from({ length: count }, (_, row) => make(row));
   /** @param {Record<string, import("./simulation.js").Field>} of @param {number} row */
@@ -87,7 +82,7 @@ export function momentReader(simulation) {
     return {
       decision: simulation.decision,
       mechs: rows(simulation.mechs, (row) => ({
-        ...Object.fromEntries(numbers.map((name) => [name, mech[name](row)])),
+        ...record(mech, row),
         index: row,
         kind: mech.mech_class(row),
         alive: mech.alive(row) !== 0,

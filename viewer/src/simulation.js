@@ -137,24 +137,15 @@ export class Simulation {
   field(name, field) {
     const array = this.world.arrays[name];
     const [offset, type] = field === undefined ? [0, array.type] : array.fields[field];
-    const { view } = this;
     const size = Number(type.slice(2));
-    const read = READERS[type.slice(1)];
-    if (read === undefined) throw new PageError(`The type ${type} is unknown.`);
-    return (row, item = 0) => read(view, array.at + row * array.bytes + offset + item * size);
+    const view = /** @type {any} */ (this.view);
+    const getter = `get${TYPES[type.slice(1)]}`;
+    if (!view[getter]) throw new PageError(`The type ${type} is unknown.`);
+    return (row, item = 0) => Number(view[getter](array.at + row * array.bytes + offset + item * size, true));
   }
 }
 
-/** @type {Record<string, (view: DataView, at: number) => number>} */
-const READERS = {
-  f8: (view, at) => view.getFloat64(at, true),
-  f4: (view, at) => view.getFloat32(at, true),
-  i4: (view, at) => view.getInt32(at, true),
-  u4: (view, at) => view.getUint32(at, true),
-  i2: (view, at) => view.getInt16(at, true),
-  u2: (view, at) => view.getUint16(at, true),
-  i1: (view, at) => view.getInt8(at),
-  u1: (view, at) => view.getUint8(at),
-  b1: (view, at) => view.getUint8(at),
-  u8: (view, at) => Number(view.getBigUint64(at, true)),
+/** What a DataView calls the types of NumPy. @type {Record<string, string>} */
+const TYPES = {
+  f8: "Float64", f4: "Float32", i4: "Int32", u4: "Uint32", i2: "Int16", u2: "Uint16", i1: "Int8", u1: "Uint8", b1: "Uint8", u8: "BigUint64",
 };
