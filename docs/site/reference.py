@@ -28,6 +28,7 @@ from docs.generate import (
     signatures_of,
 )
 from docs.site.staging import relinked, write
+from echelon_env.cli.arguments import CommandParser
 from echelon_env.config import BattleConfig, Curriculum, plugins
 from echelon_env.config.schema import MAX_VALUE
 from echelon_train.config import TrainConfig
@@ -210,7 +211,7 @@ def commands_page() -> str:
     with mock.patch.dict(os.environ, COLUMNS="100", NO_COLOR="1"):
         for name, point in plugins.declared(plugins.COMMANDS).items():
             module = point.load()
-            parser = argparse.ArgumentParser(prog=f"echelon {name}", description=module.__doc__.splitlines()[0])
+            parser = CommandParser(prog=f"echelon {name}", description=module.__doc__.splitlines()[0])
             module.add_arguments(parser)
             sections += [f"## echelon {name}\n", _help(parser)]
             for action in parser._actions:

@@ -1,4 +1,13 @@
-"""Echelon: team-versus-team mech battles on procedural voxel terrain, for multi-agent reinforcement learning."""
+"""Echelon: team-versus-team mech battles on procedural voxel terrain, for multi-agent reinforcement learning.
+
+Every mech is an agent of a PettingZoo environment, or one mech is that of a Gymnasium environment::
+
+    import echelon_env, gymnasium
+    env = echelon_env.parallel_env("skirmish")                          # PettingZoo; echelon_env.env is its AEC form
+    observations, infos = env.reset(seed=1)
+    env = gymnasium.make("echelon/Duel-v1", opponent="novice")          # one mech, the others are scripted
+    print(echelon_env.scenarios())                                      # names for both
+"""
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any

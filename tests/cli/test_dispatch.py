@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from echelon_env.cli import main
+from echelon_env.cli.arguments import CommandParser
 from echelon_env.cli.dispatch import TRAIN_PACKAGES
 from echelon_env.config import plugins
 from echelon_env.engine.kernels import Bound, EntryPoint
@@ -58,7 +59,7 @@ def all_commands() -> Iterator[list[str]]:
     yield []
     for name, point in plugins.declared(plugins.COMMANDS).items():
         yield [name]
-        parser = argparse.ArgumentParser()
+        parser = CommandParser()
         point.load().add_arguments(parser)
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):

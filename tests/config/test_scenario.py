@@ -9,6 +9,7 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleConfig, BattleEngine, ConfigError, load_scenario, make_config, scenarios
+from echelon_env.config.scenario import Scenario, Scenarios
 from echelon_env.terrain import generate
 
 
@@ -41,6 +42,14 @@ def test_scenarios_go_from_a_first_lesson_to_a_company():
     with pytest.raises(TypeError):
         listed["mine"] = listed["duel"]
     assert len({scenario.config for scenario in listed.values()}) == len(listed)
+
+
+def test_a_notebook_shows_the_scenarios_as_a_table():
+    listed = Scenarios([Scenario("mine", "<b>Two & two</b>", make_config("pair-city")), *scenarios().values()])
+    shown = listed._repr_html_()
+    assert shown.count("<tr>") == len(listed) + 1
+    row = "<tr><td>mine</td><td>2 v 2</td><td>72</td><td>&lt;b&gt;Two &amp; two&lt;/b&gt;</td></tr>"
+    assert row in shown
 
 
 def test_a_file_is_accepted_wherever_a_name_is(write):

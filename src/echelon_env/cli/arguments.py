@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
 from echelon_env.config.toml_file import parse_value
+from echelon_env.storage.text import one_line
+
+ERROR = 2
+"""Exit code for an invalid request."""
 
 
 def positive(text: str) -> int:
@@ -82,3 +86,43 @@ def change_battle(config: BattleConfig, settings: Mapping[str, str]) -> BattleCo
         return make_config(config, **changes)
     except ConfigError as error:
         raise ConfigError(f"--set: {error}", *error.keys) from None
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that reports a bad command line in one line, and whose help may leave out rare options."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._rare: list[argparse.Action] = []
+        self._short_epilog = ""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with the message."""
+        self.exit(ERROR, f"{self.prog}: {one_line(message)} (see '{self.prog} --help')\n")
+
+    def add_full_help(self, short_epilog: str) -> list[argparse.Action]:
+        """Add ``--help-all``. Returns a list for the options that ``--help`` leaves out, which has the other epilog."""
+        self._short_epilog = short_epilog
+        self.add_argument("--help-all", action=_FullHelp, help="show the help of all settings and exit")
+        return self._rare
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help without rare options; `format_help` has all."""
+        kept = self.epilog, [action.help for action in self._rare]
+        if self._rare:
+            self.epilog = self._short_epilog
+        for action in self._rare:
+            action.help = argparse.SUPPRESS
+        super().print_help(file)
+        self.epilog = kept[0]
+        for action, text in zip(self._rare, kept[1], strict=True):
+            action.help = text
+
+
+class _FullHelp(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, 0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(parser.format_help(), end="")
+        parser.exit()

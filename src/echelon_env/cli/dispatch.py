@@ -23,6 +23,7 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import EntryPoint, version
 from typing import Any
 
+from echelon_env.cli.arguments import ERROR, CommandParser
 from echelon_env.cli.output import printable_output
 from echelon_env.config import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
@@ -33,16 +34,8 @@ from echelon_env.storage.text import one_line
 TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "rich", "tensorboard", "matplotlib")
 """Modules that the extra ``[train]`` installs."""
 
-ERROR, INTERRUPTED = 2, 130
-"""Exit codes for an invalid request and for Ctrl-C."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that reports a bad command line in one line."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        """Exit with the message."""
-        self.exit(ERROR, f"{self.prog}: {one_line(message)} (see '{self.prog} --help')\n")
+INTERRUPTED = 130
+"""Exit code for Ctrl-C; `ERROR` is that for an invalid request."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,9 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return ERROR
 
 
-def _overview(commands: Mapping[str, EntryPoint]) -> _Parser:
+def _overview(commands: Mapping[str, EntryPoint]) -> CommandParser:
     """The parser of a command line without a command. Its help lists all commands, broken ones with the error."""
-    parser = _Parser(prog="echelon", description="Team-versus-team mech battles for reinforcement learning.")
+    parser = CommandParser(prog="echelon", description="Team-versus-team mech battles for reinforcement learning.")
     parser.add_argument("--version", action="version", version=f"echelon-env {version('echelon-env')}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, point in commands.items():
@@ -83,7 +76,7 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
     module = None
     try:
         module = _load(point)
-        parser = _Parser(prog=f"echelon {point.name}", description=_summary(module))
+        parser = CommandParser(prog=f"echelon {point.name}", description=_summary(module))
         module.add_arguments(parser)
         args, unknown = parser.parse_known_args(arguments)
         if unknown:

@@ -5,6 +5,7 @@ A scenario file holds a ``description`` and keys of `BattleConfig`. Missing keys
 
 from __future__ import annotations
 
+import html
 import os
 import textwrap
 import typing
@@ -35,7 +36,7 @@ class Scenario:
 
 
 class Scenarios(Mapping[str, Scenario]):
-    """Scenarios by name. It prints as a table."""
+    """Scenarios by name. It prints as a table, in notebooks as one of HTML."""
 
     def __init__(self, scenarios: Iterable[Scenario]) -> None:
         self._by_name = {scenario.name: scenario for scenario in scenarios}
@@ -52,11 +53,20 @@ class Scenarios(Mapping[str, Scenario]):
     def __repr__(self) -> str:
         names = max(map(len, self._by_name), default=0)
         lines = []
-        for name, scenario in self._by_name.items():
-            teams = f"{len(scenario.config.blue)} v {len(scenario.config.red)}"
-            start = f"{name:<{names}}  {teams:>7}  {scenario.config.terrain.size:>3} m  "
-            lines.append(start + textwrap.shorten(scenario.description, 80 - len(start), placeholder="..."))
+        for name, teams, size, description in self._rows():
+            start = f"{name:<{names}}  {teams:>7}  {size:>3} m  "
+            lines.append(start + textwrap.shorten(description, 80 - len(start), placeholder="..."))
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [("scenario", "teams", "map, m", ""), *self._rows()]
+        cells = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in rows)
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+    def _rows(self) -> Iterator[tuple[str, str, int, str]]:
+        for name, scenario in self._by_name.items():
+            config = scenario.config
+            yield name, f"{len(config.blue)} v {len(config.red)}", config.terrain.size, scenario.description
 
 
 @cache

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from echelon_env.cli.arguments import CommandParser
 from echelon_env.cli.output import command
 from echelon_train.cli import train
 from echelon_train.config.files import load_run_config, run_config_names
@@ -36,15 +37,16 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Declare the command's options, one for every setting of a run."""
     parser.usage = "echelon imitate [SCENARIO] [options]"
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = train.FORMATTER
     parser.epilog = _EPILOG
     parser.allow_abbrev = False
+    rare = parser.add_full_help(_EPILOG)
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="scenario to play (default: skirmish)")
     train.add_run_options(parser, f"{train.RUNS}/{_CONFIG}-SCENARIO")
-    train.add_settings(parser, load_run_config(_CONFIG))
+    rare += train.add_settings(parser, load_run_config(_CONFIG), (*train.COMMON, "teacher"))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import shlex
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import merge_settings, positive
+from echelon_env.cli.arguments import CommandParser, merge_settings, positive
 from echelon_env.cli.output import command
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
@@ -53,14 +54,29 @@ _SHORT = {
     "league.agent": "--agent",
 }
 
+COMMON = (
+    "scenario", "opponent", "init", "steps", "max_minutes", "seed", "device", "league.path",
+)  # fmt: skip
+"""Settings that people change, which the short help has."""
+
+FORMATTER = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=21)
+
 _FEW = 10
 """Seeds below which an interval over them is a rough one."""
+
+_SHORT_EPILOG = """\
+Defaults are those of quickstart. --help-all has all settings.
+
+examples:
+  echelon train skirmish --init runs/imitate-skirmish --seed 1
+  echelon train --resume runs/skirmish --steps 40_000_000
+"""
 
 _EPILOG = """\
 run configs of the package:
 {configs}
 
-Defaults apply where the run config has no value. A SCHEDULE is a number,
+Defaults are those of quickstart; other run configs have values of their own. A SCHEDULE is a number,
 linear:START:END or cosine:START:END.
 
 examples:
@@ -76,12 +92,13 @@ A resumed run keeps its settings. --resume accepts new values of
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Declare the command's options, one for every setting of a run."""
     parser.usage = "echelon train [CONFIG] [options]\n       echelon train --resume RUN [options]"
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = FORMATTER
     parser.epilog = _EPILOG.format(configs=_described_configs(), changeable=textwrap.fill(f"{_changeable()}.", 80))
     parser.allow_abbrev = False  # a new setting could change what a shortened name means
+    rare = parser.add_full_help(_SHORT_EPILOG)
     add = parser.add_argument
     names = ", ".join(run_config_names())
     default = f"{_DEFAULT}; with --league, {_LEAGUE}"
@@ -90,17 +107,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=Path,
         metavar="RUN",
-        help="continue the run in this folder, to --steps, --max-minutes and --games if given",
+        help="continue the run in this folder",
     )
     add(
         "--seeds",
         type=positive,
         metavar="N",
-        help="train with N seeds, --seed and those that follow, one run after the other, and summarise them",
+        help="train with N seeds, and summarise them",
     )
     add_run_options(parser, f"{RUNS}/CONFIG")
-    _add_battles(parser)
-    add_settings(parser)
+    rare += _add_battles(parser)
+    rare += add_settings(parser, load_run_config(_DEFAULT))
 
 
 def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
@@ -110,25 +127,34 @@ def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help=f"new folder for the run (default: {folder}, or the next free name)",
+        help=f"new folder for the run (default: {folder})",
     )
     add(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any key of the run config, such as battle.rewards.death=-5",
+        help="any setting, such as battle.rewards.death=-5",
     )
 
 
-def add_settings(parser: argparse.ArgumentParser, config: TrainConfig | None = None) -> None:
-    """Declare one option for every setting of a run, except those of its battles; `config` may have the defaults."""
+def add_settings(
+    parser: argparse.ArgumentParser, config: TrainConfig, common: Collection[str] = COMMON
+) -> list[argparse.Action]:
+    """Declare one option for every setting of a run, except those of its battles; `config` has the defaults.
+
+    Returns those that are not `common`.
+    """
     groups = {path: parser.add_argument_group(title) for path, title in _GROUPS.items()}
+    rare = []
     for setting in settings(config=config):
         group = groups[setting.key.rpartition(".")[0]]
-        group.add_argument(
+        action = group.add_argument(
             option(setting.key), dest=_CONFIG + setting.key, metavar=setting.metavar, help=_help(setting)
         )
+        if setting.key not in common:
+            rare.append(action)
+    return rare
 
 
 def run(args: argparse.Namespace) -> int:
@@ -239,7 +265,8 @@ def _report(result: TrainResult, out: Path) -> int:
     return 130 if result.interrupted else 0
 
 
-def _add_battles(parser: argparse.ArgumentParser) -> None:
+def _add_battles(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Declare the options of scenarios. Returns those of curricula."""
     group = parser.add_argument_group("the battles")
     either = group.add_mutually_exclusive_group()
     either.add_argument(
@@ -247,21 +274,23 @@ def _add_battles(parser: argparse.ArgumentParser) -> None:
         action="append",
         dest=f"{_CONFIG}scenario",
         metavar="NAME",
-        help="scenario to train on; if it is given several times, every process trains in one of them",
+        help="scenario to train on; given again, one for each process",
     )
-    either.add_argument(
+    names = either.add_argument(
         "--curriculum",
         nargs="+",
         dest=f"{_CONFIG}curriculum",
         metavar="NAME",
         help="scenarios to train on, one after the other",
     )
+    rules = []
     for name, metavar, text in (
         ("promote", "X", f"win rate that leads to the next scenario (default: {Curriculum.promote})"),
         ("demote", "X", f"win rate that leads to the one before (default: {Curriculum.demote})"),
         ("window", "N", f"battles over which the win rate is computed (default: {Curriculum.window})"),
     ):
-        group.add_argument(f"--{name}", dest=f"{_CONFIG}curriculum.{name}", metavar=metavar, help=text)
+        rules.append(group.add_argument(f"--{name}", dest=f"{_CONFIG}curriculum.{name}", metavar=metavar, help=text))
+    return [names, *rules]
 
 
 def option(key: str) -> str:

@@ -41,7 +41,7 @@ class TrainConfig:
     extra_scenarios: tuple[Scenario, ...] = ()  # of the other processes: those of a file's scenario after the first
     opponent: Opponents = field(
         default=Opponents.parse("novice"),
-        metadata={"help": "opponent to train against, or a TOML table of opponents and weights (docs/opponents.md)"},
+        metadata={"help": "opponent, or a TOML table of opponents and weights (docs/opponents.md)"},
     )
     opponent_win_rate: float = quantity(
         0.5, "win rate", 0.05, 0.95, help="win rate that the handicap `auto` of an opponent holds"
@@ -56,20 +56,18 @@ class TrainConfig:
     side: Literal["blue", "red", "both"] = field(
         default="both", metadata={"help": "the learner's team; both: drawn for every battle, of equal rosters"}
     )
-    init: str = field(
-        default="", metadata={"help": "checkpoint, run, LEAGUE/MEMBER or champion whose weights the run starts from"}
-    )
+    init: str = field(default="", metadata={"help": "run, checkpoint, LEAGUE/MEMBER or champion to start from"})
     teacher: Opponent | None = field(
         default=None,
         metadata={"help": "level, champion or policy:PATH whose actions are imitated, see --ppo.kickstart-coef"},
     )
-    steps: int = quantity(1_000_000, "decisions", 1, 10**15, help="decisions of the learner's mechs to train on")
+    steps: int = quantity(1_000_000, "decisions", 1, 10**15, help="decisions of the learner's mechs")
     max_minutes: float = quantity(
         0.0,
         "minutes",
         0,
         10**9,
-        help="time after which the run ends, all its parts together; 0: when its steps are done",
+        help="limit of time, of all its parts; 0: none",
     )
     max_cpu_minutes: float = quantity(
         0.0,
@@ -86,7 +84,7 @@ class TrainConfig:
         help="finished training battles after which the run ends, unless its steps are done before; 0: no limit",
     )
     seed: int = quantity(
-        0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"
+        0, "", 0, 2**32 - 1, help="seed of all random numbers"
     )  # the largest seed of NumPy's global generator, which SB3 seeds
     battles: int = quantity(
         64, "battles", 1, 10**5, help="battles stepped in parallel; other scenarios of a run keep battles x team size"
@@ -106,7 +104,7 @@ class TrainConfig:
         },
     )
     regenerate: int = quantity(1, "battles", 1, 10**6, help="successive battles on one map")
-    device: str = field(default="auto", metadata={"help": "device of the network: auto, cpu, cuda or cuda:N"})
+    device: str = field(default="auto", metadata={"help": "auto, cpu, cuda or cuda:N"})
     torch_threads: int = quantity(
         1, "threads", 1, 1024, help="threads of torch on the CPU; more than 1 is slow on busy machines"
     )

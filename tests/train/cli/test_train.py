@@ -149,11 +149,16 @@ def test_bad_command_lines_say_why_in_one_line(runs, capsys, arguments, message)
 def test_the_help_lists_every_setting(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        main(["train", "--help"])
+        main(["train", "--help-all"])
     text = capsys.readouterr().out
     for setting in settings():
         flag = re.escape(f"  {option(setting.key)} {setting.metavar}")
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
+    with pytest.raises(SystemExit):
+        main(["train", "-h"])
+    short = capsys.readouterr().out.splitlines()
+    assert len(short) <= 40 < len(text.splitlines())
+    assert [line for line in short if "--steps N" in line and "850_000" in line]
     assert "--resume accepts new values of --steps, --max-minutes, --max-cpu-minutes, --games, --device" in words
