@@ -147,5 +147,5 @@ export class Simulation {
 
 /** What a DataView calls the types of NumPy. @type {Record<string, string>} */
 const TYPES = {
-  f8: "Float64", f4: "Float32", i4: "Int32", u4: "Uint32", i2: "Int16", u2: "Uint16", i1: "Int8", u1: "Uint8", b1: "Uint8", u8: "BigUint64",
+  f8: "Float64", f4: "Float32", i4: "Int32", u4: "Uint32", i2: "Int16", u2: "Uint16", i1: "Int8", u1: "Uint8", b1: "Uint8", i8: "BigInt64", u8: "BigUint64",
 };
