@@ -1,6 +1,6 @@
 // What a battle came to: who won by what, who did most, and the moment that decided it.
 
-import { clock, element, number, table, tenths } from "./dom.js";
+import { button, clock, element, number, table, tenths } from "./dom.js";
 import { mechName, TEAMS } from "./moments.js";
 
 /** How a battle ended. @param {import("./moments.js").Moment} moment */
@@ -57,9 +57,8 @@ export function summary(viewer) {
   if (scan && turn !== null) {
     const mark = scan.marks.find((each) => each.decision === turn && each.kind === "death" && each.team !== after.winner);
     const text = mark ? sentence(mark, name) : `${TEAMS[after.winner]} takes the lead`;
-    const button = element("button", { type: "button", id: "decisive" }, `${clock(turn * battle.seconds)} ${text}`);
-    button.addEventListener("click", () => viewer.watchFrom(turn));
-    parts.push(element("p", {}, "What decided it: ", button));
+    const moment = button({ id: "decisive" }, () => viewer.watchFrom(turn), `${clock(turn * battle.seconds)} ${text}`);
+    parts.push(element("p", {}, "What decided it: ", moment));
   }
   return parts;
 }

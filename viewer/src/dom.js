@@ -19,6 +19,13 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
+/** @param {Record<string, any>} properties @param {() => void} action @param {...(Node | string)} children */
+export function button(properties, action, ...children) {
+  const made = element("button", { type: "button", ...properties }, ...children);
+  made.addEventListener("click", action);
+  return made;
+}
+
 /** @param {string} id @returns {HTMLElement} */
 export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));

@@ -4,7 +4,7 @@ import { drawAids } from "./aids.js";
 import { ending, howOf, summary } from "./card.js";
 import { showCockpit } from "./cockpit.js";
 import { PageError } from "./data.js";
-import { byId, element } from "./dom.js";
+import { button, byId, element } from "./dom.js";
 import { away, bearing, mixAngle } from "./math.js";
 import { mechName } from "./moments.js";
 import { Pilot } from "./pilot.js";
@@ -271,11 +271,7 @@ export class Driver {
     const menu = byId("menu");
     const began = this.viewer.simulation.decisions > 0;
     /** @param {string} id @param {string} label @param {() => void | Promise<void>} action */
-    const button = (id, label, action) => {
-      const made = element("button", { type: "button", id }, label);
-      made.addEventListener("click", () => this.act(action));
-      return made;
-    };
+    const choice = (id, label, action) => button({ id }, () => this.act(action), label);
     menu.replaceChildren(
       element("h2", {}, title),
       element("p", { id: "note" }, text),
@@ -283,14 +279,14 @@ export class Driver {
       ...this.levels(),
       element(
         "p", { className: "buttons" },
-        button("start", start, () => this.close()),
-        ...(began ? [button("again", "Again (R)", () => this.again())] : []),
-        button("another", "Next map (N)", async () => {
+        choice("start", start, () => this.close()),
+        ...(began ? [choice("again", "Again (R)", () => this.again())] : []),
+        choice("another", "Next map (N)", async () => {
           byId("note").textContent = "The next map is on its way.";
           await this.game.next();
           this.begin();
         }),
-        ...(began ? [button("save", "Save replay (L)", () => this.save())] : []),
+        ...(began ? [choice("save", "Save replay (L)", () => this.save())] : []),
       ),
     );
     menu.append(/** @type {HTMLTemplateElement} */ (byId("driving-keys")).content.cloneNode(true));

@@ -1,7 +1,7 @@
 // What one mech is, sees, does and gets: the panel on the right.
 
 import { whole } from "./cockpit.js";
-import { bar, element, number, table, tenths } from "./dom.js";
+import { bar, button, element, number, table, tenths } from "./dom.js";
 import { away } from "./math.js";
 import { mechName, statesOf } from "./moments.js";
 
@@ -55,8 +55,7 @@ export class Inspector {
       const wait = (cooldown(mech.index, mount) / ticks) * seconds;
       const left = charges(mech.index, mount);
       const state = !mech.alive ? "-" : wait > 0 ? `${wait.toFixed(1)} s` : mech.shutdown || mech.fallen ? "cannot fire" : "ready";
-      const choice = element("button", { type: "button", className: "weapon", title: "draw its range and arc" }, weapon);
-      choice.addEventListener("click", () => this.choose(mount));
+      const choice = button({ className: "weapon", title: "draw its range and arc" }, () => this.choose(mount), weapon);
       return [[this.world.names.mounts[mount], choice, state, left > 0 ? `${left} left` : ""]];
     });
     return [
@@ -187,19 +186,20 @@ export class Inspector {
     const found = new Map();
     const names = this.world.names.actions.map((/** @type {[string, string]} */ [name]) => name);
     names.forEach((/** @type {string} */ name, /** @type {number} */ i) => {
-      const wanted = i < 4 ? values[i] !== 0 : values[i] > 0;
+      if (i < 4 ? values[i] === 0 : values[i] <= 0) return;
       const mount = this.world.names.mounts.indexOf(name);
-      if (!wanted) return;
-      if (!can("present")) found.set(name, "destroyed");
-      else if (!can("awake")) found.set(name, "shut down");
-      else if (mount >= 0 && !can("mounted", mount)) found.set(name, "no weapon");
-      else if (mount >= 0 && !can("loaded", mount)) found.set(name, "no charges left");
-      else if (mount >= 0 && !can("ready", mount)) found.set(name, "cooling down");
-      else if (this.world.battle.off.includes(name)) found.set(name, "off in this battle");
-      else if ((name === "ecm" || name === "eccm") && !can("electronics")) found.set(name, "no electronics");
-      else if (name === "jet" && values[i] > 0 && !can("jets")) found.set(name, "no jump jets");
-      else if (name.startsWith("target_") && !can("contacts", Number(name.slice(7)))) found.set(name, "empty row");
-      else if ((i < 4 || mount >= 0) && !can("able")) found.set(name, "fallen");
+      const fires = mount >= 0;
+      const reasons = /** @type {[boolean, string][]} */ ([
+        [!can("present"), "destroyed"], [!can("awake"), "shut down"], [fires && !can("mounted", mount), "no weapon"],
+        [fires && !can("loaded", mount), "no charges left"], [fires && !can("ready", mount), "cooling down"],
+        [this.world.battle.off.includes(name), "off in this battle"],
+        [(name === "ecm" || name === "eccm") && !can("electronics"), "no electronics"],
+        [name === "jet" && values[i] > 0 && !can("jets"), "no jump jets"],
+        [name.startsWith("target_") && !can("contacts", Number(name.slice(7))), "empty row"],
+        [(i < 4 || fires) && !can("able"), "fallen"],
+      ]);
+      const why = reasons.find(([is]) => is);
+      if (why) found.set(name, why[1]);
     });
     return found;
   }

@@ -2,7 +2,7 @@
 
 import { Camera } from "./camera.js";
 import { ending, sentence, summary } from "./card.js";
-import { bar, byId, clock, element, number, setBar, tenths } from "./dom.js";
+import { bar, button, byId, clock, element, number, setBar, tenths } from "./dom.js";
 import { TABS } from "./inspector.js";
 import { mechName } from "./moments.js";
 import { SYMBOLS } from "./timeline.js";
@@ -46,13 +46,12 @@ export class Panels {
       const team = byId(`roster-${TEAM_NAMES[mech.team]}`);
       if (team.childElementCount === 0) team.append(element("h2", { title: String(players[mech.team]) }, String(players[mech.team])));
       const bars = element("span", { className: "bars" }, bar(0, "armour"), bar(0, "heat"));
-      const button = element(
-        "button", { type: "button", className: `mech ${TEAM_NAMES[mech.team]}` },
+      const made = button(
+        { className: `mech ${TEAM_NAMES[mech.team]}` }, () => viewer.select(mech.index === viewer.selected ? -1 : mech.index),
         portraits[mech.kind][mech.team](), element("b", {}, mechName(mech, viewer.world.battle)), bars,
       );
-      button.addEventListener("click", () => viewer.select(mech.index === viewer.selected ? -1 : mech.index));
-      team.append(button);
-      return { button, bars };
+      team.append(made);
+      return { button: made, bars };
     });
   }
 
@@ -84,15 +83,15 @@ export class Panels {
     const { after, world, driver } = viewer;
     const noticed = new Set(viewer.marks().filter((mark) => mark.kind === "death").map((mark) => mark.mech));
     after.mechs.forEach((mech, index) => {
-      const { button, bars } = this.roster[index];
+      const { button: row, bars } = this.roster[index];
       const kind = world.battle.classes[mech.kind];
       const hidden = viewer.fog && viewer.selected >= 0 && !viewer.seen?.[index];
-      button.classList.toggle("dead", driver?.running ? noticed.has(index) : !mech.alive);
-      button.classList.toggle("selected", index === viewer.selected);
-      button.setAttribute("aria-pressed", String(index === viewer.selected));
+      row.classList.toggle("dead", driver?.running ? noticed.has(index) : !mech.alive);
+      row.classList.toggle("selected", index === viewer.selected);
+      row.setAttribute("aria-pressed", String(index === viewer.selected));
       const armour = hidden ? "armour not known" : `armour ${number(Math.round(Math.max(0, mech.armour)))} of ${number(kind.armour)}`;
       const heat = hidden ? "heat not known" : `heat ${number(Math.round(mech.heat))} of ${number(kind.heat)}`;
-      button.title = [`${mechName(mech, world.battle)}, ${kind.name}`, ...(hidden ? [] : viewer.statesOf(mech)), armour, heat].join("\n");
+      row.title = [`${mechName(mech, world.battle)}, ${kind.name}`, ...(hidden ? [] : viewer.statesOf(mech)), armour, heat].join("\n");
       setBar(bars.children[0], hidden ? 0 : mech.armour / kind.armour, armour);
       setBar(bars.children[1], hidden ? 0 : mech.heat / kind.heat, heat);
     });
