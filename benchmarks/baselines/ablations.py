@@ -14,14 +14,16 @@ from benchmarks.baselines.plan import ABLATION, ABLATIONS
 from echelon_env.evaluate.estimates import CONFIDENCE, Interval
 
 SCENARIO = "skirmish"
+FEWEST = 3
+"""Runs from which on an interval over them says something."""
 SHOWN = ("novice", "competent", "veteran", "expert")
 """Opponents with a column; the mean score is over all of the suite's."""
 
 
 def over_seeds(scores: Sequence[float]) -> Interval:
-    """The mean of the runs' scores, with Student's interval over the runs; of a single run without one."""
+    """The mean of the runs' scores, with Student's interval over the runs; of fewer than `FEWEST` without one."""
     mean = float(np.mean(scores))
-    if len(scores) < 2:
+    if len(scores) < FEWEST:
         return Interval(mean, mean, mean)
     low, high = stats.t.interval(CONFIDENCE, len(scores) - 1, mean, stats.sem(scores))
     return Interval(mean, float(low), float(high))
