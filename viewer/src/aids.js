@@ -5,6 +5,7 @@ import { away } from "./math.js";
 import { COLOURS } from "./timeline.js";
 
 const FELT = 1; // s
+const HITS = { hit: FELT, splash: FELT };
 const ZONE = "#ffd479";
 
 /** @param {import("./labels.js").Labels} labels @param {import("./driver.js").Driver} driver */
@@ -46,7 +47,7 @@ function drawHits({ viewer, paper, width, height }) {
   const { scene, selected, camera } = viewer;
   const own = scene.places[selected];
   if (!own) return;
-  for (const { event, age } of viewer.happened(["hit", "splash"], FELT)) {
+  for (const { event, age } of viewer.happened(HITS)) {
     if (event.target !== selected || event.actor === selected || event.amount < 0.5) continue;
     const turn = upwards(camera, event, { x: event.x - event.dx, y: event.y - event.dy }) - Math.PI / 2; // where it came from
     paper.strokeStyle = `rgba(255, 70, 50, ${0.9 * (1 - age / FELT)})`;
@@ -80,7 +81,7 @@ function drawMap(viewer) {
   const { size } = world.battle;
   const scale = width / size;
   paper.imageSmoothingEnabled = false;
-  paper.setTransform(paper.getTransform().a, 0, 0, -paper.getTransform().a, 0, paper.getTransform().a * width); // north up
+  paper.transform(1, 0, 0, -1, 0, width); // north up
   paper.drawImage(mapPicture(terrain, lit), 0, 0, width, width);
   const dot = (/** @type {{x: number, y: number}} */ at, /** @type {string} */ colour, /** @type {number} */ radius) => {
     paper.fillStyle = colour;

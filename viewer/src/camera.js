@@ -10,22 +10,22 @@ export class Camera {
   constructor(size) {
     this.size = size;
     this.x = this.y = size / 2;
-    this.z = this.distance = this.azimuth = this.elevation = 0;
+    this.z = this.azimuth = this.elevation = 0;
+    this.distance = size;
     /** @type {import("./math.js").Vector} */
     this.eye = [0, 0, 0];
     this.matrix = new Float32Array(16);
     this.aspect = 1;
     /** Seconds since the last picture. */
     this.passed = 1 / 60;
-    this.overview();
   }
 
   /**
    * See the whole map between the panels, blue's side on the left as its panel.
-   * @param {{x: number, y: number}} [right] the direction from blue to red
-   * @param {number[]} [margins] shares of the picture at the left and right, above and below
+   * @param {{x: number, y: number}} right the direction from blue to red
+   * @param {number[]} margins shares of the picture at the left and right, above and below
    */
-  overview(right = { x: 1, y: 0 }, margins = [0.03, 0.03, 0.03]) {
+  overview(right, margins) {
     const middle = Math.atan2(-right.x, right.y);
     const views = [-0.5, 0, 0.5].map((turn) => this.fit(middle + turn, margins));
     Object.assign(this, views.reduce((best, other) => (other.distance < best.distance ? other : best)));

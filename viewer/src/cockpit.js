@@ -1,6 +1,6 @@
 // The state of the person's own mech, and what it is told to do.
 
-import { bar, byId, element, number, table } from "./dom.js";
+import { bar, byId, element, number, table, whole } from "./dom.js";
 import { away as distance } from "./math.js";
 import { mechName, statesOf } from "./moments.js";
 
@@ -20,18 +20,15 @@ export function showCockpit(simulation, moment, row, autopilot) {
   const away = target && visible(row * simulation.mechs + mech.target) > 0 ? distance(mech, target) : null;
   byId("cockpit").replaceChildren(
     element("h2", {}, `${mechName(mech, battle)}, ${kind.name}`, element("em", {}, states.join(", "))),
-    table([
-      ["armour", bar(mech.armour / kind.armour, "armour"), whole(mech.armour, kind.armour)],
-      ["legs", bar(mech.legs / kind.legs, "legs"), whole(mech.legs, kind.legs)],
-      ["heat", bar(mech.heat / kind.heat, "heat"), whole(mech.heat, kind.heat)],
-    ]),
+    condition(mech, kind),
     table(weapons(simulation, mech, away)),
     element("p", {}, target ? `target ${mechName(target, battle)}, ${away === null ? "not seen" : `${Math.round(away)} m`}` : "no target"),
   );
 }
 
-/** A number of points, of as many. @param {number} value @param {number} most */
-export const whole = (value, most) => `${Math.round(Math.max(0, value))} of ${number(most)}`;
+/** Armour, legs and heat. @param {import("./moments.js").Mech} mech @param {any} kind its class */
+export const condition = (mech, kind) => table([["armour", mech.armour, kind.armour], ["legs", mech.legs, kind.legs], ["heat", mech.heat, kind.heat]]
+  .map(([name, value, most]) => [name, bar(value / most, name), whole(value, most)]));
 
 /** @param {import("./simulation.js").Simulation} simulation @param {import("./moments.js").Mech} mech @param {number | null} away m */
 function weapons(simulation, mech, away) {

@@ -63,6 +63,9 @@ export function number(value) {
 /** A number with at most one decimal. @param {number} value */
 export const tenths = (value) => String(Math.round(10 * value) / 10);
 
+/** A number of points, of as many. @param {number} value @param {number} most */
+export const whole = (value, most) => `${Math.round(Math.max(0, value))} of ${number(most)}`;
+
 /** Minutes and seconds. @param {number} seconds */
 export function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

@@ -1,6 +1,5 @@
 // A person's game in the viewer: what is shown of it, its keys, and its menu.
 
-import { drawAids } from "./aids.js";
 import { ending, howOf, summary } from "./card.js";
 import { showCockpit } from "./cockpit.js";
 import { PageError } from "./data.js";
@@ -238,11 +237,6 @@ export class Driver {
     camera.approach({ x: place.x + Math.cos(place.yaw) * ahead, y: place.y + Math.sin(place.yaw) * ahead, z: place.z }, 0.15);
   }
 
-  /** @param {import("./labels.js").Labels} labels */
-  drawAids(labels) {
-    drawAids(labels, this);
-  }
-
   /** Whether a weapon reaches the target, which the mech sees. @param {any} weapon */
   reaches(weapon) {
     const { viewer, own, game } = this;
@@ -306,7 +300,7 @@ export class Driver {
     for (const [number, name] of game.levels.entries()) choice.append(element("option", { value: String(number), selected: number === game.level }, name));
     choice.addEventListener("change", () => {
       game.level = Number(choice.value);
-      if (game.simulation.decisions > 0) byId("note").textContent = "The opponent has this level from the next battle on.";
+      if (game.simulation.decisions > 0) byId("note").textContent = "The level changes from the next battle on.";
       else {
         this.again();
         byId("level").focus();

@@ -11,7 +11,7 @@ const FALLBACK = [1, 0.9, 0.7];
 export const colourOf = (weapon) => (weapon && Object.hasOwn(WEAPON_COLOURS, weapon) ? WEAPON_COLOURS[weapon] : FALLBACK);
 
 /** Seconds for which a kind of event can be seen. @type {Record<string, number>} */
-export const LASTS = { shot: 0.16, hit: 0.35, paint: 0.3, splash: 0.5, impact: 0.9, interception: 0.5, shutdown: 2, fall: 1.2, death: 4 };
+export const LASTS = { shot: 0.16, hit: 0.35, paint: 0.3, splash: 0.5, impact: 0.9, interception: 0.5, shutdown: 2, fall: 1.2, hazard: 0.5, death: 4 };
 
 /**
  * @param {import("./scene.js").Scene} scene

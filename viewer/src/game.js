@@ -2,10 +2,9 @@
 
 import { fromBase64, gunzip, PageError, split } from "./data.js";
 import { byId } from "./dom.js";
-import { momentReader } from "./moments.js";
+import { COLOUR_NAMES, momentReader } from "./moments.js";
 import { emptyScan, note } from "./scan.js";
 
-const TEAMS = ["blue", "red"];
 const NEWLINE = new Uint8Array([10]);
 
 /**
@@ -126,7 +125,7 @@ export class Game {
     const actions = simulation.bytesOf("actions");
     const seen = this.seen();
     actions.fill(0);
-    for (const team of TEAMS) if (world.calls[team]) simulation.call(team);
+    for (const team of COLOUR_NAMES) if (world.calls[team]) simulation.call(team);
     if (action && this.mech >= 0) {
       const bytes = new Uint8Array(action.buffer, action.byteOffset, action.byteLength);
       actions.set(bytes, this.mech * bytes.length);

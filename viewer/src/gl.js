@@ -6,15 +6,16 @@ import {
 } from "./shaders.js";
 import { VERTEX_BYTES } from "./terrain.js";
 
-/** Floats of a box: centre, half size, yaw, pitch, glow, roll, colour. */
-export const BOX_FLOATS = 14;
-/** Floats of a disc: centre, radius, colour. */
-export const DISC_FLOATS = 8;
+/** Floats of a box: centre, half size, yaw, pitch, glow and roll, colour. */
+const BOX = [3, 3, 4, 4];
+/** Floats of a disc: centre and radius, colour. */
+const DISC = [4, 4];
 
 export class Painter {
   /** @param {HTMLCanvasElement} canvas @param {number} size of the map */
   constructor(canvas, size) {
-    const gl = canvas.getContext("webgl2", { antialias: !drawnBySoftware(), powerPreference: "high-performance" });
+    const gl = canvas.getContext("webgl2", { failIfMajorPerformanceCaveat: true, powerPreference: "high-performance" })
+      ?? canvas.getContext("webgl2", { antialias: false }); // the processor draws
     if (!gl) throw new PageError("This browser has no WebGL 2, which the picture needs.");
     this.gl = gl;
     this.canvas = canvas;
@@ -28,8 +29,8 @@ export class Painter {
     this.chunks = new Map();
     this.indices = buffer(gl);
     this.indexed = 0;
-    this.box = instanced(gl, boxCorners(), 6, [3, 3, 4, 4], BOX_FLOATS);
-    this.disc = instanced(gl, new Float32Array([-1, -1, 1, -1, 1, 1, -1, -1, 1, 1, -1, 1]), 2, [4, 4], DISC_FLOATS);
+    this.box = instanced(gl, boxCorners(), [3, 3], BOX);
+    this.disc = instanced(gl, new Float32Array([-1, -1, 1, -1, 1, 1, -1, -1, 1, 1, -1, 1]), [2], DISC);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, true);
     this.sight = texture(gl);
@@ -108,19 +109,19 @@ export class Painter {
     gl.bindTexture(gl.TEXTURE_2D, this.sight);
     this.drawChunks("opaque");
     this.use(this.boxes, camera, matrix);
-    this.box.draw(scene.boxes, 36);
+    this.box.draw(scene.boxes);
     gl.enable(gl.BLEND);
     gl.depthMask(false);
     gl.useProgram(this.terrain.program);
     this.drawChunks("clear");
     gl.useProgram(this.boxes.program);
-    this.box.draw(scene.beams, 36);
+    this.box.draw(scene.beams);
     this.use(this.discs, camera, matrix);
     const [sin, cos] = [Math.sin(camera.azimuth), Math.cos(camera.azimuth)];
     const [rise, flat] = [Math.cos(camera.elevation), Math.sin(camera.elevation)];
     gl.uniform3f(this.discs.at("right"), -sin, cos, 0);
     gl.uniform3f(this.discs.at("above"), -cos * flat, -sin * flat, rise);
-    this.disc.draw(scene.discs, 6);
+    this.disc.draw(scene.discs);
     gl.bindVertexArray(null);
   }
 
@@ -135,7 +136,7 @@ export class Painter {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     gl.disable(gl.BLEND);
     this.use(this.boxes, camera, camera.update(1));
-    this.box.draw(boxes, 36);
+    this.box.draw(boxes);
     gl.bindVertexArray(null);
     const made = document.createElement("canvas");
     made.width = made.height = side;
@@ -161,15 +162,6 @@ export class Painter {
       gl.drawElements(gl.TRIANGLES, 6 * faces, gl.UNSIGNED_INT, 0);
     }
   }
-}
-
-/** Whether the processor draws, because there is no graphics chip. */
-function drawnBySoftware() {
-  const gl = document.createElement("canvas").getContext("webgl2");
-  const names = gl?.getExtension("WEBGL_debug_renderer_info");
-  const name = names ? String(gl?.getParameter(names.UNMASKED_RENDERER_WEBGL)) : "";
-  gl?.getExtension("WEBGL_lose_context")?.loseContext();
-  return /swiftshader|llvmpipe|software/i.test(name);
 }
 
 /** @param {WebGL2RenderingContext} gl */
@@ -213,47 +205,41 @@ function program(gl, vertex, fragment) {
   };
 }
 
+/** @param {number[]} numbers */
+const sum = (numbers) => numbers.reduce((all, each) => all + each, 0);
+
 /**
  * A shape that is drawn many times.
  * @param {WebGL2RenderingContext} gl
  * @param {Float32Array} corners
- * @param {number} cornerFloats
- * @param {number[]} widths of the attributes of an instance
- * @param {number} floats of an instance
+ * @param {number[]} cornerWidths floats of the attributes of a corner
+ * @param {number[]} widths and of those of an instance
  */
-function instanced(gl, corners, cornerFloats, widths, floats) {
+function instanced(gl, corners, cornerWidths, widths) {
   const vao = gl.createVertexArray();
+  const [shape, instances] = [buffer(gl), buffer(gl)];
   gl.bindVertexArray(vao);
-  gl.bindBuffer(gl.ARRAY_BUFFER, buffer(gl));
-  gl.bufferData(gl.ARRAY_BUFFER, corners, gl.STATIC_DRAW);
   let place = 0;
-  const parts = cornerFloats === 6 ? [3, 3] : [cornerFloats];
-  let offset = 0;
-  for (const width of parts) {
-    gl.vertexAttribPointer(place, width, gl.FLOAT, false, 4 * cornerFloats, offset);
-    gl.enableVertexAttribArray(place);
-    offset += 4 * width;
-    place += 1;
+  for (const [made, each, divisor] of /** @type {[WebGLBuffer, number[], number][]} */ ([[shape, cornerWidths, 0], [instances, widths, 1]])) {
+    gl.bindBuffer(gl.ARRAY_BUFFER, made);
+    each.forEach((width, item) => {
+      gl.vertexAttribPointer(place, width, gl.FLOAT, false, 4 * sum(each), 4 * sum(each.slice(0, item)));
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribDivisor(place, divisor);
+      place += 1;
+    });
   }
-  const instances = buffer(gl);
-  gl.bindBuffer(gl.ARRAY_BUFFER, instances);
-  offset = 0;
-  for (const width of widths) {
-    gl.vertexAttribPointer(place, width, gl.FLOAT, false, 4 * floats, offset);
-    gl.enableVertexAttribArray(place);
-    gl.vertexAttribDivisor(place, 1);
-    offset += 4 * width;
-    place += 1;
-  }
+  gl.bindBuffer(gl.ARRAY_BUFFER, shape);
+  gl.bufferData(gl.ARRAY_BUFFER, corners, gl.STATIC_DRAW);
   gl.bindVertexArray(null);
   return {
-    /** @param {number[]} numbers @param {number} vertices */
-    draw(numbers, vertices) {
+    /** @param {number[]} numbers of the instances */
+    draw(numbers) {
       if (numbers.length === 0) return;
       gl.bindVertexArray(vao);
       gl.bindBuffer(gl.ARRAY_BUFFER, instances);
       gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(numbers), gl.STREAM_DRAW);
-      gl.drawArraysInstanced(gl.TRIANGLES, 0, vertices, numbers.length / floats);
+      gl.drawArraysInstanced(gl.TRIANGLES, 0, corners.length / sum(cornerWidths), numbers.length / sum(widths));
     },
   };
 }

@@ -1,11 +1,11 @@
-// What is drawn on the ground: the zone, electronics, the selected mech, its target, and where its weapon reaches.
+// What is drawn on the ground: the zone, electronics, the selected mech, and where its weapon reaches.
 
 import { TEAMS } from "./scene.js";
 
 const PIXELS = 6; // for a metre
 const LARGEST = 1024;
-export const ECM = "#c979ff";
-export const ECCM = "#6ff0dc";
+const ECM = "#c979ff";
+const ECCM = "#6ff0dc";
 
 /** @param {number[]} colour @param {number} alpha */
 const css = (colour, alpha) => `rgba(${colour.map((part) => Math.round(255 * part)).join()},${alpha})`;
@@ -23,9 +23,10 @@ export class Ground {
   /**
    * @param {import("./moments.js").Moment} moment
    * @param {import("./scene.js").Place[]} places
-   * @param {{selected: number, target: number, weapon: any}} marked the mech, its target and its weapon; -1 and null for none
+   * @param {number} selected the mech, or -1
+   * @param {any} weapon its weapon, or null
    */
-  draw({ zone, teams, mechs }, places, { selected, target, weapon }) {
+  draw({ zone, teams, mechs }, places, selected, weapon) {
     const { paper, scale, canvas, battle } = this;
     paper.setTransform(scale, 0, 0, scale, 0, 0);
     paper.clearRect(0, 0, canvas.width, canvas.height);
@@ -43,8 +44,6 @@ export class Ground {
     if (!own?.shown || !mechs[selected].alive) return;
     if (weapon) this.sector(own, weapon);
     this.ring(own.x, own.y, 1.7, "#fff", 0.28, "#fff2");
-    const aimed = places[target];
-    if (aimed?.shown && mechs[target].alive) this.ring(aimed.x, aimed.y, 1.9, "#ffd23f", 0.35, "#ffd23f30");
   }
 
   /** @param {number} x @param {number} y @param {number} radius @param {string} edge @param {number} width @param {string} fill */

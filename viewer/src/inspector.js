@@ -1,7 +1,7 @@
 // What one mech is, sees, does and gets: the panel on the right.
 
-import { whole } from "./cockpit.js";
-import { bar, button, element, number, table, tenths } from "./dom.js";
+import { condition } from "./cockpit.js";
+import { button, element, number, table, tenths } from "./dom.js";
 import { away } from "./math.js";
 import { mechName, statesOf } from "./moments.js";
 
@@ -59,19 +59,12 @@ export class Inspector {
       return [[this.world.names.mounts[mount], choice, state, left > 0 ? `${left} left` : ""]];
     });
     return [
-      element("p", {}, statesOf(mech).join(", ") || "ready to act"),
-      table([
-        ["armour", bar(mech.armour / kind.armour, "armour"), whole(mech.armour, kind.armour)],
-        ["legs", bar(mech.legs / kind.legs, "legs"), whole(mech.legs, kind.legs)],
-        ["heat", bar(mech.heat / kind.heat, "heat"), whole(mech.heat, kind.heat)],
-      ]),
+      element("p", {}, statesOf(mech).join(", ") || "ready"),
+      condition(mech, kind),
       table(weapons, ["mount", "weapon", "ready in", "charges"]),
-      table([
-        ["damage dealt", tenths(of("damage_dealt")), "taken", tenths(of("damage_taken"))],
-        ["kills", tenths(of("kills")), "assists", tenths(of("assists"))],
-        ["friendly damage", tenths(of("friendly_damage")), "paints", tenths(of("paints"))],
-        ["falls", tenths(of("falls")), "shutdowns", tenths(of("shutdowns"))],
-      ]),
+      table([["damage_dealt", "damage_taken"], ["kills", "assists"], ["friendly_damage", "paints"], ["falls", "shutdowns"]].map(
+        (names) => names.flatMap((name) => [name.replace("_", " "), tenths(of(name))]),
+      )),
     ];
   }
 

@@ -1,11 +1,13 @@
 // What is written over the picture: names and armour of mechs, damage, remembered enemies, the target.
 
-import { blank, byId, number } from "./dom.js";
+import { drawAids } from "./aids.js";
+import { blank, byId, number, whole } from "./dom.js";
 import { away, clamp, project } from "./math.js";
 import { mechName } from "./moments.js";
 import { COLOURS } from "./timeline.js";
 
 const TARGET = "#ffd23f";
+const DAMAGE = { hit: 0.4, splash: 0.4, hazard: 0.4 }; // s that a number is shown
 const FADES = 0.6; // share of the way to the farthest mech at which labels begin to fade
 /** Where a label may be: shares of its half width to the right, pixels down. */
 const PLACES = [[0, 0], [0, -22], [-1.1, -10], [1.1, -10], [0, -44], [-1.2, -34], [1.2, -34], [0, -66], [-1.2, 40], [1.2, 40]];
@@ -27,17 +29,15 @@ export class Labels {
     this.taken = [];
   }
 
-  /** @param {number} share of the decision that has passed */
-  draw(share) {
-    const { viewer } = this;
+  draw() {
     Object.assign(this, blank(this.canvas));
     this.paper.textAlign = "center";
     this.taken = [];
     this.drawTarget();
     this.drawMechs();
     this.drawGhosts();
-    this.drawDamage(share);
-    viewer.driver?.drawAids(this);
+    this.drawDamage();
+    if (this.viewer.driver) drawAids(this, this.viewer.driver);
   }
 
   /** Where a place is in the picture, in pixels; null outside of it. @param {number} x @param {number} y @param {number} z @returns {Spot | null} */
@@ -77,7 +77,7 @@ export class Labels {
     const title = `${mechName(mech, battle)}${large ? ` ${kind.name}` : ""}${signs.length ? ` ${signs.join(" ")}` : ""}`;
     const lines = [title];
     if (large) {
-      lines.push(`armour ${number(Math.round(mech.armour))} of ${number(kind.armour)}`);
+      lines.push(`armour ${whole(mech.armour, kind.armour)}`);
       if (states.length) lines.push(states.join(", "));
       if (mech.radiates > 0) lines.push(`${ELECTRONICS[mech.radiates]} ${number(battle.ecm)} m`);
     }
@@ -159,17 +159,15 @@ export class Labels {
     }
   }
 
-  /** Damage of the present decision, at the mechs. @param {number} share of it that has passed */
-  drawDamage(share) {
+  /** Damage of the last moments, at the mechs. */
+  drawDamage() {
     const { paper, viewer } = this;
     paper.font = "700 13px system-ui, sans-serif";
-    for (const event of viewer.after.events) {
-      const since = share - 0.9 * event.when;
-      if (event.amount < 0.5 || !["hit", "splash", "hazard"].includes(event.kind) || since < 0) continue;
+    for (const { event, age } of viewer.happened(DAMAGE)) {
       const target = viewer.scene.places[event.target];
-      const at = target?.shown ? this.spot(target.x, target.y, target.z + 1.5 + 2 * since) : null;
+      const at = target?.shown && event.amount >= 0.5 ? this.spot(target.x, target.y, target.z + 1.5 + 4 * age) : null;
       if (!at) continue;
-      paper.fillStyle = `rgba(255, 240, 200, ${1 - since})`;
+      paper.fillStyle = `rgba(255, 240, 200, ${1 - age / DAMAGE.hit})`;
       paper.fillText(`−${event.amount.toFixed(0)}`, at.x + 18, at.y);
     }
   }

@@ -110,6 +110,7 @@ export function momentReader(simulation) {
 }
 
 export const TEAMS = ["Blue", "Red"];
+export const COLOUR_NAMES = ["blue", "red"];
 
 /** The one name of a mech: "Red M6" is the medium mech `red_6` of the environments. @param {Mech} mech @param {any} battle */
 export function mechName(mech, battle) {

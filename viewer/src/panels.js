@@ -2,12 +2,11 @@
 
 import { Camera } from "./camera.js";
 import { ending, sentence, summary } from "./card.js";
-import { bar, button, byId, clock, element, number, setBar, tenths } from "./dom.js";
+import { bar, button, byId, clock, element, number, setBar, tenths, whole } from "./dom.js";
 import { TABS } from "./inspector.js";
-import { mechName } from "./moments.js";
+import { COLOUR_NAMES, mechName } from "./moments.js";
 import { SYMBOLS } from "./timeline.js";
 
-const TEAM_NAMES = ["blue", "red"];
 const FEED_SECONDS = 6;
 const FEED_ROWS = 5;
 const PORTRAIT = 56; // pixels
@@ -26,29 +25,26 @@ export class Panels {
     });
   }
 
-  /** Pictures of the classes, by class and team. */
-  portraits() {
+  /** A picture of a mech's class in its team's colour. @param {import("./moments.js").Mech} mech */
+  portrait({ kind, team }) {
     const { scene, painter, world } = this.viewer;
+    const [, , tall] = world.battle.classes[kind].size;
     const camera = new Camera(world.battle.size);
-    return world.battle.classes.map((/** @type {any} */ kind, /** @type {number} */ index) => [0, 1].map((team) => {
-      const tall = kind.size[2];
-      Object.assign(camera, { x: 0, y: 0, z: 0.6 * tall, distance: 0.3 + 1.6 * tall, azimuth: -Math.PI / 2, elevation: 0.3 });
-      return () => painter.portrait(scene.model(index, team), camera, PORTRAIT);
-    }));
+    Object.assign(camera, { x: 0, y: 0, z: 0.6 * tall, distance: 0.3 + 1.6 * tall, azimuth: -Math.PI / 2, elevation: 0.3 });
+    return painter.portrait(scene.model(kind, team), camera, PORTRAIT);
   }
 
   makeRoster() {
     const { viewer } = this;
     const { players } = viewer.simulation.replay.header;
-    const portraits = this.portraits();
-    for (const team of TEAM_NAMES) byId(`roster-${team}`).replaceChildren();
+    for (const team of COLOUR_NAMES) byId(`roster-${team}`).replaceChildren();
     this.roster = viewer.after.mechs.map((mech) => {
-      const team = byId(`roster-${TEAM_NAMES[mech.team]}`);
+      const team = byId(`roster-${COLOUR_NAMES[mech.team]}`);
       if (team.childElementCount === 0) team.append(element("h2", { title: String(players[mech.team]) }, String(players[mech.team])));
       const bars = element("span", { className: "bars" }, bar(0, "armour"), bar(0, "heat"));
       const made = button(
-        { className: `mech ${TEAM_NAMES[mech.team]}` }, () => viewer.select(mech.index === viewer.selected ? -1 : mech.index),
-        portraits[mech.kind][mech.team](), element("b", {}, mechName(mech, viewer.world.battle)), bars,
+        { className: `mech ${COLOUR_NAMES[mech.team]}` }, () => viewer.select(mech.index === viewer.selected ? -1 : mech.index),
+        this.portrait(mech), element("b", {}, mechName(mech, viewer.world.battle)), bars,
       );
       team.append(made);
       return { button: made, bars };
@@ -63,7 +59,7 @@ export class Panels {
     after.teams.forEach((team, index) => {
       const score = tenths(team.score);
       const title = `${score} of ${number(battle.score)} points of the zone`;
-      byId(`score-${TEAM_NAMES[index]}`).replaceChildren(bar(team.score / battle.score, TEAM_NAMES[index], title), ` ${score}`);
+      byId(`score-${COLOUR_NAMES[index]}`).replaceChildren(bar(team.score / battle.score, COLOUR_NAMES[index], title), ` ${score}`);
     });
     byId("clock").textContent = clock(after.decision * battle.seconds);
     byId("decision").textContent = `decision ${after.decision}${driver?.running ? "" : ` of ${viewer.simulation.decisions}`}`;
@@ -85,12 +81,12 @@ export class Panels {
     after.mechs.forEach((mech, index) => {
       const { button: row, bars } = this.roster[index];
       const kind = world.battle.classes[mech.kind];
-      const hidden = viewer.fog && viewer.selected >= 0 && !viewer.seen?.[index];
+      const hidden = !viewer.sees(index);
       row.classList.toggle("dead", driver?.running ? noticed.has(index) : !mech.alive);
       row.classList.toggle("selected", index === viewer.selected);
       row.setAttribute("aria-pressed", String(index === viewer.selected));
-      const armour = hidden ? "armour not known" : `armour ${number(Math.round(Math.max(0, mech.armour)))} of ${number(kind.armour)}`;
-      const heat = hidden ? "heat not known" : `heat ${number(Math.round(mech.heat))} of ${number(kind.heat)}`;
+      const armour = `armour ${hidden ? "not known" : whole(mech.armour, kind.armour)}`;
+      const heat = `heat ${hidden ? "not known" : whole(mech.heat, kind.heat)}`;
       row.title = [`${mechName(mech, world.battle)}, ${kind.name}`, ...(hidden ? [] : viewer.statesOf(mech)), armour, heat].join("\n");
       setBar(bars.children[0], hidden ? 0 : mech.armour / kind.armour, armour);
       setBar(bars.children[1], hidden ? 0 : mech.heat / kind.heat, heat);
@@ -116,7 +112,7 @@ export class Panels {
     const now = viewer.after.decision;
     const recent = viewer.marks().filter((mark) => mark.decision <= now && (now - mark.decision) * seconds < FEED_SECONDS);
     byId("feed").replaceChildren(...recent.slice(viewer.driver?.drives ? -3 : -FEED_ROWS).map((mark) => element(
-      "li", { className: `${TEAM_NAMES[mark.team]} ${mark.kind}` }, element("i", {}, SYMBOLS[mark.kind]), this.say(mark),
+      "li", { className: `${COLOUR_NAMES[mark.team]} ${mark.kind}` }, element("i", {}, SYMBOLS[mark.kind]), this.say(mark),
     )));
   }
 

@@ -1,6 +1,6 @@
 // The things to draw at a moment between two decisions.
 
-import { colourOf, drawEffect, LASTS } from "./effects.js";
+import { colourOf, drawEffect } from "./effects.js";
 import { away, clamp, mix, mixAngle } from "./math.js";
 
 /** @typedef {import("./moments.js").Moment} Moment */
@@ -21,7 +21,7 @@ export class Scene {
   constructor(world) {
     this.world = world;
     this.battle = world.battle;
-    /** Numbers of boxes, see BOX_FLOATS. @type {number[]} */
+    /** Numbers of boxes, see BOX of gl.js. @type {number[]} */
     this.boxes = [];
     /** @type {number[]} */
     this.beams = [];
@@ -32,17 +32,18 @@ export class Scene {
   }
 
   /**
-   * @param {Moment} before
-   * @param {Moment} after
+   * @param {import("./viewer.js").Viewer} viewer
    * @param {number} share of the decision that has passed, 0 to 1
-   * @param {{sees: (mech: number) => boolean, lit: (x: number, y: number) => boolean, ghosts: any[], time: number}} options
    * @param {{event: import("./moments.js").Event, age: number}[]} effects with their ages in s
+   * @param {number} time s
    */
-  build(before, after, share, { sees, lit, ghosts, time }, effects) {
+  build(viewer, share, effects, time) {
+    const { before, after, ghosts } = viewer;
+    const lit = (/** @type {number} */ x, /** @type {number} */ y) => viewer.isLit(x, y);
     for (const list of [this.boxes, this.beams, this.discs]) list.length = 0;
     this.places = after.mechs.map((mech, index) => {
       const from = before.mechs[index];
-      const shown = (mech.alive || from.alive) && sees(index);
+      const shown = (mech.alive || from.alive) && viewer.sees(index);
       return {
         x: mix(from.x, mech.x, share), y: mix(from.y, mech.y, share), z: mix(from.z, mech.z, share),
         yaw: mixAngle(from.yaw, mech.yaw, share), shown,
@@ -53,9 +54,7 @@ export class Scene {
       if (place.shown && (mech.alive || share < 0.9)) this.mech(mech, place, before.mechs[index], share);
     });
     this.shots(before, after, share, lit);
-    for (const { event, age } of effects) {
-      if (age <= LASTS[event.kind]) drawEffect(this, event, age, after);
-    }
+    for (const { event, age } of effects) drawEffect(this, event, age, after);
     for (const cloud of after.clouds) {
       const [{ x, y }, r] = [cloud, 0.9 * cloud.radius];
       if ([[x, y], [x - r, y], [x + r, y], [x, y - r], [x, y + r]].some(([px, py]) => lit(px, py))) this.cloud(cloud);

@@ -12,7 +12,7 @@ const DONE = [
   ({ own }, _, start) => away(own, start) > 6,
   ({ own, viewer: { after: { zone } } }) => away(own, zone) < zone.radius + 15,
   ({ viewer, pilot }, since) => pilot.target >= 0 || (viewer.target >= 0 && since > READ),
-  ({ viewer }) => viewer.happened(["shot"], 1).some(({ event }) => event.actor === viewer.selected),
+  ({ viewer }) => viewer.happened({ shot: 1 }).some(({ event }) => event.actor === viewer.selected),
   (_, since) => since > READ,
   (_, since) => since > READ,
 ];

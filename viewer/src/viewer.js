@@ -63,7 +63,6 @@ export class Viewer {
     this.lit = null;
     /** @type {boolean[] | undefined} */
     this.seen = undefined;
-    this.frames = 0;
     /** What the marks on the ground were drawn of. */
     this.marked = "";
     const { battle } = this.world;
@@ -99,7 +98,6 @@ export class Viewer {
       if (this.playing) this.advance((passed / this.world.battle.seconds) * this.speed);
       this.camera.passed = passed;
       this.draw(now / 1000);
-      this.frames += 1;
       requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
@@ -163,12 +161,12 @@ export class Viewer {
     return this.isLit(event.x, event.y) || (by >= 0 && this.sees(by));
   }
 
-  /** Events of some kinds in the last seconds, with their ages in s. @param {string[]} kinds @param {number} most s */
-  happened(kinds, most) {
+  /** Events that are not older than so many seconds for their kind, with their ages in s. @param {Record<string, number>} lasts */
+  happened(lasts) {
     const { seconds } = this.world.battle;
     return [...this.recent].flatMap(([decision, events]) => events.flatMap((event) => {
       const age = (this.time - (decision - 1 + 0.9 * event.when)) * seconds;
-      return age >= 0 && age <= most && kinds.includes(event.kind) ? [{ event, age }] : [];
+      return age >= 0 && age <= (lasts[event.kind] ?? -1) ? [{ event, age }] : [];
     }));
   }
 
@@ -216,21 +214,18 @@ export class Viewer {
 
   /** @param {number} seconds */
   draw(seconds) {
-    const share = this.time - this.before.decision;
-    const effects = this.happened(Object.keys(LASTS), LASTS.death).filter(({ event }) => this.notices(event));
-    this.scene.build(this.before, this.after, share, {
-      sees: (mech) => this.sees(mech), lit: (x, y) => this.isLit(x, y), ghosts: this.ghosts, time: seconds,
-    }, effects);
+    const effects = this.happened(LASTS).filter(({ event }) => this.notices(event));
+    this.scene.build(this, this.time - this.before.decision, effects, seconds);
     const marks = `${this.after.decision},${this.selected},${this.mount},${this.selected < 0 ? 0 : Math.floor(GROUND_RATE * seconds)}`;
     if (marks !== this.marked) { // a canvas that is drawn for every picture takes longer than the battle
       this.marked = marks;
-      this.ground.draw(this.after, this.scene.places, { selected: this.selected, target: this.target, weapon: this.weapon });
+      this.ground.draw(this.after, this.scene.places, this.selected, this.weapon);
       this.painter.setMarks(this.ground.canvas);
     }
     if (this.driver?.plays) this.driver.chase();
     else if (this.follows) followFight(this, effects);
     this.painter.draw(this.camera, this.scene);
-    this.overlay.draw(share);
+    this.overlay.draw();
     this.timeline.draw(this.scan, this.marks(), this.time);
   }
 
