@@ -19,7 +19,7 @@ IMITATION, FINAL = "imitation", "run"
 """Folders of the parts of a run."""
 
 LEVELS = "{trivial = 1, novice = 1, competent = 1, veteran = 1, expert = 1}"
-"""Opponents of the runs from random weights: those of the suite."""
+"""Opponents of other libraries' methods: those of the suite."""
 
 OWN_REWARDS = {"battle.rewards.zone": "0.25", "battle.rewards.outcome": "10"}
 """The scenarios' own weights, where the run configs have others."""
@@ -30,17 +30,16 @@ LESSONS = (
     "{veteran = 3, competent = 2, novice = 1}",
     "{expert = 4, veteran = 3, competent = 2, novice = 1}",
 )
-"""Opponents of runs from random weights, one after another: such a run learns nothing from experts at first."""
+"""Opponents of runs from random weights, one after another."""
 
-FROM_SCRATCH = {
-    "curriculum.opponents": f"[{', '.join(LESSONS)}]", "curriculum.demote": "-1", "eval_opponent": "expert",
-}  # fmt: skip
+FROM_SCRATCH = {"curriculum.opponents": f"[{', '.join(LESSONS)}]", "curriculum.demote": "-1"}
 """The changes of `quickstart` for runs from random weights, beside the scenario."""
 
 _IMITATED = {"duel": 1_000_000}
 """Decisions of the imitation before PPO, where they are not those of the run config."""
 
 POINTS = 32
+"""Of a learning curve, at most."""
 
 _UNBOUNDED = "1_000_000_000"  # decisions: the time ends a run, and its schedules follow the time
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import hmac
@@ -27,7 +28,7 @@ _TOKEN_BYTES = 16
 _NUMBER = re.compile(r"battles/(\d{1,7})")
 
 
-class PageServer(ThreadingHTTPServer):
+class PageServer(ThreadingHTTPServer, abc.ABC):
     """Serves pages, its `contents`, on 127.0.0.1. `serve_forever` returns when the last page is closed.
 
     It answers only requests that name this server as their host and this server or nothing as their origin, and whose
@@ -50,9 +51,9 @@ class PageServer(ThreadingHTTPServer):
         self._strangers: dict[socket.socket, None] = {}  # connections without a valid request, the oldest first
         self._pages, self._counting = 0, threading.Lock()
 
+    @abc.abstractmethod
     def contents(self, path: str) -> tuple[bytes, str] | None:
         """The bytes at a path after the token, and their type; None if there is nothing. Several threads call it."""
-        raise NotImplementedError
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread. If there are too many, end the oldest stranger's one or else this one."""
