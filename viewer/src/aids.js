@@ -1,6 +1,6 @@
 // What helps a person who drives: the way to the zone, a crosshair, where hits come from, and a small map.
 
-import { blank, byId } from "./dom.js";
+import { blank, byId, font } from "./dom.js";
 import { away } from "./math.js";
 import { COLOURS } from "./timeline.js";
 
@@ -27,7 +27,7 @@ function drawWay({ viewer, paper, width, height }) {
   paper.save();
   paper.translate(width / 2, height - 50);
   paper.fillStyle = ZONE;
-  paper.font = "600 12px system-ui, sans-serif";
+  paper.font = font("600 12");
   paper.shadowColor = "#000";
   paper.shadowBlur = 4;
   paper.fillText(far > 0 ? `zone ${far.toFixed(0)} m` : "in the zone", 0, 28);

@@ -52,8 +52,8 @@ export class Camera {
       const off = (low + high) / 2 - (1 + above - below) / 2; // of the map's middle from that of the free part
       this.pan(0, -off * 1.2);
     }
-    const { x, y, z, distance, elevation } = this;
-    return { x, y, z, distance, elevation, azimuth };
+    const { x, y, distance } = this;
+    return { x, y, distance, azimuth };
   }
 
   /** The angle of view, vertically. */

@@ -71,6 +71,9 @@ export function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 }
 
+/** A font of a canvas. @param {string} size with the weight before it, such as "bold 11" */
+export const font = (size) => `${size}px system-ui, sans-serif`;
+
 /** Let a canvas have the pixels of the screen, empty. @param {HTMLCanvasElement} canvas */
 export function blank(canvas) {
   const scale = globalThis.devicePixelRatio || 1;

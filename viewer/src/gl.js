@@ -14,8 +14,7 @@ const DISC = [4, 4];
 export class Painter {
   /** @param {HTMLCanvasElement} canvas @param {number} size of the map */
   constructor(canvas, size) {
-    const gl = canvas.getContext("webgl2", { failIfMajorPerformanceCaveat: true, powerPreference: "high-performance" })
-      ?? canvas.getContext("webgl2", { antialias: false }); // the processor draws
+    const gl = canvas.getContext("webgl2", { antialias: !drawnBySoftware(), powerPreference: "high-performance" });
     if (!gl) throw new PageError("This browser has no WebGL 2, which the picture needs.");
     this.gl = gl;
     this.canvas = canvas;
@@ -162,6 +161,13 @@ export class Painter {
       gl.drawElements(gl.TRIANGLES, 6 * faces, gl.UNSIGNED_INT, 0);
     }
   }
+}
+
+/** Whether the processor draws, because there is no graphics chip: `failIfMajorPerformanceCaveat` does not tell everywhere. */
+function drawnBySoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const names = gl?.getExtension("WEBGL_debug_renderer_info");
+  return Boolean(names) && /swift|llvm|software/i.test(gl?.getParameter(37446)); // UNMASKED_RENDERER_WEBGL
 }
 
 /** @param {WebGL2RenderingContext} gl */

@@ -1,7 +1,7 @@
 // What is written over the picture: names and armour of mechs, damage, remembered enemies, the target.
 
 import { drawAids } from "./aids.js";
-import { blank, byId, number, whole } from "./dom.js";
+import { blank, byId, font, number, whole } from "./dom.js";
 import { away, clamp, project } from "./math.js";
 import { mechName } from "./moments.js";
 import { COLOURS } from "./timeline.js";
@@ -81,7 +81,7 @@ export class Labels {
       if (states.length) lines.push(states.join(", "));
       if (mech.radiates > 0) lines.push(`${ELECTRONICS[mech.radiates]} ${number(battle.ecm)} m`);
     }
-    paper.font = `600 ${large ? 12 : 11}px system-ui, sans-serif`;
+    paper.font = font(`600 ${large ? 12 : 11}`);
     const wide = Math.max(...lines.map((line) => paper.measureText(line).width)) + 10;
     const high = 14 * lines.length + 6;
     const box = this.free(at, wide, high);
@@ -143,7 +143,7 @@ export class Labels {
       paper.stroke();
     }
     paper.fillStyle = TARGET;
-    paper.font = "600 11px system-ui, sans-serif";
+    paper.font = font("600 11");
     const far = away(place, own);
     const { weapon } = viewer;
     paper.fillText(`${far.toFixed(0)} m${weapon && far > weapon.range ? `, ${weapon.name} out of range` : ""}`, middle.x, middle.y + half + 13);
@@ -151,7 +151,7 @@ export class Labels {
 
   drawGhosts() {
     const { paper, viewer } = this;
-    paper.font = "600 11px system-ui, sans-serif";
+    paper.font = font("600 11");
     paper.fillStyle = "#ffffffb0";
     for (const ghost of viewer.ghosts) {
       const at = this.spot(ghost.x, ghost.y, ghost.z + 1.6);
@@ -162,7 +162,7 @@ export class Labels {
   /** Damage of the last moments, at the mechs. */
   drawDamage() {
     const { paper, viewer } = this;
-    paper.font = "700 13px system-ui, sans-serif";
+    paper.font = font("700 13");
     for (const { event, age } of viewer.happened(DAMAGE)) {
       const target = viewer.scene.places[event.target];
       const at = target?.shown && event.amount >= 0.5 ? this.spot(target.x, target.y, target.z + 1.5 + 4 * age) : null;

@@ -1,6 +1,6 @@
 // The bar below: both scores over time, and what happened.
 
-import { blank, byId, clock } from "./dom.js";
+import { blank, byId, clock, font } from "./dom.js";
 
 export const COLOURS = ["#4a97ff", "#ff6f37"];
 export const SYMBOLS = /** @type {Record<string, string>} */ ({ death: "✕", fall: "▾", shutdown: "○", legged: "⌄" });
@@ -51,14 +51,14 @@ export class Timeline {
     const { paper, width, height } = blank(this.canvas);
     const floor = height - BELOW;
     const top = Math.min(30, floor - 8);
-    paper.font = "10px system-ui, sans-serif";
+    paper.font = font("10");
     this.drawAxes(paper, top, floor, width);
     if (scan) {
       for (const team of [0, 1]) this.drawScore(paper, scan, team, top, floor);
       paper.textAlign = "center";
       for (const mark of marks) {
         const kill = mark.kind === "death";
-        paper.font = `bold ${kill ? 13 : 11}px system-ui, sans-serif`;
+        paper.font = font(`bold ${kill ? 13 : 11}`);
         paper.fillStyle = COLOURS[mark.team];
         paper.globalAlpha = kill ? 1 : 0.6;
         paper.fillText(SYMBOLS[mark.kind] ?? "", this.across(mark.decision), mark.team === 0 ? 12 : 25);
