@@ -1,4 +1,4 @@
-"""Echelon's benchmark: ``python -m benchmarks`` in the root of the repository, see docs/performance.md."""
+"""Echelon's benchmark: ``python -m benchmarks`` in the root of the repository, see docs/results/performance.md."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Fills docs/performance.md from results: ``python -m benchmarks.page [RESULTS]``.
+"""Fills docs/results/performance.md from results: ``python -m benchmarks.page [RESULTS]``.
 
 Without an argument the page and its picture follow from benchmarks/results.json. The sections of a file that is
 named take the place of those that are there; of sections that were measured in another run than the rest the page says
@@ -20,7 +20,7 @@ from benchmarks.results import TABLES, Results, read_results
 from benchmarks.tables import as_markdown, filled
 from echelon_env.storage.atomic import write_bytes
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "results" / "performance.md"
 PICTURE = ROOT / "docs" / "pictures" / "performance.png"
 PUBLISHED = ROOT / "benchmarks" / "results.json"
 NOT_MEASURED = "Not measured in this run."

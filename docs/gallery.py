@@ -123,8 +123,9 @@ footer, #inspector, #card, .roster:has(:nth-child(15)) .mech { display: none }
 README = f"""# Gallery
 
 A battle of every scenario, on maps of the evaluation with seed {SEED}: scripted experts and the shipped
-[champions](../champions.md), blue's player first. The command below a picture writes a [page](../replays.md)
-that shows the whole battle in a browser; `make gallery` writes all of them into `build/gallery`.
+[champions](../results/champions.md), blue's player first. The command below a picture writes a
+[page](../guide/replays.md) that shows the whole battle in a browser; `make gallery` writes all of them into
+`build/gallery`.
 
 `python docs/gallery.py record` writes the replays and this page, `python docs/gallery.py pictures` the pictures.
 """

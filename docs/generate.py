@@ -115,7 +115,7 @@ The observation of one mech is {OBSERVATION_DIM} float32 values, finite and with
 same for every class and scenario. Unused rows are zeros with a zero in the mask. Positions and velocities are in the
 mech's frame (forward, left), so one policy can play either side. The observation of a dead mech
 (`dead_agents="persist"`) is zeros except for the stream `objective`. Entries of an ability that the battle [switches
-off](game.md#ablations) are zeros.
+off](rules.md#ablations) are zeros.
 
 `observation="flat"` is one vector. `observation="dict"` has an array for each stream; their concatenation is the
 vector. For a team as one agent the vectors of its mechs are concatenated, and streams have a leading axis of mechs.
@@ -229,7 +229,7 @@ ACTIONS = f"""# Actions
 
 The action of one mech is {ACTION_DIM} float32 values in [-1, 1]. Values outside are clipped. Non-finite values become 0
 and are counted in `info["bad_actions"]`. Impossible parts (an empty mount, a weapon that is cooling down, an empty
-contact row) and abilities that the battle [switches off](game.md#ablations) have no effect. `explain_action` of the
+contact row) and abilities that the battle [switches off](rules.md#ablations) have no effect. `explain_action` of the
 parallel environment and of Gymnasium's (there with `.unwrapped`) explains what each part of an action would do, or why
 it is refused. `describe_action` describes the entries, and lists those that an agent's class or its battle lacks.
 
@@ -259,7 +259,7 @@ shut down and too hot to restart in time, or fallen for longer than the decision
 `info["action_mask"]` is a tuple of int8 arrays, one for each part, for `gymnasium.spaces.MultiDiscrete.sample`.
 `action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 
-These masks need the environment. A player of an [evaluation](evaluation.md) has observations only:
+These masks need the environment. A player of an [evaluation](../guide/evaluate.md) has observations only:
 `echelon_env.spaces.ObservedMasks(config)(observations)` computes masks from observations, which forbid slightly less.
 Train a policy with the masks with which it will be evaluated.
 
@@ -308,7 +308,7 @@ TABLES = {
         ),
     ),
     "biomes": "\n\n".join(
-        f"`{name}`: {BIOMES[name].summary}\n\n![{name}](pictures/{name}.png)" for name in default_biomes()
+        f"`{name}`: {BIOMES[name].summary}\n\n![{name}](../pictures/{name}.png)" for name in default_biomes()
     ),
     "events": markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
@@ -458,20 +458,22 @@ def _with_tables(page: Path) -> str:
     return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-GAME = _with_tables(Path(__file__).parent / "game.md")
-EVALUATION = _with_tables(Path(__file__).parent / "evaluation.md")
-MAPS = _with_tables(Path(__file__).parent / "maps.md")
+FOLDER = Path(__file__).parent / "reference"
+WITH_TABLES = ("rules.md", "scenarios.md", "statistics.md", "submissions.md")
 
 PAGES = {
-    "observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS,
-    "evaluation.md": EVALUATION, "api.md": api(),
-}  # fmt: skip
+    "observations.md": OBSERVATIONS,
+    "actions.md": ACTIONS,
+    "api.md": api(),
+    **{name: _with_tables(FOLDER / name) for name in WITH_TABLES},
+}
+"""The pages of the reference that are generated, or have generated tables, by name."""
 
 
 def main() -> None:
-    """Write every page beside this file."""
+    """Write every page."""
     for name, text in PAGES.items():
-        (Path(__file__).parent / name).write_text(text, encoding="utf-8")
+        (FOLDER / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

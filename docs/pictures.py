@@ -1,4 +1,4 @@
-"""Draws the pictures of maps.md and measures its statistics: ``python docs/pictures.py`` (a few minutes)."""
+"""Draws the pictures of reference/scenarios.md and measures its statistics: ``python docs/pictures.py``."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from echelon_env.render.map_picture import map_picture
 from echelon_env.render.map_sheet import contact_sheet
 from echelon_env.terrain import generate
 
-PAGE = Path(__file__).parent / "maps.md"
+PAGE = Path(__file__).parent / "reference" / "scenarios.md"
 PICTURES = Path(__file__).parent / "pictures"
 SEEDS = range(100)
 PIXELS = 640

@@ -1,4 +1,4 @@
-"""The experiments' table and picture, from the rows of the ablations: parts of docs/learning.md."""
+"""The experiments' table and picture, from the rows of the ablations: parts of docs/results/learning.md."""
 
 from __future__ import annotations
 

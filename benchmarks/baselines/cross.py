@@ -16,7 +16,7 @@ from echelon_env import BattleConfig
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.evaluate import Player, baseline, load_suite, play_match
 
-FILE = ROOT / "docs" / "baselines-cross.json"
+FILE = ROOT / "docs" / "results" / "baselines-cross.json"
 """Rows as those of the table, whose opponents are the other policies."""
 
 REFERENCES = (CHAMPION, "expert")

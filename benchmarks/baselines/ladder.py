@@ -21,7 +21,7 @@ from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate import baseline, load_suite
 from echelon_env.evaluate.seeds import evaluation_seed
 
-FILE = ROOT / "docs" / "ladders.json"
+FILE = ROOT / "docs" / "results" / "ladders.json"
 """Rows as those of the table, without a suite."""
 
 PLAYERS = (CHAMPION, *reversed([*LEVELS]))

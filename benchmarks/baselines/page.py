@@ -27,7 +27,8 @@ from benchmarks.tables import filled
 from echelon_env.config.opponent import CHAMPION
 from echelon_env.storage.atomic import write_bytes
 
-PAGES = ROOT / "docs" / "baselines.md", ROOT / "docs" / "learning.md", ROOT / "README.md"
+RESULTS = ROOT / "docs" / "results"
+PAGES = RESULTS / "baselines.md", RESULTS / "learning.md", ROOT / "README.md"
 PICTURES = ROOT / "docs" / "pictures"
 OWN = ("scratch", "mappo", "imitation", "imitation-ppo")
 """Methods of the trainer."""

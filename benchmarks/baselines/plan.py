@@ -87,7 +87,7 @@ REFERENCES = tuple(reversed(BASELINES))
 """Players that are not trained here."""
 
 CHAMPION_COSTS = {"duel": (8_700_000, 24.0), "skirmish": (58_800_000, 220.0)}
-"""Decisions and minutes of a core in the training of the champions, with what they started from (docs/champions.md)."""
+"""Decisions and minutes of a core in the training of the champions and of what they started from."""
 
 
 def champion_cost(scenario: str) -> tuple[float, float]:

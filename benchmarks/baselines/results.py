@@ -1,4 +1,4 @@
-"""The stored rows of the table, ``docs/baselines.json``."""
+"""The stored rows of the table, ``docs/results/baselines.json``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.baselines.plan import Run, evaluations, planned
 from benchmarks.machine import ROOT
 from echelon_env.storage.atomic import write_json
 
-FILE = ROOT / "docs" / "baselines.json"
+FILE = ROOT / "docs" / "results" / "baselines.json"
 
 
 def read(path: Path) -> list[dict[str, Any]]:

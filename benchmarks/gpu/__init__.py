@@ -1,1 +1,1 @@
-"""The trainer on a GPU: ``python -m benchmarks.gpu --help``, and docs/gpu.md, which is made from its results."""
+"""The trainer on a GPU: ``python -m benchmarks.gpu --help``, and docs/results/gpu.md, made from its results."""

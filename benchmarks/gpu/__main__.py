@@ -1,7 +1,8 @@
 """Measure the trainer on a GPU, a part at a time: ``python -m benchmarks.gpu PART``.
 
 Every part is a command of its own and takes at most 5 minutes; all of them together take at most 15. Results are
-appended to a file as they come. ``page`` writes docs/gpu.md from the published file. Nothing is downloaded. Without a
+appended to a file as they come. ``page`` writes docs/results/gpu.md from the published file. Nothing is
+downloaded. Without a
 GPU a part runs its own logic on the CPU at small sizes, and measures nothing.
 """
 

@@ -1,4 +1,4 @@
-"""Fills docs/gpu.md from the file of results."""
+"""Fills docs/results/gpu.md from the file of results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.tables import Table, as_markdown, filled
 from echelon_env.storage.atomic import write_bytes
 
-PAGE = ROOT / "docs" / "gpu.md"
+PAGE = ROOT / "docs" / "results" / "gpu.md"
 PUBLISHED = ROOT / "benchmarks" / "gpu.json"
 UNTESTED = "**Not measured yet.** No line of this has run on a GPU."
 TITLES = {

@@ -71,8 +71,8 @@ def differences(config: Mapping[str, Any], default: Mapping[str, Any], prefix: s
 
 
 def map_statistics(scenario: str) -> str:
-    """The row of a scenario in the measured table of maps.md, with its head."""
-    text = (DOCS / "maps.md").read_text(encoding="utf-8")
+    """The row of a scenario in the measured table of reference/scenarios.md, with its head."""
+    text = (DOCS / "reference" / "scenarios.md").read_text(encoding="utf-8")
     (measured,) = re.findall(r"<!-- measured: scenarios -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines()]
     (row,) = [line for line in lines if line[0] == f"`{scenario}`"]
@@ -103,11 +103,11 @@ def result_sections(scenario: str, rows: list[Mapping[str, Any]]) -> Iterator[st
 
 
 RESULTS = """Battles won against each opponent in per cent, with 95 % intervals over maps, from
-`docs/baselines.json`. [Baselines](../baselines.md)
-explains methods and columns, [champions](../champions.md) the champion.
+`docs/results/baselines.json`. [Baselines](../results/baselines.md)
+explains methods and columns, [champions](../results/champions.md) the champion.
 """
 LADDER = """Battles that each player (rows) won of {battles} against each other one (columns), in per cent. *Mean score*
-counts a draw as half a win; its 95 % interval is over {maps} maps. The rows are in `docs/ladders.json`. This
+counts a draw as half a win; its 95 % interval is over {maps} maps. The rows are in `docs/results/ladders.json`. This
 command plays the same battles:
 
 ```
@@ -172,7 +172,7 @@ captions and a legend. The biomes of a map's quadrants are sampled from:
 
 {biomes}
 
-Means over 100 maps, see [statistics](../maps.md#statistics):
+Means over 100 maps, see [statistics](../reference/scenarios.md#statistics):
 
 {map_statistics(name)}
 
@@ -193,7 +193,7 @@ def linked_picture(name: str, picture: str, root: str) -> str:
 INDEX = """# Environments
 
 A scenario is a named battle: rosters, map, zone, rules. Each has an id for Gymnasium and PettingZoo, and its name is
-accepted by every environment and command. [Maps and scenarios](../maps.md) describes how to write one.
+accepted by every environment and command. [Scenarios](../guide/scenarios.md) describes how to write one.
 
 """
 
@@ -231,14 +231,14 @@ def cards(pages: str, root: str) -> str:
 WATCH = """# Watch battles
 
 A battle of ten against ten. The engine runs in your browser as WebAssembly, simulates the battle again from the
-recorded actions, and compares every state with the recorded one. [Replays](replays.md) lists the keys. [Open the
+recorded actions, and compares every state with the recorded one. [The keys](reference/replays.md#keys-of-a-page) move the camera and the time. [Open the
 battle in a separate page](site:battles/battle.html).
 
 <iframe class="battle" src="battles/battle.html" title="A battle of ten against ten" loading="lazy"></iframe>
 
 ## A battle of every scenario
 
-Scripted experts and the shipped [champions](champions.md), on maps of the evaluation.
+Scripted experts and the shipped [champions](results/champions.md), on maps of the evaluation.
 
 """
 

@@ -177,15 +177,16 @@ Every field of a configuration, with its default, unit and inclusive range. An i
 
 Every environment, the engine and {py:obj}`make_config <echelon_env.make_config>` take these fields as keyword
 arguments, nested parts as mappings: `make_config("duel", max_steps=240, terrain={"size": 64})`. A [scenario
-file](../maps.md#scenarios) has the nested parts as tables, and `echelon train` takes `--set battle.terrain.size=64`.
+file](../guide/scenarios.md#a-scenario-file) has the nested parts as tables, and `echelon train` takes
+`--set battle.terrain.size=64`.
 An entry of the catalogue is changed by its name: `catalog={"weapons": {"laser": {"damage": 20}}}`. [The
-rules](../game.md) define what the values do.
+rules](rules.md) define what the values do.
 
 """
 TRAINING = """## A training run
 
-The [run files](../training.md#a-run) and options of `echelon train`; nested parts are tables in a file and options with
-a dot, `--ppo.n-steps 64`. The shipped run files change some of the defaults.
+The [run files](../guide/train.md#a-run-config) and options of `echelon train`; nested parts are tables in a file and
+options with a dot, `--ppo.n-steps 64`. The shipped run files change some of the defaults.
 
 """
 
@@ -233,8 +234,8 @@ def stage(source: Path) -> None:
     for module in MODULES_OF_OTHERS:
         write(source / "reference" / f"{module}.rst", page_of_others(module))
     index = api(lambda module, public: f"{{py:obj}}`{public} <{names[module, public]}>`")
-    pages = "\n".join(f"reference/{module}" for module in (*PUBLIC_MODULES, *MODULES_OF_OTHERS))
+    pages = "\n".join((*PUBLIC_MODULES, *MODULES_OF_OTHERS))
     tree = f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
-    write(source / "api.md", relinked(index, "docs/api.md") + "\n" + tree)
+    write(source / "reference" / "api.md", relinked(index, "docs/reference/api.md") + "\n" + tree)
     write(source / "reference" / "settings.md", settings_page())
     write(source / "reference" / "commands.md", commands_page())

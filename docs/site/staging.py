@@ -18,9 +18,15 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "docs/gallery/README.md": "environments/index.md",
+    "docs/guide/README.md": "guide/index.md",
     "docs/site/index.md": "index.md",
 }
 """Pages of the repository with another place in the site."""
+
+SHELVES = "guide", "reference", "results"
+"""Folders of pages."""
+PICTURES = "pictures", "gallery"
+"""Folders of pictures."""
 
 _CODE_OR_LINK = re.compile(r"```.*?```|`[^`\n]+`|(?<=\]\()[^()\s]+(?=\))", re.DOTALL)
 
@@ -33,9 +39,9 @@ def place(path: str) -> str | None:
     suffix = posixpath.splitext(name)[1]
     if suffix == ".ipynb":
         return f"tutorials/{name}"
-    if (folder, suffix) == ("docs", ".md"):
-        return name
-    return f"{folder.removeprefix('docs/')}/{name}" if folder in ("docs/pictures", "docs/gallery") else None
+    shelf = folder.removeprefix("docs").removeprefix("/")
+    in_site = shelf in ("", *SHELVES) if suffix == ".md" else shelf in PICTURES
+    return posixpath.join(shelf, name) if folder.startswith("docs") and in_site else None
 
 
 def link(target: str, page: str) -> str:
@@ -65,8 +71,8 @@ def relinked(text: str, page: str) -> str:
 
 def stage(source: Path) -> None:
     """Write the Markdown pages and the pictures into the site's source tree."""
-    pages = [*DOCS.glob("*.md"), *(ROOT / name for name in ELSEWHERE if not name.endswith("README.md"))]
-    for path in pages:
+    pages = [*DOCS.glob("*.md"), *(page for shelf in SHELVES for page in (DOCS / shelf).glob("*.md"))]
+    for path in (*pages, *(ROOT / name for name in ELSEWHERE if not name.endswith("README.md"))):
         page = path.relative_to(ROOT).as_posix()
         write(source / str(place(page)), relinked(path.read_text(encoding="utf-8"), page))
     for folder, suffix in (("pictures", "png"), ("gallery", "webp")):

@@ -1,7 +1,7 @@
 """The champions' strength has not moved: battles on the suite's maps end as in their published rows.
 
 By the rules of the rows the outcomes are identical. By other rules they must not be worse, map by map, than chance
-explains: else train the champion again, or measure its present strength for its card (docs/champions.md). Only the slow
+explains: else train the champion again, or measure its present strength for docs/results/champions.md. Only the slow
 tests, of 100 maps, notice a small loss.
 """
 

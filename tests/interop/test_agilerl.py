@@ -42,7 +42,7 @@ def test_ippo_trains_a_policy_for_each_team():
 
 
 class LossOfEachAgent:
-    """The workaround of docs/interop.md."""
+    """The workaround of docs/reference/libraries.md."""
 
     def learn(self, experiences):
         losses = super().learn(experiences)

@@ -1,4 +1,4 @@
-"""RL Zoo's commands on a registered id, as docs/interop.md has them."""
+"""RL Zoo's commands on a registered id, as docs/guide/libraries.md and docs/reference/libraries.md have them."""
 
 import subprocess
 import sys

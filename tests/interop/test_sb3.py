@@ -1,6 +1,6 @@
 """Stable-Baselines3 and sb3-contrib: on the Gymnasium environments and through SuperSuit.
 
-The faults that SuperSuit is known to have (docs/interop.md) are asserted, so that the page is corrected when they go.
+The known faults of SuperSuit (docs/reference/libraries.md) are asserted, so that the page is corrected when they go.
 """
 
 import warnings

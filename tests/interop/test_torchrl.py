@@ -132,18 +132,18 @@ def test_battles_of_a_batch_cannot_wait():
         env.step(start.set("_step", torch.tensor([True, False])))
 
 
-def python_of(marker):
-    """The block of docs/interop.md with some text."""
-    text = (Path(__file__).parents[2] / "docs" / "interop.md").read_text(encoding="utf-8")
+def python_of(marker, shelf):
+    """The block with some text of a page about libraries, docs/guide/libraries.md or docs/reference/libraries.md."""
+    text = (Path(__file__).parents[2] / "docs" / shelf / "libraries.md").read_text(encoding="utf-8")
     (block,) = (block for block in text.split("```")[1::2] if marker in block)
     return block.removeprefix("python").lstrip("\n")
 
 
 def test_the_blocks_of_the_documentation_run(capsys):
-    exec(compile(python_of("rollout = env.rollout(100"), "interop.md", "exec"), {})
+    exec(compile(python_of("rollout = env.rollout(100", "guide"), "libraries.md", "exec"), {})
     assert "torch.Size([64, 100, 5, 1])" in capsys.readouterr().out
     names = {"actor": ppo.make_networks(TorchRLEnv("skirmish", 1, action="discrete"))[0]}
-    exec(compile(python_of("class Trained"), "interop.md", "exec"), names)
+    exec(compile(python_of("class Trained", "reference"), "libraries.md", "exec"), names)
     assert len(names["match"].battles) == 2
 
 

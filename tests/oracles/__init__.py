@@ -1,1 +1,1 @@
-"""Slow, readable reference implementations of the kernels, written from docs/game.md without sharing any code."""
+"""Slow, readable reference implementations of the kernels, from docs/reference/rules.md, which share no code."""

@@ -1,4 +1,4 @@
-"""Walking by the rules of docs/game.md, computed from the voxels alone, without code of the generator.
+"""Walking by the rules of docs/reference/rules.md, computed from the voxels alone, without code of the generator.
 
 A mech moves in whole metres. A place is the block of columns under its footprint and the height of its feet, on the
 ground or on any roof. A move leads to the next column at the height of its feet, if that is free for its whole body,

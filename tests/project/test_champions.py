@@ -17,12 +17,12 @@ def test_a_champion_loads_and_its_card_has_its_hash(name):
     folder = champion_folder(name)
     checkpoint = load_checkpoint(folder)
     sha256 = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
-    assert sha256 in (ROOT / "docs" / "champions.md").read_text()
+    assert sha256 in (ROOT / "docs" / "results" / "champions.md").read_text()
     assert checkpoint.battle.blue == make_config(name).blue
 
 
 def test_the_replays_of_the_cards_exist():
-    page = (ROOT / "docs" / "champions.md").read_text()
+    page = (ROOT / "docs" / "results" / "champions.md").read_text()
     replays = re.findall(r"docs/gallery/[\w-]+\.replay", page)
     assert len(set(replays)) >= len(CHAMPIONS)
     assert all((ROOT / path).is_file() for path in replays)

@@ -19,7 +19,7 @@ from echelon_env.config import plugins
 from echelon_env.config.biomes import BIOMES
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docs" / "site" / "index.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 
 def load(path: Path):
@@ -73,7 +73,17 @@ def test_commands_take_what_the_pages_give_them(words, monkeypatch):
 
 def test_generated_pages_are_current():
     for name, text in GENERATE.PAGES.items():
-        assert (ROOT / "docs" / name).read_text() == text, f"docs/{name}: run 'make docs'"
+        assert (GENERATE.FOLDER / name).read_text() == text, f"docs/reference/{name}: run 'make docs'"
+
+
+@pytest.mark.parametrize("page", [*(ROOT / "docs" / "guide").glob("*.md")], ids=lambda page: page.stem)
+def test_pages_of_the_guide_say_what_to_do(page):
+    """Measurements, with their dates, commits and intervals, are on the shelf of results, but for quoted examples."""
+    lines = page.read_text().splitlines()
+    assert len(lines) <= 150
+    interval, commit = r"\[[\d.]+, [\d.]+\] ?%|\+-\s?\d", r"\bcommit `?[0-9a-f]{7,}"
+    measured = rf"\b20\d\d-\d\d-\d\d\b|{commit}|{interval}|\bEPYC\b|\bXeon\b"
+    assert [line for line in lines if re.search(measured, line) and not line.startswith("> ")] == []
 
 
 def test_links_lead_somewhere():

@@ -1,4 +1,4 @@
-"""The public names of both packages: docs/api.md lists the modules' `__all__`, and `test_docs` keeps it current."""
+"""The public names of both packages: docs/reference/api.md lists modules' `__all__`; `test_docs` keeps it current."""
 
 import importlib
 import re
@@ -42,7 +42,7 @@ def test_pages_and_examples_name_public_names_only():
         text = path.read_text()
         imports = re.findall(r"from (echelon_(?:env|train)[\w.]*) import ([\w, ]+)", text)
         names = [f"{module}.{name.split()[0]}" for module, names in imports for name in names.split(",")]
-        found[path.name] = [*names, *re.findall(r"\bechelon_(?:env|train)(?:\.\w+)+", text)]
+        found[path.relative_to(ROOT).as_posix()] = [*names, *re.findall(r"\bechelon_(?:env|train)(?:\.\w+)+", text)]
     assert any(found.values())
     assert {page: hidden for page, names in found.items() if (hidden := {n for n in names if not is_public(n)})} == {}
 

@@ -85,20 +85,21 @@ def test_the_site_is_complete(site):
 
 
 def test_links_of_pages_become_links_of_the_site():
-    page = "docs/training.md"
-    assert staging.link("game.md#ablations", page) == "game.md#ablations"
-    assert staging.link("../CHANGELOG.md", page) == "changelog.md"
-    assert staging.link("gallery/README.md", page) == "environments/index.md"
-    assert staging.link("../examples/1_first_steps.ipynb", page) == "tutorials/1_first_steps.ipynb"
-    assert staging.link("../docs/training.md", "examples/2_train_a_policy.ipynb") == "../training.md"
-    assert staging.link("gallery/duel.replay", page) == "site:battles/duel.html"
+    page = "docs/guide/train.md"
+    assert staging.link("../reference/rules.md#ablations", page) == "../reference/rules.md#ablations"
+    assert staging.link("README.md", page) == "index.md"
+    assert staging.link("../../CHANGELOG.md", page) == "../changelog.md"
+    assert staging.link("../gallery/README.md", page) == "../environments/index.md"
+    assert staging.link("../../examples/1_first_steps.ipynb", page) == "../tutorials/1_first_steps.ipynb"
+    assert staging.link("../docs/guide/train.md", "examples/2_train_a_policy.ipynb") == "../guide/train.md"
+    assert staging.link("../gallery/duel.replay", page) == "site:../battles/duel.html"
     assert staging.link("https://example.org/a.md", page) == "https://example.org/a.md"
-    assert staging.link("../examples/self_play.py", page).endswith("/blob/main/examples/self_play.py")
-    assert staging.link("../examples", page).endswith("/tree/main/examples")
-    with pytest.raises(SystemExit, match=r"docs/training.md: the link nowhere.md leads nowhere"):
+    assert staging.link("../../examples/self_play.py", page).endswith("/blob/main/examples/self_play.py")
+    assert staging.link("../../examples", page).endswith("/tree/main/examples")
+    with pytest.raises(SystemExit, match=r"docs/guide/train.md: the link nowhere.md leads nowhere"):
         staging.link("nowhere.md", page)
-    text = "[a](../LICENSE) `b[0](../LICENSE)`\n```\nc[0](../LICENSE)\n```\n"
-    assert staging.relinked(text, page) == text.replace("../LICENSE", staging.link("../LICENSE", page), 1)
+    text = "[a](../../LICENSE) `b[0](../../LICENSE)`\n```\nc[0](../../LICENSE)\n```\n"
+    assert staging.relinked(text, page) == text.replace("../../LICENSE", staging.link("../../LICENSE", page), 1)
 
 
 def test_check_finds_what_is_wrong(tmp_path):
@@ -162,7 +163,7 @@ def test_the_site_in_a_browser(site):
         assert wide == []
 
         page.goto((site / "search.html").as_uri() + "?q=heat")
-        page.wait_for_selector("ul.search a[href*='game.html']")
+        page.wait_for_selector("ul.search a[href*='rules.html']")
         page.goto((site / "watch.html").as_uri())
         replay = page.frame_locator("iframe.battle").locator("body[data-verified]")
         replay.wait_for(timeout=120_000)

@@ -1,4 +1,4 @@
-"""The messages that docs/troubleshooting.md quotes are those of the code."""
+"""The messages that docs/guide/troubleshooting.md quotes are those of the code."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from echelon_env.engine import _library
 from echelon_env.engine.kernels import Backend
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text(encoding="utf-8")
 ENOUGH = 20
 """Fixed characters of a text in the code that make it a message."""
 

@@ -1,4 +1,4 @@
-"""What docs/maps.md says of single biomes; `test_biomes` has the properties of all of them."""
+"""What docs/reference/scenarios.md says of single biomes; `test_biomes` has the properties of all of them."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""All of SuperSuit's wrappers around our PettingZoo environments; docs/interop.md names those that do not work."""
+"""All of SuperSuit's wrappers around our PettingZoo environments; docs/reference/libraries.md names the faults."""
 
 import re
 from dataclasses import replace

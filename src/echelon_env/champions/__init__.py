@@ -1,7 +1,7 @@
 """Champions: the trained policies that ship with this package, one for duels and one for teams.
 
 Every folder beside this file is a checkpoint, see `echelon_env.networks.checkpoint`. The opponent ``champion`` is one
-of them by the size of the larger team. docs/champions.md has a card for each.
+of them by the size of the larger team. docs/results/champions.md has a card for each.
 """
 
 from __future__ import annotations

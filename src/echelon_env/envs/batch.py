@@ -152,7 +152,7 @@ class BattleBatchEnv:
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
         """The global states (B, S) float32: all mechs, visible or not, those of `team` (0 blue, 1 red) first.
 
-        The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
+        The layout is `echelon_env.layout.observations.state_streams`, see docs/reference/observations.md.
 
         Raises ResetNeeded before the first `reset`, ValueError for another team.
         """

@@ -181,7 +181,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
         """The global state (S,) float32: all mechs, visible or not, those of `team` (0 blue, 1 red) first.
 
-        The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
+        The layout is `echelon_env.layout.observations.state_streams`, see docs/reference/observations.md.
 
         Raises ResetNeeded before the first `reset`, ValueError for another team.
         """

@@ -54,8 +54,8 @@ def make_leaderboard(
 ) -> dict[str, Any]:
     """Make a document of plain values from submissions, for JSON and for `format_leaderboard`.
 
-    docs/evaluation.md lists its keys. Methods are ranked by their interquartile means, then by their means. Of two
-    submissions that are of the same policy, as far as that shows, the first is ranked.
+    docs/reference/submissions.md lists its keys. Methods are ranked by their interquartile means, then by their means.
+    Of two submissions that are of the same policy, as far as that shows, the first is ranked.
 
     By default every set of scenarios that a submission has completed has a section; else the `scenarios` count.
     `failures` and `draw` are the sentences, by file, and the draw of `verify_submission`: a submission with a sentence

@@ -25,7 +25,7 @@ def make(
     ----------
     opponent
         A text NAME[@HANDICAP], such as one of `LEVELS`, ``"champion"`` or ``"policy:runs/duel"``, or a mapping of them
-        to weights: then one is drawn for each battle, see `Mixture`. docs/opponents.md has the grammar.
+        to weights: then one is drawn for each battle, see `Mixture`. docs/guide/opponents.md has the grammar.
     seed
         Seed of the policy's random choices; the same seed gives the same actions.
     config

@@ -41,7 +41,7 @@ class TrainConfig:
     extra_scenarios: tuple[Scenario, ...] = ()  # of the other processes: those of a file's scenario after the first
     opponent: Opponents = field(
         default=Opponents.parse("novice"),
-        metadata={"help": "opponent, or a TOML table of opponents and weights (docs/opponents.md)"},
+        metadata={"help": "opponent, or a TOML table of opponents and weights (docs/guide/opponents.md)"},
     )
     opponent_win_rate: float = quantity(
         0.5, "win rate", 0.05, 0.95, help="win rate that the handicap `auto` of an opponent holds"
@@ -110,7 +110,7 @@ class TrainConfig:
     )
     compile: CompileMode = field(
         default="auto",
-        metadata={"help": "CUDA graphs of a network on a GPU: auto, off or graphs (docs/gpu.md)"},
+        metadata={"help": "CUDA graphs of a network on a GPU: auto, off or graphs (docs/guide/gpu.md)"},
     )
     deterministic: bool = field(default=False, metadata={"help": "reproducible results on CUDA, at lower speed"})
     eval_every: int = quantity(200_000, "decisions", 0, 10**15, help="decisions between two evaluations; 0: none")

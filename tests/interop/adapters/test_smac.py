@@ -14,7 +14,7 @@ from echelon_env import BattleEnv, scenario_names
 from echelon_env.interop import EPyMARLEnv, SMACEnv
 from echelon_env.replays import Recorder, read_replay
 
-PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "smac.md"
 SHORT = {"terrain": {"size": 50}, "max_steps": 40}
 
 
@@ -82,7 +82,7 @@ def test_later_battles_follow_from_the_seed():
 
 
 def epymarl():
-    """EPyMARL's registry and configuration after the additions of docs/interop.md, as its `main.py` reads them."""
+    """EPyMARL's registry and configuration after the additions of docs/guide/smac.md, as its `main.py` reads them."""
     code = next(block for block in blocks("python") if "REGISTRY" in block)
     names = {}
     exec(code, names)

@@ -2,7 +2,7 @@
 
 ::
 
-    {"format": "echelon-submission", "version": 2,
+    {"format": "echelon-submission", "version": 3,
      "method": {"name": TEXT, "authors": TEXT, "url": TEXT, "decisions": N, "cpu_minutes": X, "hardware": TEXT,
                 "note": TEXT},
      "player": {"action_mode": TEXT, "identity": {KEY: TEXT or N}},
@@ -291,7 +291,7 @@ def _read_battles(
 
 
 def _contradiction(battle: Battle, decisions: int, config: BattleConfig) -> str:
-    """What in a battle cannot be by the rules of the game (docs/game.md); empty if nothing."""
+    """What in a battle cannot be by the rules of the game (docs/reference/rules.md); empty if nothing."""
     reason, outcome, scores, survivors = battle.reason, battle.outcome, battle.scores, battle.survivors
     if len(scores) != 2 or len(survivors) != 2 or any(math.copysign(1, score) < 0 for score in scores):
         return f"expected two scores and two numbers of survivors, got {scores!r:.80} and {survivors!r:.80}"
