@@ -67,13 +67,14 @@ def all_commands() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("words", [*all_commands()], ids=" ".join)
-def test_help_fits_80_columns(words, capsys, monkeypatch):
+def test_help_fits_a_terminal(words, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as leave:
         main([*words, "--help"])
     assert leave.value.code == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines and all(len(line) <= 80 for line in lines)
+    assert len(lines) <= 40
 
 
 WITHOUT_TRAIN = """

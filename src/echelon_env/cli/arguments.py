@@ -103,7 +103,7 @@ class CommandParser(argparse.ArgumentParser):
     def add_full_help(self, short_epilog: str) -> list[argparse.Action]:
         """Add ``--help-all``. Returns a list for the options that ``--help`` leaves out, which has the other epilog."""
         self._short_epilog = short_epilog
-        self.add_argument("--help-all", action=_FullHelp, help="show the help of all settings and exit")
+        self.add_argument("--help-all", action=_FullHelp, help="show the help of all options and exit")
         return self._rare
 
     def print_help(self, file: Any = None) -> None:

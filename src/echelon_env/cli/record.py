@@ -28,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--replays",
         nargs=2,
         metavar=("N", "DIR"),
-        help="new folder for N replays of each pairing, as pages for a browser: a battle that the first player lost, "
-        "one that it won, and the closest ones",
+        help="new folder for N replays of each pairing, as web pages: a lost battle, a won one, and the closest ones",
     )
 
 

@@ -22,18 +22,19 @@ _KEYS = ("authors", "url", "decisions", "cpu_minutes", "hardware", "note")
 _NUMBERS = {"decisions": "an integer, such as 1e6", "cpu_minutes": "a number"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+def add_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Declare the options, and return them."""
     add = parser.add_argument_group("submission").add_argument
-    add(
+    submit = add(
         "--submit",
         type=Path,
         metavar="FILE",
         help="new file (JSON) with a single player's results on the suite, which others verify by replaying its "
         "battles; a scripted level also plays against itself",
     )
-    add("--method", metavar="NAME", help="name of the method (default: the last part of the player's)")
-    add("--about", action="append", default=[], metavar="KEY=VALUE", help=f"about the method: {', '.join(_KEYS)}")
+    method = add("--method", metavar="NAME", help="name of the method (default: the last part of the player's)")
+    about = add("--about", action="append", default=[], metavar="KEY=VALUE", help=f"of the method: {', '.join(_KEYS)}")
+    return [submit, method, about]
 
 
 def check(args: argparse.Namespace) -> None:

@@ -46,7 +46,9 @@ class LeaguePlan:
     config: str = field(default="league", metadata={"help": "run config of the learners, or a TOML file"})
     settings: tuple[str, ...] = field(default=(), metadata={"help": "further settings of the learners, KEY=VALUE"})
     start: str = field(default="", metadata={"help": "member that new learners start from; empty: random weights"})
-    steps: int = quantity(0, "decisions", 0, 10**15, help="of each learner; 0: those of the run config")
+    steps: int = quantity(
+        0, "decisions", 0, 10**15, help="of main agents, else of exploiters; 0: those of the run config"
+    )
     seed: int = quantity(
         0, "", 0, 2**32 - 1 - 2 * MAX_LEARNERS, help="seed of the first learner, from which those of the others follow"
     )

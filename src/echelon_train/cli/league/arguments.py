@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_env.cli.arguments import CommandParser, non_negative, positive, positive_number
 from echelon_train.cli.report import add_report_options
 from echelon_train.supervisor.plan import LeaguePlan
 
@@ -31,10 +31,11 @@ played at a time as there are further cores (--processes).
 PLAN_OPTIONS = {each.name: each for each in dataclasses.fields(LeaguePlan) if each.name not in ("settings", "start")}
 """Fields of a league's plan that are options of ``run`` of their own."""
 
+_RARE_PLAN_OPTIONS = ("maps", "until_rd", "k", "active")
 _USUAL_BATTLE = "that of the last match, else what the newest policy was trained on, or skirmish"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Declare the commands of a league."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
@@ -50,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Commands:
     """The commands below ``echelon league``."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
+    def __init__(self, parser: CommandParser) -> None:
         self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(self, name: str, summary: str, *, module: str = "", league: bool = True) -> argparse.ArgumentParser:
+    def add(self, name: str, summary: str, *, module: str = "", league: bool = True) -> CommandParser:
         """Declare a command, with the league's folder as its first argument unless `league` is false.
 
         The summary is a sentence. `run_NAME`, of the module NAME or `module`, runs the command.
@@ -71,17 +72,20 @@ def _add_run(commands: _Commands) -> None:
     run = commands.add("run", summary, module="supervise")  # a module `run` would hide the function of the package
     run.formatter_class = argparse.RawDescriptionHelpFormatter
     run.epilog = _RUN_EPILOG
+    rare = run.add_full_help(_RUN_EPILOG)
     add = run.add_argument
     add("--init", metavar="POLICY", help="run, checkpoint or LEAGUE/MEMBER that new learners start from; it joins")
     for field in PLAN_OPTIONS.values():
         default = f"{field.default:,}" if isinstance(field.default, int) else f"{field.default}"
         numeric = not isinstance(field.default, str)
-        add(
+        option = add(
             f"--{field.name.replace('_', '-')}",
             type=type(field.default),
             metavar="N" if numeric else "CONFIG",
             help=f"{field.metadata['help']} (default: {default})",
         )
+        if field.name in _RARE_PLAN_OPTIONS:
+            rare.append(option)
     add("--set", action="append", metavar="KEY=VALUE", help="any setting of the learners, as in echelon train")
     add(
         "--max-minutes",
