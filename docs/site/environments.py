@@ -231,8 +231,8 @@ def cards(pages: str, root: str) -> str:
 WATCH = """# Watch battles
 
 A battle of ten against ten. The engine runs in your browser as WebAssembly, simulates the battle again from the
-recorded actions, and compares every state with the recorded one. [The keys](reference/replays.md#keys-of-a-page) move the camera and the time. [Open the
-battle in a separate page](site:battles/battle.html).
+recorded actions, and compares every state with the recorded one. [Keys](reference/replays.md#keys-of-a-page) move the
+camera and the time. [Open the battle in a separate page](site:battles/battle.html).
 
 <iframe class="battle" src="battles/battle.html" title="A battle of ten against ten" loading="lazy"></iframe>
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import record, submit, tournament
-from echelon_env.cli.arguments import parse_settings, positive
+from echelon_env.cli.arguments import CommandParser, parse_settings, positive
 from echelon_env.cli.output import command
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.schema import ConfigError
@@ -31,6 +31,7 @@ from echelon_env.evaluate.tables import (
     format_share,
     shorten,
 )
+from echelon_env.evaluate.teams import check_rosters, teams_beside
 from echelon_env.storage.atomic import write_bytes
 
 REMOVED_OPTIONS = {"--film"}
@@ -38,8 +39,10 @@ _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Declare the command's options."""
+    parser.usage = "echelon evaluate PLAYER [PLAYER ...] [options]"
+    rare = parser.add_full_help("")
     add = parser.add_argument
     add(
         "players",
@@ -49,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "LEVEL@HANDICAP and policy:PATH@HANDICAP; several play each other",
     )
     add("--opponent", nargs="+", metavar="PLAYER", help=f"opponents of a single player (default: {_OPPONENT})")
+    add("--partners", nargs="+", metavar="PLAYER", help="team-mates in turn: the player drives half of a team's mechs")
     add("--suite", help="name or JSON file of a frozen suite, which has its own opponents and maps")
     add(
         "--scenario",
@@ -69,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"battles per pairing and scenario (default: {_BATTLES}, or the suite's)",
     )
-    add("--seed", type=tournament.seed, help="seed of the maps and of the players' random choices (default: 0)")
-    add(
+    add("--seed", type=tournament.seed, help="seed of the maps and of the players (default: 0)")
+    seeds = add(
         "--eval-seeds",
         metavar="FILE",
         help="text file of the maps' seeds, one on each line, in place of --battles: every map is played twice",
@@ -85,13 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="new file (JSON) for the report")
     add("--json", action="store_true", help="print the report as JSON")
     record.add_arguments(parser)
-    add(
+    statistics = add(
         "--statistics",
         type=Path,
         metavar="FILE",
         help="new file (JSON) for statistics of a single player's battles by opponent and mech class, with heat maps",
     )
-    submit.add_arguments(parser)
+    rare += seeds, statistics, *submit.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -111,11 +115,18 @@ def run(args: argparse.Namespace) -> int:
         if names.count(name) > 1:
             raise ConfigError(f"{name} is named twice; to play it against itself use --opponent")
     suite = load_suite(args.suite) if args.suite else None
+    partners = [make_player(name, seed, action_mode=args.actions) for name in args.partners or []]
+    if partners:
+        players = [*teams_beside(players[0], partners)]
     pairings, fields = _plan(args, players, suite, seed)
+    for field, player in itertools.product(fields, itertools.chain.from_iterable(pairings)):
+        check_rosters(player, field.config)
     totals = {field.name: BattleTotals() for field in fields} if args.statistics else {}
     matches = tournament.play_all(pairings, fields, args.threads, totals)
     configs = {field.name: field.config for field in fields}
-    document = make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
+    document = make_report(
+        matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs, partners=partners
+    )
     seeds = f"seed {seed}" if args.eval_seeds is None else f"own maps, seed {seed}"
     _show(
         args,
@@ -179,14 +190,19 @@ def _check(args: argparse.Namespace) -> None:
         if args.players.count(name) > 1:
             again = command("evaluate", name, "--opponent", name)
             raise ConfigError(f"{name} is named twice; to play it against itself: {again}")
-    for name in args.opponent or []:
-        if args.opponent.count(name) > 1:
-            raise ConfigError(f"--opponent: {name} is named twice")
+    for option, named in (("--opponent", args.opponent), ("--partners", args.partners)):
+        for name in named or []:
+            if named.count(name) > 1:
+                raise ConfigError(f"{option}: {name} is named twice")
     several, own_seeds = len(args.players) > 1, args.eval_seeds is not None
     for wrong, message in (
         (args.opponent and args.suite, "--opponent: not allowed with --suite, which has its own opponents"),
         (args.opponent and several, "--opponent: takes one player; several players play each other"),
         (args.statistics and several, "--statistics: takes one player"),
+        (args.partners and several, "--partners: takes one player"),
+        (args.players[0] in (args.partners or []), f"--partners: {args.players[0]} is the player itself"),
+        (args.partners and args.statistics, "--statistics: not allowed with --partners"),
+        (args.partners and args.submit, "--submit: not allowed with --partners"),
         (own_seeds and args.suite, "--eval-seeds: not allowed with --suite, which has its own maps"),
         (own_seeds and args.battles, "--eval-seeds: not allowed with --battles, which follows from the seeds"),
         (args.set and args.suite, "--set: not allowed with --suite, whose battles are frozen"),
@@ -208,22 +224,23 @@ def _plan(
                     f"--actions: with {args.actions} actions {player.name} is another player than the suite's opponent "
                     "of this name; use --opponent or --scenario without --suite"
                 )
-        pairings = _against(players, opponents)
+        pairings = _against(players, opponents, of_itself=bool(args.partners))
         if args.submit:  # also a scripted level against itself, so that all submissions have the same opponents
             pairings = [(players[0], opponent) for opponent in opponents]
         return pairings, tournament.suite_fields(suite, args.scenario, args.battles)
-    if len(players) > 1:
+    if len(players) > 1 and not args.partners:
         return [*itertools.combinations(players, 2)], _fields(args, players, _TOGETHER, seed)
     opponents = [make_player(name, seed, action_mode=args.actions) for name in args.opponent or [_OPPONENT]]
-    trained = players if players[0].battle is not None else opponents
-    return [(players[0], opponent) for opponent in opponents], _fields(args, trained, _ALONE, seed)
+    trained = players[:1] if players[0].battle is not None else opponents
+    default = _TOGETHER if args.partners else _ALONE
+    return _against(players, opponents, of_itself=True), _fields(args, trained, default, seed)
 
 
-def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pairing]:
-    """Pair every player with every opponent: each pair once, without pairs of a player with itself."""
+def _against(players: Sequence[Player], opponents: Sequence[Player], *, of_itself: bool) -> list[Pairing]:
+    """Pair every player with every opponent: each pair once, pairs of a player with itself only if asked for."""
     pairings: dict[frozenset[str], Pairing] = {}
     for player, opponent in itertools.product(players, opponents):
-        if player.name != opponent.name:
+        if of_itself or player.name != opponent.name:
             pairings.setdefault(frozenset((player.name, opponent.name)), (player, opponent))
     return [*pairings.values()]
 

@@ -28,6 +28,7 @@ from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline, named_player
 from echelon_env.evaluate.suite import Suite
+from echelon_env.evaluate.teams import TEAM, team_of
 from echelon_env.storage.atomic import check_new_folder
 
 Pairing = tuple[Player, Player]
@@ -102,7 +103,8 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     ``(argument, seed, action_mode=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
     ``KIND:ARGUMENT`` with the argument. A path that exists, or whose folder exists, calls the kind `CHECKPOINT` with
     the path: a member of a league is not a file of that path. ``policy:PATH`` and names with a handicap are opponents,
-    see `named_player`. The seed is that of the scripted levels' choices and of the weights of untrained networks.
+    see `named_player`. Names with "+" between them make a team of players, see `team_of`. The seed is that of the
+    scripted levels' choices and of the weights of untrained networks.
 
     Raises ConfigError for any other name, a folder without a loadable checkpoint, and a kind that cannot be used;
     ModuleNotFoundError for a network if the extra ``[train]`` is not installed.
@@ -111,6 +113,8 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
         return baseline(name, seed, action_mode=action_mode)
     path = Path(name)
     if plugins.is_player(name) or not path.exists():
+        if TEAM in name and not plugins.is_player(name):
+            return team_of(*(make_player(each, seed, action_mode=action_mode) for each in name.split(TEAM)))
         base, _, handicap = name.rpartition("@")
         if (
             plugins.is_player(name)

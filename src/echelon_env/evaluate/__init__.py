@@ -20,6 +20,7 @@ from echelon_env.evaluate.seeds import (
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import SUITES, Suite, SuiteError, SuiteScenario, freeze_suite, load_suite
 from echelon_env.evaluate.tables import format_report
+from echelon_env.evaluate.teams import team_of
 from echelon_env.networks.weights import CheckpointError
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "play_match",
     "read_seeds",
     "stamp",
+    "team_of",
     "training_map_seed",
     "training_seed",
     "validation_seed",

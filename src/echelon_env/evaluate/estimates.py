@@ -166,6 +166,15 @@ def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
     return Interval(estimate, float(low), float(high))
 
 
+def difference_interval(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
+    """The mean difference x - y of map scores (maps,) between 0 and 1 on the same maps, with an interval over maps.
+
+    The differences, from -1 to 1, are scaled to scores for `score_interval`. Raises ValueError as that.
+    """
+    halved = score_interval({"difference": (1.0 + x - y) / 2.0})
+    return Interval(*(2.0 * end - 1.0 for end in (halved.estimate, halved.low, halved.high)))
+
+
 def score_ends(
     maps: NDArray[Any], scores: NDArray[Any], squares: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -50,6 +50,8 @@ class BattleNoise:
     def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int, num_threads: int = 1) -> None:
         self.seeds = tuple(int(seed) for seed in seeds)
         """Seeds of the battles, in order."""
+        self.stream = tuple(stream)
+        """The integers of the player's streams."""
         self.team_size = team_size
         self.num_threads = check_integer("num_threads", num_threads)
         self.streams = tuple(np.random.default_rng([seed, *stream]) for seed in self.seeds)
@@ -199,7 +201,7 @@ class Handicapped:
 
 
 def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: ActionMode = "sampled") -> Player:
-    """The player of an opponent's name, ``NAME[@HANDICAP]``; docs/opponents.md has the grammar.
+    """The player of an opponent's name, ``NAME[@HANDICAP]``; docs/guide/opponents.md has the grammar.
 
     NAME is a scripted level, ``champion``, ``policy:PATH`` or a package's ``KIND[:ARGUMENT]``. The seed, in [0, 2**64),
     is that of the random choices of levels and handicaps; networks act in `action_mode`.

@@ -23,6 +23,7 @@ from echelon_env.evaluate.estimates import (
     wilson,
 )
 from echelon_env.evaluate.matches import Battle, Match
+from echelon_env.evaluate.partners import partner_rows
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_report
@@ -49,12 +50,15 @@ def make_report(
     stamp: Mapping[str, Any],
     players: Sequence[Player],
     configs: Mapping[str, BattleConfig] | None = None,
+    partners: Sequence[Player] = (),
 ) -> dict[str, Any]:
-    """Make a document of plain values from matches and their statistics, for JSON; docs/evaluation.md lists its keys.
+    """Make a document of plain values from matches and their statistics, for JSON.
 
-    Shares and scores are numbers from 0 to 1. The score of a map is the mean over its two battles of 1 for a win, 0.5
-    for a draw and 0 for a loss. The evaluated players are `players`; all others in the matches are opponents only. The
-    document includes the `stamp`, see `echelon_env.evaluate.stamp`, and the `configs` of the scenarios.
+    docs/reference/statistics.md lists its keys. Shares and scores are numbers from 0 to 1. The score of a map is the
+    mean over its two battles of 1 for a win, 0.5 for a draw and 0 for a loss. The evaluated players are `players`; all
+    others in the matches are opponents only. The document includes the `stamp`, see `echelon_env.evaluate.stamp`, and
+    the `configs` of the scenarios. With `partners` the players are the `teams_beside` of the first one and its
+    partners, and each match is one of these against another player.
 
     Raises ValueError for no matches or players, two matches of a pairing in a scenario, two players with the same name,
     and a player without a match; SuiteError for a match that was not played on the maps of the `suite`, if given.
@@ -80,6 +84,7 @@ def make_report(
         "aggregate": {name: aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
         "cross_play": cross_play(matches),
+        "partners": partner_rows(matches, players[0], partners),
         "classes": {name: _classes(matches, name) for name in names},
     }
 

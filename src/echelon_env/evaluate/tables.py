@@ -78,8 +78,11 @@ def format_report(report: Mapping[str, Any]) -> str:
     Returns
     -------
     Lines of at most `WIDTH` characters: versions, scenarios and players; wins, draws and losses of every pairing;
-    cross-play matrices; aggregates of every player; probabilities of improvement; statistics per mech class.
+    cross-play matrices; aggregates of every player; probabilities of improvement; statistics per mech class. A report
+    with partners has a table of these in place of all but the first.
     """
+    if report["partners"]:
+        return "\n\n".join("\n".join(lines) for lines in (_header(report), *_partners(report)))
     sections = [
         _header(report),
         *_pairings(report),
@@ -103,7 +106,10 @@ def _header(report: Mapping[str, Any]) -> list[str]:
     lines += [
         f"{shorten(name, _LONG_NAME)}: {plural(each['maps'], 'map')}" for name, each in report["scenarios"].items()
     ]
-    for player in report["players"]:
+    partners = {row["partner"] for row in report["partners"]}
+    for place, player in enumerate(report["players"]):
+        if partners and place and player["name"] not in partners:
+            continue  # a team of both
         mode = player["action_mode"]
         acts = "does nothing" if mode == "none" else f"{mode} actions"
         lines.append(f"{shorten(player['name'], _LONG_NAME)}: {acts}")
@@ -129,6 +135,23 @@ def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
         for match in matches:
             shares = "".join(f"{_format_outward(match[name]):>{_SHARE_COLUMN}}" for name in SHARES)
             lines.append(f"{shorten('v ' + match['second'], _SHARE_COLUMN):<{_SHARE_COLUMN}}{shares}")
+        yield lines
+
+
+def _partners(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """For every scenario and opponent, a table with a row for each partner."""
+    player = report["players"][0]["name"]
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in report["partners"]:
+        groups.setdefault((row["scenario"], row["opponent"]), []).append(row)
+    for (scenario, opponent), rows in groups.items():
+        end = f" v {shorten(opponent, _NAME)} in {shorten(scenario, _NAME)}: mean map scores in %"
+        lines = [f"{shorten(player, WIDTH - len(end))}{end}"]
+        lines.append(f"{'beside':<{_NAME}}{'team of both':>{_NAME}}{'partner alone':>{_NAME}}{'gain':>{_NAME}}")
+        lines.append(f"{'(its own copies)':<{_NAME}}{format_share(rows[0]['alone']):>{_NAME}}")
+        for row in rows:
+            shares = "".join(f"{format_share(row[name]):>{_NAME}}" for name in ("score", "partner_alone", "gain"))
+            lines.append(f"{shorten(row['partner'], _NAME - 1):<{_NAME}}{shares}")
         yield lines
 
 

@@ -12,7 +12,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.battle_totals import BattleTotals
 from echelon_env.evaluate.card.ablations import GROUPS, Ablation, ablate, ablations
 from echelon_env.evaluate.card.summary import BATTLES, WEAPONS, battle_statistics, format_number
-from echelon_env.evaluate.estimates import CONFIDENCE, Interval, map_scores, score_interval
+from echelon_env.evaluate.estimates import CONFIDENCE, Interval, difference_interval, map_scores, score_interval
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.stamps import battle_hash, stamp
@@ -65,8 +65,8 @@ def make_card(
 
     Returns
     -------
-    A document of plain values for JSON; docs/evaluation.md lists its keys. Scores are shares from 0 to 1. The drop of a
-    row is the whole player's score (0.5 against itself) minus the score without it, on the same maps.
+    A document of plain values for JSON; docs/reference/statistics.md lists its keys. Scores are shares from 0 to 1. The
+    drop of a row is the whole player's score (0.5 against itself) minus the score without it, on the same maps.
 
     Raises
     ------
@@ -125,9 +125,8 @@ def _row(ablation: Ablation, match: Match, whole: Match | None) -> dict[str, Any
     """A row of the card; `whole` is the whole player's match, or None if that is a match of equals."""
     score = score_interval({match.scenario: map_scores(match)})
     drop = Interval(_EVEN - score.estimate, _EVEN - score.high, _EVEN - score.low)
-    if whole is not None:  # differences from -1 to 1, as scores
-        halved = score_interval({match.scenario: (1.0 + map_scores(whole) - map_scores(match)) / 2.0})
-        drop = Interval(*(2.0 * end - 1.0 for end in (halved.estimate, halved.low, halved.high)))
+    if whole is not None:
+        drop = difference_interval(map_scores(whole), map_scores(match))
     return {"without": ablation.name, "group": ablation.group, "score": asdict(score), "drop": asdict(drop)}
 
 
