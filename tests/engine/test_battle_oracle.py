@@ -7,7 +7,7 @@ import pytest
 
 from echelon_env.engine.state import EVENT_KINDS
 from oracles.compare import play
-from oracles.configs import ALL_OFF, odd_config, small_config
+from oracles.configs import ALL_OFF, HIDDEN_ZONE, odd_config, small_config
 from oracles.situations import arranged_engine, brawling_actions, random_actions
 from oracles.world import GRAZING, load
 
@@ -18,6 +18,7 @@ CONFIGS = {
     "mortal": odd_config(dead_agents="terminate"),
     "disabled": odd_config(abilities=ALL_OFF),
     "aimless": small_config(max_steps=100, abilities={"target_choice": False, "electronics": False}),
+    "hidden": small_config(max_steps=60, **HIDDEN_ZONE),
     "alone": odd_config(abilities={"messages": False, "display": False, "intel": False}),
     "persist": small_config(dead_agents="persist", time_limit="terminate", max_steps=60, zone={"score_to_win": 4.0}),
 }

@@ -12,7 +12,7 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import STREAMS, feature_names, observation_bounds
 from oracles.compare import play
-from oracles.configs import odd_config
+from oracles.configs import HIDDEN_ZONE, odd_config, small_config
 from oracles.observation import observe
 from oracles.sensing import look_around
 from oracles.situations import arranged_engine, brawling_actions
@@ -26,9 +26,17 @@ def assert_within_bounds(observations):
     assert not len(outside), [(names[index[-1]], float(observations[tuple(index)])) for index in outside[:10]]
 
 
-@pytest.mark.parametrize("scenario", ["skirmish", "company", "odd"])
-def test_observations_after_reset(scenario):
-    config = odd_config() if scenario == "odd" else make_config(scenario)
+AFTER_RESET = {
+    "skirmish": make_config("skirmish"),
+    "company": make_config("company"),
+    "odd": odd_config(),
+    "hidden": small_config(**HIDDEN_ZONE),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_RESET)
+def test_observations_after_reset(name):
+    config = AFTER_RESET[name]
     engine = BattleEngine(config, 2)
     observations = engine.reset([1, 2])
     assert_within_bounds(observations)

@@ -72,4 +72,8 @@ def test_the_hash_excludes_only_the_rewards():
     changed.append(replace(config, max_steps=7))
     assert len({battle_hash(each) for each in (config, *changed)}) == 1 + len(changed)
     counted = {key: value for key, value in config.to_dict().items() if key not in ("rewards", "abilities")}
+    del counted["zone"]["shown_seconds"]  # later fields count only if they differ from their defaults
+    for mech_class in counted["catalog"]["mech_classes"]:
+        del mech_class["observes_zone"]
     assert battle_hash(config) == document_hash(counted)
+    assert battle_hash(make_config(config, zone={"shown_seconds": 1.0})) != battle_hash(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -137,6 +138,13 @@ ODD_CATALOG = Catalog(
 
 ALL_OFF = dict.fromkeys((each.name for each in fields(AbilityConfig)), False)
 """Overrides of `abilities` that switch all of them off."""
+
+
+HIDDEN_ZONE: Mapping[str, Any] = {
+    "zone": {"score_to_win": 5.0, "shown_seconds": 3.1},
+    "catalog": {"mech_classes": {"light": {"observes_zone": False}}},
+}
+"""Overrides with which lights never observe the zone, and the others for a while."""
 
 
 def small_config(**overrides: Any) -> BattleConfig:

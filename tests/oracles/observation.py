@@ -200,8 +200,18 @@ def sensor_range(world: World, mech: Mech) -> float:
     return (mech.kind.sensor_range_factor - min(factors)) / (max(factors) - min(factors))
 
 
+def zone_is_shown(world: World, mech: Mech) -> bool:
+    seconds = world.step_count * world.config.decision_seconds
+    return mech.kind.observes_zone and (
+        not world.config.zone.shown_seconds or seconds < world.config.zone.shown_seconds
+    )
+
+
 def objective_features(world: World, mech: Mech) -> Features:
     config = world.config
+    time_left = {Objective.TIME_LEFT: 1 - world.step_count / config.max_steps}
+    if not zone_is_shown(world, mech):
+        return dict.fromkeys(Objective, 0.0) | time_left
     dx, dy = world.zone_x - mech.x, world.zone_y - mech.y
     distance = math.hypot(dx, dy)
     direction = _bearing(mech, dx, dy)
@@ -218,7 +228,7 @@ def objective_features(world: World, mech: Mech) -> Features:
         Objective.ENEMY_SHARE: enemy.share,
         Objective.OWN_SCORE: clip(own.score / config.zone.score_to_win),
         Objective.ENEMY_SCORE: clip(enemy.score / config.zone.score_to_win),
-        Objective.TIME_LEFT: 1 - world.step_count / config.max_steps,
+        **time_left,
     }
 
 
@@ -247,7 +257,7 @@ def contact_features(world: World, mech: Mech, enemy: Mech, in_sight: bool) -> F
         Contact.LEGGED: float(enemy.legs <= 0),
         Contact.PAINTED: float(has_painted(world, mech.pack, enemy)),
         Contact.RADIATING: float(radiation(enemy) != SILENT),
-        Contact.IN_ZONE: float(is_inside_zone(world, enemy)),
+        Contact.IN_ZONE: float(zone_is_shown(world, mech) and is_inside_zone(world, enemy)),
         Contact.IS_TARGET: float(mech.target == enemy.index),
         **one_hot(Contact, enemy.kind),
     }
@@ -271,7 +281,7 @@ def squad_features(world: World, mech: Mech, mate: Mech) -> Features:
         Squad.HEAT: mate.heat / mate.kind.heat_capacity,
         Squad.SHUTDOWN: float(mate.shutdown),
         Squad.FALLEN: float(mate.fallen > 0),
-        Squad.IN_ZONE: float(is_inside_zone(world, mate)),
+        Squad.IN_ZONE: float(zone_is_shown(world, mech) and is_inside_zone(world, mate)),
         Squad.SAME_PACK: float(mate.pack == mech.pack),
         **one_hot(Squad, mate.kind),
     }

@@ -1,8 +1,13 @@
 """The zone's score. `engine/test_outcome_oracle.py` tests the ends of battles."""
 
+import math
+
+import numpy as np
 import pytest
 
+from echelon_env import BattleEngine, make_config
 from echelon_env.engine.state import BLUE
+from echelon_env.layout.observations import STREAMS, Objective
 from rules.arena import Arena
 
 DT = 0.05
@@ -51,3 +56,49 @@ def test_dead_and_fallen_mechs_hold_no_zone(condition):
         setattr(arena["scout"], name, value)
     arena.run()
     assert scores(arena) == pytest.approx([DT, 0.0])
+
+
+BLIND_LIGHTS = {"mech_classes": {"light": {"observes_zone": False}}}
+
+
+def observed(observations, feature):
+    return observations[0, :, STREAMS["objective"].start + feature]
+
+
+def test_mechs_that_do_not_observe_the_zone_have_the_clock_only():
+    config = make_config("pair-city", catalog=BLIND_LIGHTS)
+    engine = BattleEngine(config)
+    observations = engine.reset([3])
+    medium, light = (np.array([name == kind for name in config.blue + config.red]) for kind in ("medium", "light"))
+    assert (observed(observations, Objective.RADIUS)[medium] > 0).all()
+    assert (observations[0, light, STREAMS["objective"].part] == np.eye(1, 11, int(Objective.TIME_LEFT))).all()
+
+
+@pytest.mark.parametrize(("seconds", "decisions"), [(0.25, 1), (0.26, 2), (1.0, 4)])
+def test_a_zone_may_be_shown_at_the_start_only(seconds, decisions):
+    engine = BattleEngine(make_config("duel-open", zone={"shown_seconds": seconds}))
+    shown = [engine.reset([3]).copy()]
+    shown += [engine.step(np.zeros((1, 2, engine.action_dim), np.float32))[0].copy() for _ in range(5)]
+    assert [bool(observed(each, Objective.RADIUS).all()) for each in shown] == [
+        number < decisions for number in range(6)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "overrides"),
+    [
+        (False, {}),
+        (False, {"catalog": BLIND_LIGHTS, "blue": ["medium"], "red": ["heavy"]}),
+        (True, {"catalog": BLIND_LIGHTS}),
+        (True, {"zone": {"shown_seconds": 2.0}}),
+    ],
+)
+def test_mechs_face_the_zone_or_if_it_is_hidden_from_any_the_centre_of_the_map(hidden, overrides):
+    """So that the facing of others tells nothing."""
+    config = make_config("pair-city", **overrides)
+    engine = BattleEngine(config)
+    engine.reset([3])
+    battle, centre = engine.state.battles[0], config.terrain.size / 2
+    for mech in engine.state.mechs[0]:
+        x, y = (centre, centre) if hidden else (battle["zone_x"], battle["zone_y"])
+        assert mech["yaw"] == pytest.approx(math.atan2(y - mech["y"], x - mech["x"]), abs=1e-9)

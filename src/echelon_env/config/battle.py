@@ -28,6 +28,7 @@ class ZoneConfig:
     max_radius: float = quantity(8.0, "m", 1)  # each map draws a radius in between
     max_feet_height: float = quantity(2.0, "m", 0)  # mechs with higher feet are not in the zone
     score_to_win: float = quantity(18.0, "s", 0.01)  # zone share summed over time with which a team wins
+    shown_seconds: float = quantity(0.0, "s", 0, since="0.3")  # from the start, for which mechs observe it; 0: always
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +207,12 @@ class BattleConfig:
             min_zone_radius=self.zone.min_radius * zone_scale,
             max_zone_radius=self.zone.max_radius * zone_scale,
         )
+
+    @property
+    def zone_hidden(self) -> bool:
+        """Whether some mech does not observe the zone, or no mech always does."""
+        blind = {each.name for each in self.catalog.mech_classes if not each.observes_zone}
+        return self.zone.shown_seconds > 0 or not blind.isdisjoint(self.blue + self.red)
 
     @property
     def num_mechs(self) -> int:

@@ -7,7 +7,7 @@ here only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from echelon_env.config.flights import FLIGHTS, Flight, FlightRules
 from echelon_env.config.schema import ConfigError, measure, nearest_name, quantity
@@ -105,6 +105,7 @@ class MechClass:
     anti_missile: bool  # carries an anti-missile system
     contact_slots: int = measure("", 1, CONTACT_ROWS)  # rows of the contact table that the sensor suite can fill
     sensor_range_factor: float = measure("")  # multiplies the radar range
+    observes_zone: bool = field(default=True, metadata={"since": "0.3"})  # knows where the zone is, and who is inside
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import DISTANCE, ECCM, ECM, FORWARD, IN_SIGHT, LEFTWARD, NO_MECH, UPWARD, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.weapons import has_shots
-from echelon_env.engine.zone import distance_to_centre, is_inside
+from echelon_env.engine.zone import distance_to_centre, is_inside, is_shown
 from echelon_env.layout.observations import (
     CLASS_NAMES,
     COMM_CLASS,
@@ -117,10 +117,13 @@ def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
 
 @kernel
 def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The zone relative to the mech, the scores and the clock."""
+    """The clock and, if the mech observes it, the zone relative to the mech, and the scores."""
     rules, battle, mech = tables.rules[0], state.battles[b], state.mechs[b, m]
     own, enemy = state.teams[b, mech.team], state.teams[b, 1 - mech.team]
     at = OBJECTIVE_AT
+    row[at + Objective.TIME_LEFT] = max(0.0, 1.0 - battle.step_count / rules.max_steps)
+    if not is_shown(tables, battle, mech):
+        return
     distance = distance_to_centre(battle, mech)
     dx, dy = unit_in_plane(battle.zone_x - mech.x, battle.zone_y - mech.y)
     forward, left = forward_left(mech, dx, dy)
@@ -134,7 +137,6 @@ def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> N
     row[at + Objective.ENEMY_SHARE] = enemy.share
     row[at + Objective.OWN_SCORE] = min(1.0, own.score / rules.score_to_win)
     row[at + Objective.ENEMY_SCORE] = min(1.0, enemy.score / rules.score_to_win)
-    row[at + Objective.TIME_LEFT] = max(0.0, 1.0 - battle.step_count / rules.max_steps)
 
 
 @kernel
@@ -142,6 +144,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> in
     """The visible enemies, in the order of the contact table. Returns how many they are."""
     rules, mechs, others = tables.rules[0], state.mechs[b], state.others[b]
     mech = mechs[m]
+    shown = is_shown(tables, state.battles[b], mech)
     for slot in range(mech.contacts.shape[0]):
         o = integer(mech.contacts[slot])
         if o == NO_MECH:
@@ -164,6 +167,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> in
         row[at + Contact.FACING_FORWARD] = clip(forward, -1.0, 1.0)
         row[at + Contact.FACING_LEFT] = clip(left, -1.0, 1.0)
         row[at + Contact.PAINTED] = is_painted(state, b, integer(mech.pack), o)
+        row[at + Contact.IN_ZONE] = shown and look[Contact.IN_ZONE] > 0.0
         row[at + Contact.IS_TARGET] = o == mech.target
     return int(mech.contacts.shape[0])
 
@@ -181,7 +185,7 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
     row[at + Squad.HEAT] = look[Contact.HEAT]
     row[at + Squad.SHUTDOWN] = look[Contact.SHUTDOWN]
     row[at + Squad.FALLEN] = look[Contact.FALLEN]
-    row[at + Squad.IN_ZONE] = look[Contact.IN_ZONE]
+    row[at + Squad.IN_ZONE] = is_shown(tables, state.battles[b], state.mechs[b, m]) and look[Contact.IN_ZONE] > 0.0
     row[at + Squad.SAME_PACK] = state.mechs[b, o].pack == state.mechs[b, m].pack
     for name in range(len(CLASS_NAMES)):
         row[at + SQUAD_CLASS + name] = look[CONTACT_CLASS + name]

@@ -16,19 +16,22 @@ from echelon_env.engine.voxels import pack_blocks, pack_columns
 
 @kernel
 def _place(tables: Tables, battle: Row, mech: Row, x: float, y: float) -> None:
-    """Initialize a mech at its spawn place, facing the zone."""
+    """Initialize a mech at its spawn place, facing the zone, or the map's centre if the zone is hidden."""
+    rules, mech_class = tables.rules[0], tables.classes[mech.mech_class]
     mech.x, mech.y = x, y
-    mech.yaw = wrap_angle(arc_tangent2(battle.zone_y - y, battle.zone_x - x))
+    ahead_x, ahead_y = battle.zone_x, battle.zone_y
+    if rules.zone_hidden:
+        ahead_x, ahead_y = 0.5 * rules.map_size, 0.5 * rules.map_size
+    mech.yaw = wrap_angle(arc_tangent2(ahead_y - y, ahead_x - x))
     mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
-    mech_class = tables.classes[mech.mech_class]
     mech.armour, mech.legs = mech_class.armour, mech_class.legs
-    mech.stability, mech.speed_factor = tables.rules[0].max_stability, 1.0
+    mech.stability, mech.speed_factor = rules.max_stability, 1.0
     for mount in range(mech.charges.shape[0]):
         if mech_class.weapon[mount] >= 0:
             mech.charges[mount] = tables.weapons[mech_class.weapon[mount]].charges
     mech.target = NO_MECH
     mech.alive = mech.on_ground = 1
-    mech.potential = potential(tables.rules[0], battle, mech)
+    mech.potential = potential(rules, battle, mech)
 
 
 @kernel

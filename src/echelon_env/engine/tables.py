@@ -48,6 +48,8 @@ _DERIVED: dict[str, tuple[str, Callable[[BattleConfig], float]]] = {
     "decision_repeat": ("i8", lambda config: config.decision_repeat),  # ticks
     "max_steps": ("i8", lambda config: config.max_steps),  # decisions
     "clock_terminates": ("i8", lambda config: config.time_limit == "terminate"),  # 0: the time limit truncates
+    "shown_decisions": ("i8", lambda config: math.ceil(config.zone.shown_seconds / config.decision_seconds)),  # 0: all
+    "zone_hidden": ("i8", lambda config: config.zone_hidden),  # 1: not all mechs observe it, or not always
     "full_observability": ("i8", lambda config: config.observability == "full"),
     "dead_persist": ("i8", lambda config: config.dead_agents == "persist"),
     "num_blue": ("i8", lambda config: len(config.blue)),  # mechs of team blue
@@ -101,6 +103,7 @@ MECH_CLASS = np.dtype(
         ("electronics", "i8"),  # 1: carries ECM and ECCM
         ("anti_missile", "i8"),  # 1: carries an anti-missile system
         ("contact_slots", "i8"),
+        ("observes_zone", "i8"),  # 1: observes where the zone is
         ("one_hot", "i8"),  # position in CLASS_NAMES, -1 for a custom class
         ("weapon", "i8", (len(MOUNTS),)),  # index into the weapons, -1 for an empty mount
     ],

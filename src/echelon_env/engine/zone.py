@@ -23,6 +23,13 @@ def is_inside(rules: Row, battle: Row, mech: Row) -> bool:
 
 
 @kernel
+def is_shown(tables: Tables, battle: Row, mech: Row) -> bool:
+    """Whether a mech observes now where the zone is, who is inside, and the scores."""
+    shown = tables.rules[0].shown_decisions
+    return bool(tables.classes[mech.mech_class].observes_zone and (shown == 0 or battle.step_count < shown))
+
+
+@kernel
 def is_contested(rules: Row, state: State, b: int) -> bool:
     """Whether mechs of both teams count as inside the zone now."""
     battle, mechs = state.battles[b], state.mechs[b]
