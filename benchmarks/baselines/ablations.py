@@ -35,12 +35,27 @@ def measured(rows: Sequence[Mapping[str, Any]]) -> list[Entry]:
     return [found[name] for name in ABLATIONS if name in found]
 
 
+def gain(entry: Entry, base: Entry) -> str:
+    """The mean difference of an ablation to the base in points, seed by seed, with Student's interval."""
+    of_base, own = _by_seed(base), _by_seed(entry)
+    differences = [100 * (own[seed] - of_base[seed]) for seed in own.keys() & of_base.keys()]
+    if entry is base or not differences:
+        return ""
+    found = over_seeds(differences)
+    interval = f" [{found.low:.1f}, {found.high:.1f}]" if len(differences) >= FEWEST else ""
+    return f"{found.estimate:+.1f}{interval}"
+
+
+def _by_seed(entry: Entry) -> dict[int, float]:
+    return {row["seed"]: float(score) for row, score in zip(entry.rows, entry.scores.mean(axis=1), strict=True)}
+
+
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The ablations in Markdown."""
     found = measured(rows)
     if not found:
         return "No row has been measured yet."
-    head = ["change", "runs", *(f"v {name}" for name in SHOWN), "mean score of each run", "mean", "decisions"]
+    head = ["change", "runs", *(f"v {name}" for name in SHOWN), "mean score of each run", "mean", "gain", "decisions"]
     lines = [head, ["---"] * len(head)]
     for entry in found:
         runs = entry.scores.mean(axis=1)
@@ -48,7 +63,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         each = ", ".join(f"{100 * score:.1f}" for score in runs)
         assert entry.cost is not None, entry.method
         decisions = f"{entry.cost[0] / 1e6:.1f} M"
-        lines.append([entry.title, str(len(runs)), *scores, each, in_percent(over_seeds(runs)), decisions])
+        mean, gained = in_percent(over_seeds(runs)), gain(entry, found[0])
+        lines.append([entry.title, str(len(runs)), *scores, each, mean, gained, decisions])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

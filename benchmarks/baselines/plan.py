@@ -65,20 +65,29 @@ METHODS = {
 ABLATION = Budget(8, (1, 2, 3, 4, 5), 64)
 """Of each of the `ABLATIONS`."""
 
+_THREE_EPOCHS = {"ppo.n_epochs": "3"}  # what the ablations are changes of
+
 ABLATIONS = {
-    name: Method(title, ("skirmish",), changes)
+    name: Method(title, ("skirmish",), _THREE_EPOCHS | changes)
     for name, title, changes in (
         ("no-change", "none", {}),
         ("no-memory", "without memory", {"network.memory": "false"}),
         ("chunk-32", "chunks of 32 decisions (16)", {"ppo.chunk": "32"}),
         ("lambda-0.8", "lambda 0.8 (0.9)", {"ppo.gae_lambda": "0.8"}),
         ("epochs-2", "2 epochs (3)", {"ppo.n_epochs": "2"}),
+        ("epochs-1", "1 epoch (3)", {"ppo.n_epochs": "1"}),
         ("critic-central", "critic `central` (`shared`)", {"network.critic": "central"}),
         ("critic-ippo", "critic `ippo`", {"network.critic": "ippo"}),
         ("critic-mappo", "critic `mappo`", {"network.critic": "mappo"}),
+        ("central-2", "2 epochs, critic `central`", {"ppo.n_epochs": "2", "network.critic": "central"}),
+        (
+            "together",
+            "2 epochs, chunks of 32, critic `mappo`",
+            {"ppo.n_epochs": "2", "ppo.chunk": "32", "network.critic": "mappo"},
+        ),
     )
 }
-"""Single changes of `scratch`, each in short runs: they are on the page of the experiments."""
+"""Changes of `scratch` with three epochs, each in short runs: they are on the page of the experiments."""
 
 TRAINED = ChainMap(METHODS, ABLATIONS)
 """All that are trained, by name."""
