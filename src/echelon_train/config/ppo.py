@@ -46,7 +46,7 @@ class PPOConfig:
         1024, "samples", 1, 10**7, help="samples of a minibatch, a multiple of chunk; at most a rollout"
     )
     accumulate: int = quantity(1, "parts", 1, 10**6, help="gradient accumulation: parts of a minibatch, to save memory")
-    n_epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout in an update")
+    n_epochs: int = quantity(2, "passes", 1, 100, help="passes over a rollout in an update")
     learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="learning rate of Adam")
     gamma: Schedule = schedule(0.99, 0, 1, help="discount factor, per decision")
     gae_lambda: float = quantity(0.9, "", 0, 1, help="lambda of generalised advantage estimation")
