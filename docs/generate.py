@@ -115,7 +115,7 @@ The observation of one mech is {OBSERVATION_DIM} float32 values, finite and with
 same for every class and scenario. Unused rows are zeros with a zero in the mask. Positions and velocities are in the
 mech's frame (forward, left), so one policy can play either side. The observation of a dead mech
 (`dead_agents="persist"`) is zeros except for the stream `objective`. Entries of an ability that the battle [switches
-off](rules.md#ablations) are zeros.
+off](rules.md#ablations) are zeros, and so is what a mech would observe of a [hidden zone](rules.md#zone).
 
 `observation="flat"` is one vector. `observation="dict"` has an array for each stream; their concatenation is the
 vector. For a team as one agent the vectors of its mechs are concatenated, and streams have a leading axis of mechs.
@@ -232,6 +232,9 @@ and are counted in `info["bad_actions"]`. Impossible parts (an empty mount, a we
 contact row) and abilities that the battle [switches off](rules.md#ablations) have no effect. `explain_action` of the
 parallel environment and of Gymnasium's (there with `.unwrapped`) explains what each part of an action would do, or why
 it is refused. `describe_action` describes the entries, and lists those that an agent's class or its battle lacks.
+
+A mech has one [target](rules.md#targets) for all its weapons. It keeps a chosen one as long as it sees it. Without
+one it aims at the nearest enemy that it sees. The first five contact rows can be chosen.
 
 {ENTRY_TABLE}
 

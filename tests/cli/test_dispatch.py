@@ -2,6 +2,7 @@ import argparse
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,6 +76,20 @@ def test_help_fits_a_terminal(words, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert lines and all(len(line) <= 80 for line in lines)
     assert len(lines) <= 40
+
+
+@pytest.mark.parametrize(
+    ("words", "rare"), [(["evaluate"], "--submit"), (["league", "run"], "--until-rd"), (["train"], "--ppo.chunk")]
+)
+def test_full_help_has_the_options_that_help_leaves_out(words, rare, capsys):
+    texts = []
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main([*words, option])
+        texts.append(capsys.readouterr().out)
+    short, full = (set(re.findall(r"^  (--[\w.-]+)", text, re.MULTILINE)) for text in texts)
+    assert short < full
+    assert rare in full - short
 
 
 WITHOUT_TRAIN = """

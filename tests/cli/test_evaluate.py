@@ -55,6 +55,24 @@ def test_statistics_are_written_into_a_file(tiny, tmp_path, capsys):
     assert "exists already" in fail(arguments, capsys)
 
 
+def test_partners_play_beside_the_player(tmp_path, capsys):
+    arguments = ["evaluate", "novice", "--partners", "idle", "trivial", "--opponent", "trivial", "expert"]
+    arguments += ["--scenario", "trio", "--battles", "2", "--set", "max_steps=40"]
+    report = printed_json([*arguments, "--replays", "1", str(tmp_path / "replays")], capsys)
+    teams = {(match["first"], match["second"]) for match in report["matches"]}
+    names = ["novice", "novice+idle", "idle+novice", "idle", "novice+trivial", "trivial+novice", "trivial"]
+    assert {frozenset(pair) for pair in teams} == {
+        frozenset((name, opponent)) for name in names for opponent in ("trivial", "expert")
+    }
+    assert [(row["opponent"], row["partner"]) for row in report["partners"]] == [
+        (opponent, partner) for opponent in ("trivial", "expert") for partner in ("idle", "trivial")
+    ]
+    assert len([*(tmp_path / "replays").glob("*.html")]) == len(teams)
+    lines = printed(arguments, capsys).splitlines()
+    assert len([line for line in lines if line.startswith("idle   ")]) == 2
+    assert not any("+" in line for line in lines)  # mixed teams are no rows of their own
+
+
 SUITE = ["--suite", "echelon-eval-v3"]
 
 
@@ -90,11 +108,17 @@ SUITE = ["--suite", "echelon-eval-v3"]
         (["random", "--set", "zone.radius=9", "--set", "zone={}"], "zone: another --set changes it, too"),
         (["random", "novice", "--statistics", "s.json"], "--statistics: takes one player"),
         (["random", "novice", "--partners", "idle"], "--partners: takes one player"),
-        (["random", "--partners", "idle", "random"], "--partners: random is the player itself"),
+        (["random", "--partners", "idle", "random"], "random is named twice"),
         (["random", "--partners", "idle", "idle"], "--partners: idle is named twice"),
         (["random", "--partners", "idle", "--statistics", "s.json"], "--statistics: not allowed with --partners"),
         (["random", "--partners", "idle", *SUITE, "--submit", "s.json"], "--submit: not allowed with --partners"),
-        (["random", "--partners", "idle", "--scenario", "duel"], "random+idle: expected at least 2 mechs"),
+        (
+            ["random", "--partners", "idle", "--scenario", "duel"],
+            "duel: random+idle: expected a team of at least 2 mechs",
+        ),
+        (["idle", "--partners", "novice+trivial"], "expected single players, got the team novice+trivial"),
+        (["expert@fire_rate=0.50", "--partners", "expert@fire_rate=0.5"], "expert@fire_rate=0.5 is named twice"),
+        (["random+"], "random+: no such file or folder"),
         (["random+novic"], "did you mean 'novice'"),
         (["random", "--statistics", "nowhere/s.json"], "nowhere: is not a folder"),
         (["random", "--replays", "1", "x", "--out", "x"], "--replays: expected another place"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.matches import Battle, Match
 from echelon_env.evaluate.seeds import evaluation_seed
 
@@ -28,3 +31,12 @@ def made_match(
         for side, outcome in enumerate(pair)
     )
     return Match(scenario, first, second, ("scripted", "scripted"), battles, ({}, {}))
+
+
+def hash_of(config: BattleConfig) -> str:
+    """The SHA-256 of a battle with all abilities and without later settings: its fields but the rewards, as JSON."""
+    document = {key: value for key, value in config.to_dict().items() if key not in ("rewards", "abilities")}
+    del document["zone"]["shown_seconds"]
+    for mech_class in document["catalog"]["mech_classes"]:
+        del mech_class["observes_zone"]
+    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,5 +1,4 @@
 import dataclasses
-import hashlib
 import itertools
 import json
 import threading
@@ -12,6 +11,7 @@ from echelon_env.evaluate import Player, baseline, evaluation_seed, play, play_m
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 from echelon_env.terrain import generate
+from evaluate.made import hash_of
 
 CONFIG = make_config("duel", max_steps=60, zone={"score_to_win": 2.0}, terrain={"size": 32})
 UNEVEN = make_config(CONFIG, blue=("medium", "scout", "medium"), red=("light",), max_steps=40, terrain={"size": 40})
@@ -41,9 +41,7 @@ def test_a_match_records_what_was_played():
     assert counts == sorted(set(counts)) and counts[-1] == 10 and len(counts) > 5
     document = json.loads(json.dumps(dataclasses.asdict(match), allow_nan=False))
     assert document["classes"][0]["medium"]["mechs"] == 10.0
-    config = {key: value for key, value in CONFIG.to_dict().items() if key not in ("rewards", "abilities")}
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
-    assert match.config_hash == hashlib.sha256(text.encode()).hexdigest()
+    assert match.config_hash == hash_of(CONFIG)
     itself = run_match("novice", "novice")
     assert itself.first == itself.second and itself.wins == itself.losses
 

@@ -14,6 +14,7 @@ from echelon_env.evaluate.estimates import score_interval
 from echelon_env.evaluate.report import make_report
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, format_report
+from evaluate.made import made_match
 
 STAMP = stamp()
 GOLDEN = Path(__file__).parent / "report.txt"
@@ -193,3 +194,15 @@ def test_tables_fit_80_columns():
 
 if __name__ == "__main__":
     GOLDEN.write_text(tables(["a", "b", "c"]), encoding="utf-8")
+
+
+def test_the_table_of_partners_fits_a_terminal():
+    teams = ["x", "x+p", "p+x", "p"]
+    matches = [made_match(team, "q", [(1, 1) if team == "p" else (-1, -1)] * 10) for team in teams]
+    players = {name: Player(name, "scripted", lambda config, noise: None) for name in teams}
+    report = make_report(matches, suite=None, stamp=STAMP, players=[*players.values()], partners=[players["p"]])
+    assert report["partners"][0]["gain"]["estimate"] == -1.0
+    lines = format_report(report).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    (row,) = [line for line in lines if line.startswith("p  ")]
+    assert row.split() == ["p", "0.0", "[0.0,", "27.8]", "100.0", "[72.2,", "100.0]", "-100.0", "[-100.0,", "-44.5]"]

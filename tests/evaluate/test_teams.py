@@ -78,7 +78,7 @@ def test_refusals():
     with pytest.raises(ConfigError, match="expected at least 2, got 1"):
         team_of(baseline("idle"))
     team = team_of(baseline("idle"), baseline("novice"))
-    with pytest.raises(ConfigError, match=r"idle\+novice: expected at least 2 mechs for 2 players, got 1"):
+    with pytest.raises(ConfigError, match=r"idle\+novice: expected a team of at least 2 mechs, got 1"):
         team.make(make_config("duel"), BattleNoise([1], (0, 0), 1))
 
 
@@ -110,12 +110,12 @@ def test_rows_of_partners():
     first, second = partner_rows(matches, x, [p, q])
     both, alone = np.array([0.5, 0.5]), map_scores(matches[3])
     assert (first["scenario"], first["opponent"], first["partner"]) == ("trio", "q", "p")
-    assert first["score"] == vars(score_interval({"": both}))
-    assert first["partner_alone"] == vars(score_interval({"": alone}))
+    assert first["mixed"] == vars(score_interval({"": both}))
+    assert first["partner_self_play"] == vars(score_interval({"": alone}))
     assert first["gain"] == vars(difference_interval(both, alone))
     assert first["gain"]["estimate"] == pytest.approx(0.5 - 0.125)
-    assert first["alone"] == second["alone"] == vars(score_interval({"": np.array([1.0, 0.75])}))
-    assert (second["partner"], second["score"]["estimate"], second["gain"]["estimate"]) == ("q", 1.0, 0.5)
+    assert first["self_play"] == second["self_play"] == vars(score_interval({"": np.array([1.0, 0.75])}))
+    assert (second["partner"], second["mixed"]["estimate"], second["gain"]["estimate"]) == ("q", 1.0, 0.5)
 
 
 def test_rows_of_partners_that_are_opponents_too():
@@ -125,7 +125,7 @@ def test_rows_of_partners_that_are_opponents_too():
     played = {frozenset((team, opponent)): (team, opponent) for opponent in "pq" for team in teams}
     matches = [made_match(*pair, [(1, 1) if pair[0] != "q" else (-1, 0)] * 2) for pair in played.values()]
     found = partner_rows(matches, x, [p, q])
-    rows = {(row["opponent"], row["partner"]): row["partner_alone"]["estimate"] for row in found}
+    rows = {(row["opponent"], row["partner"]): row["partner_self_play"]["estimate"] for row in found}
     (p_q,) = [match for match in matches if {match.first, match.second} == {"p", "q"}]
     score = map_scores(p_q).mean()
     of_p = score if p_q.first == "p" else 1 - score

@@ -7,6 +7,7 @@ from scipy import stats
 from echelon_env import (
     BattleEngine,
     BattleEnv,
+    ConfigError,
     make_config,
     opponents,
 )
@@ -128,3 +129,9 @@ def test_impossible_weights_are_refused_and_change_nothing(weights, message):
     assert dict(mixture.weights) == {"novice": 1.0}
     with pytest.raises(ValueError, match=message):
         Mixture(weights, 0, CONFIG)
+
+
+def test_a_battle_in_which_a_class_does_not_observe_the_zone_is_refused():
+    blind = make_config("pair-city", catalog={"mech_classes": {"light": {"observes_zone": False}}})
+    with pytest.raises(ConfigError, match="expected one opponent, as these classes do not observe it: light"):
+        Mixture({"novice": 1.0, "expert": 1.0}, 0, blind)

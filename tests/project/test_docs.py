@@ -81,13 +81,13 @@ def test_pages_of_the_guide_say_what_to_do(page):
     """Measurements, with their dates, commits and intervals, are on the shelf of results, but for quoted examples."""
     lines = page.read_text().splitlines()
     assert len(lines) <= 150
-    interval, commit = r"\[[\d.]+, [\d.]+\] ?%|\+-\s?\d", r"\bcommit `?[0-9a-f]{7,}"
+    interval, commit = r"\d \[\d[\d.]*, \d[\d.]*\]|% \[\d|±\s?\d", r"\bcommit `?[0-9a-f]{7,}"
     measured = rf"\b20\d\d-\d\d-\d\d\b|{commit}|{interval}|\bEPYC\b|\bXeon\b"
     assert [line for line in lines if re.search(measured, line) and not line.startswith("> ")] == []
 
 
 def test_links_lead_somewhere():
-    for page in PAGES:
+    for page in (*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not target.startswith(("http", "site:")):  # an address in the site, which its build checks
                 assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env import BattleEngine, make_config
+from echelon_env import BattleEngine, make_config, opponents
 from echelon_env.engine.state import BLUE
 from echelon_env.layout.observations import STREAMS, Objective
 from rules.arena import Arena
@@ -74,13 +74,16 @@ def test_mechs_that_do_not_observe_the_zone_have_the_clock_only():
     assert (observations[0, light, STREAMS["objective"].part] == np.eye(1, 11, int(Objective.TIME_LEFT))).all()
 
 
-@pytest.mark.parametrize(("seconds", "decisions"), [(0.25, 1), (0.26, 2), (1.0, 4)])
-def test_a_zone_may_be_shown_at_the_start_only(seconds, decisions):
-    engine = BattleEngine(make_config("duel-open", zone={"shown_seconds": seconds}))
+@pytest.mark.parametrize(
+    ("seconds", "decisions", "times"),
+    [(0.25, 1, {}), (0.26, 2, {}), (1.0, 4, {}), (0.07, 7, {"dt": 0.01, "decision_repeat": 1})],
+)
+def test_a_zone_may_be_shown_at_the_start_only(seconds, decisions, times):
+    engine = BattleEngine(make_config("duel-open", zone={"shown_seconds": seconds}, **times))
     shown = [engine.reset([3]).copy()]
-    shown += [engine.step(np.zeros((1, 2, engine.action_dim), np.float32))[0].copy() for _ in range(5)]
+    shown += [engine.step(np.zeros((1, 2, engine.action_dim), np.float32))[0].copy() for _ in range(9)]
     assert [bool(observed(each, Objective.RADIUS).all()) for each in shown] == [
-        number < decisions for number in range(6)
+        number < decisions for number in range(10)
     ]
 
 
@@ -102,3 +105,18 @@ def test_mechs_face_the_zone_or_if_it_is_hidden_from_any_the_centre_of_the_map(h
     for mech in engine.state.mechs[0]:
         x, y = (centre, centre) if hidden else (battle["zone_x"], battle["zone_y"])
         assert mech["yaw"] == pytest.approx(math.atan2(y - mech["y"], x - mech["x"]), abs=1e-9)
+
+
+def test_levels_that_do_not_observe_the_zone_still_fight():
+    """They do not guard a zone that they do not know."""
+    config = make_config("duel-open", zone={"shown_seconds": 0.25, "score_to_win": 6.5})
+    engine = BattleEngine(config)
+    engine.reset([3])
+    mechs = engine.state.mechs[0]
+    mechs["x"], mechs["y"] = (20.0, 28.0), 24.0
+    observations = engine.step(np.zeros((1, 2, engine.action_dim), np.float32))[0]
+    expert = opponents.make("expert", 0, config)
+    expert.reset(np.ones(2, np.bool_))
+    for _ in range(20):
+        observations = engine.step(expert.act(observations[0])[np.newaxis])[0]
+    assert np.hypot(*np.diff([mechs["x"], mechs["y"]])) > 12.0  # they back away to the range of their weapons

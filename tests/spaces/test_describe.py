@@ -47,6 +47,13 @@ def test_entries_that_a_class_lacks_are_described_as_empty():
     assert empty == {"self"} | rows
     assert [entry.name for entry in describe_action(HEAVY) if not entry.available] == ["jet", "ecm", "eccm"]
     assert [entry.name for entry in describe_action(SCOUT) if not entry.available] == ["secondary", "tertiary"]
+    blind = replace(SCOUT, observes_zone=False)
+    hidden = [each for each in describe_observation(blind) if not each.filled and each.stream != "self"]
+    assert {each.stream for each in hidden} == {"objective", "contacts", "squad"}
+    assert [each.name for each in describe_observation(blind) if each.stream == "objective" and each.filled] == [
+        "objective.time_left"
+    ]
+    assert all(each.name.endswith("in_zone") for each in hidden if each.stream != "objective")
     turret = replace(SCOUT, top_speed=0.0, turn_rate=0.0)
     lacking = [entry.name for entry in describe_action(turret) if not entry.available]
     assert lacking == ["throttle", "strafe", "turn", "secondary", "tertiary"]

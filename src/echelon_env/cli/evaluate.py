@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import sys
@@ -108,19 +109,29 @@ def run(args: argparse.Namespace) -> int:
     files = {"--statistics": args.statistics, "--submit": args.submit, "--out": args.out}
     tournament.check_outputs(files, {"--replays": replays})
     seed = args.seed or 0
-    players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
+
+    @functools.cache  # a player in several places is the same one
+    def player_of(name: str) -> Player:
+        return make_player(name, seed, action_mode=args.actions)
+
+    players = [player_of(name) for name in args.players]
     method = submit.read_method(args, players[0]) if args.submit else None
-    names = [player.name for player in players]
+    partners = [player_of(name) for name in args.partners or []]
+    single = [*players, *partners]
+    names = [player.name for player in single]
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"{name} is named twice; to play it against itself use --opponent")
     suite = load_suite(args.suite) if args.suite else None
-    partners = [make_player(name, seed, action_mode=args.actions) for name in args.partners or []]
     if partners:
         players = [*teams_beside(players[0], partners)]
-    pairings, fields = _plan(args, players, suite, seed)
+    opponents = [player_of(name) for name in args.opponent or [_OPPONENT]]
+    pairings, fields = _plan(args, players, single, opponents, suite, seed)
     for field, player in itertools.product(fields, itertools.chain.from_iterable(pairings)):
-        check_rosters(player, field.config)
+        try:
+            check_rosters(player, field.config)
+        except ConfigError as error:
+            raise ConfigError(f"{field.name}: {error}; choose with --scenario") from None
     totals = {field.name: BattleTotals() for field in fields} if args.statistics else {}
     matches = tournament.play_all(pairings, fields, args.threads, totals)
     configs = {field.name: field.config for field in fields}
@@ -200,7 +211,6 @@ def _check(args: argparse.Namespace) -> None:
         (args.opponent and several, "--opponent: takes one player; several players play each other"),
         (args.statistics and several, "--statistics: takes one player"),
         (args.partners and several, "--partners: takes one player"),
-        (args.players[0] in (args.partners or []), f"--partners: {args.players[0]} is the player itself"),
         (args.partners and args.statistics, "--statistics: not allowed with --partners"),
         (args.partners and args.submit, "--submit: not allowed with --partners"),
         (own_seeds and args.suite, "--eval-seeds: not allowed with --suite, which has its own maps"),
@@ -213,9 +223,14 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _plan(
-    args: argparse.Namespace, players: Sequence[Player], suite: Suite | None, seed: int
+    args: argparse.Namespace,
+    players: Sequence[Player],
+    single: Sequence[Player],
+    opponents: Sequence[Player],
+    suite: Suite | None,
+    seed: int,
 ) -> tuple[list[Pairing], list[Field]]:
-    """The pairings to play, and the scenarios with their maps."""
+    """The pairings to play, and the scenarios with their maps. `single` are the players that are no teams."""
     if suite is not None:
         opponents = [make_player(name, seed) for name in suite.opponents]
         for player, opponent in itertools.product(players, opponents):
@@ -230,8 +245,7 @@ def _plan(
         return pairings, tournament.suite_fields(suite, args.scenario, args.battles)
     if len(players) > 1 and not args.partners:
         return [*itertools.combinations(players, 2)], _fields(args, players, _TOGETHER, seed)
-    opponents = [make_player(name, seed, action_mode=args.actions) for name in args.opponent or [_OPPONENT]]
-    trained = players[:1] if players[0].battle is not None else opponents
+    trained = single if any(player.battle is not None for player in single) else opponents
     default = _TOGETHER if args.partners else _ALONE
     return _against(players, opponents, of_itself=True), _fields(args, trained, default, seed)
 

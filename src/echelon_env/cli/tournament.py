@@ -103,8 +103,9 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     ``(argument, seed, action_mode=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
     ``KIND:ARGUMENT`` with the argument. A path that exists, or whose folder exists, calls the kind `CHECKPOINT` with
     the path: a member of a league is not a file of that path. ``policy:PATH`` and names with a handicap are opponents,
-    see `named_player`. Names with "+" between them make a team of players, see `team_of`. The seed is that of the
-    scripted levels' choices and of the weights of untrained networks.
+    see `named_player`. Names with "+" between them make a team of players, see `team_of`, unless the whole is a
+    package's player, an existing path or a member of a league. The seed is that of the scripted levels' choices and of
+    the weights of untrained networks.
 
     Raises ConfigError for any other name, a folder without a loadable checkpoint, and a kind that cannot be used;
     ModuleNotFoundError for a network if the extra ``[train]`` is not installed.
@@ -113,8 +114,8 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
         return baseline(name, seed, action_mode=action_mode)
     path = Path(name)
     if plugins.is_player(name) or not path.exists():
-        if TEAM in name and not plugins.is_player(name):
-            return team_of(*(make_player(each, seed, action_mode=action_mode) for each in name.split(TEAM)))
+        if members := _members(name):
+            return team_of(*(make_player(each, seed, action_mode=action_mode) for each in members))
         base, _, handicap = name.rpartition("@")
         if (
             plugins.is_player(name)
@@ -128,6 +129,14 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
             raise ConfigError(f"{name}: no such file or folder, and no player of that name{hint}")
     checkpoint: Player = plugins.checkpoint_player(name, seed, action_mode=action_mode)
     return checkpoint
+
+
+def _members(name: str) -> list[str]:
+    """The names of a team's players; empty for a single player."""
+    path = Path(name.removeprefix(POLICY))
+    whole = plugins.is_player(name) or path.exists() or (path.parent.is_dir() and TEAM not in path.name)
+    members = name.split(TEAM)
+    return members if len(members) > 1 and all(members) and not whole else []
 
 
 def make_fields(

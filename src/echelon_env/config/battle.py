@@ -209,10 +209,10 @@ class BattleConfig:
         )
 
     @property
-    def zone_hidden(self) -> bool:
-        """Whether some mech does not observe the zone, or no mech always does."""
-        blind = {each.name for each in self.catalog.mech_classes if not each.observes_zone}
-        return self.zone.shown_seconds > 0 or not blind.isdisjoint(self.blue + self.red)
+    def classes_without_zone(self) -> frozenset[str]:
+        """The mech classes of the rosters that do not observe the zone."""
+        classes = {each.name for each in self.catalog.mech_classes if not each.observes_zone}
+        return frozenset(classes.intersection(self.blue + self.red))
 
     @property
     def num_mechs(self) -> int:

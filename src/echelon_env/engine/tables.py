@@ -42,14 +42,20 @@ def _half_arc_cos(arc_degrees: float) -> float:
     return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])
 
 
+def _decisions(config: BattleConfig, seconds: float) -> int:
+    """The number of decisions that begin before a time, against rounding of the quotient."""
+    return math.ceil(round(seconds / config.decision_seconds, 9))
+
+
 _DERIVED: dict[str, tuple[str, Callable[[BattleConfig], float]]] = {
     "dt": ("f8", lambda config: config.dt),  # s
     "decision_seconds": ("f8", lambda config: config.decision_seconds),  # s
     "decision_repeat": ("i8", lambda config: config.decision_repeat),  # ticks
     "max_steps": ("i8", lambda config: config.max_steps),  # decisions
     "clock_terminates": ("i8", lambda config: config.time_limit == "terminate"),  # 0: the time limit truncates
-    "shown_decisions": ("i8", lambda config: math.ceil(config.zone.shown_seconds / config.decision_seconds)),  # 0: all
-    "zone_hidden": ("i8", lambda config: config.zone_hidden),  # 1: not all mechs observe it, or not always
+    "shown_decisions": ("i8", lambda config: _decisions(config, config.zone.shown_seconds)),  # 0: all
+    # 1: not all mechs observe the zone, or not always
+    "zone_hidden": ("i8", lambda config: bool(config.classes_without_zone) or config.zone.shown_seconds > 0),
     "full_observability": ("i8", lambda config: config.observability == "full"),
     "dead_persist": ("i8", lambda config: config.dead_agents == "persist"),
     "num_blue": ("i8", lambda config: len(config.blue)),  # mechs of team blue

@@ -26,8 +26,8 @@ def partner_rows(matches: Iterable[Match], player: Player, partners: Sequence[Pl
     """The entry `partners` of a report: a row for each scenario, opponent and partner, from matches of `teams_beside`.
 
     A row has the names of ``scenario``, ``opponent`` and ``partner``, and estimates with intervals over maps, see
-    `score_interval`: ``score`` of the two teams of both, ``alone`` of the player's copies, ``partner_alone`` of the
-    partner's copies, and ``gain``, the score minus that of the partner's copies.
+    `score_interval`: ``mixed`` of the two teams of both, ``self_play`` of the player's copies, ``partner_self_play`` of
+    the partner's copies, and ``gain``, the score of the mixed teams minus that of the partner's copies.
     """
     by_opponent: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
     for match in matches:
@@ -41,7 +41,11 @@ def partner_rows(matches: Iterable[Match], player: Player, partners: Sequence[Pl
             both = np.mean([scores_of[team.name] for team in mixed(player, partner)], axis=0)
             of_copies = scores_of[partner.name]
             row: dict[str, Any] = {"scenario": scenario, "opponent": opponent, "partner": partner.name}
-            for name, each in (("score", both), ("alone", scores_of[player.name]), ("partner_alone", of_copies)):
+            for name, each in (
+                ("mixed", both),
+                ("self_play", scores_of[player.name]),
+                ("partner_self_play", of_copies),
+            ):
                 row[name] = asdict(score_interval({scenario: each}))
             rows.append({**row, "gain": asdict(difference_interval(both, of_copies))})
     return rows

@@ -81,7 +81,7 @@ def format_report(report: Mapping[str, Any]) -> str:
     cross-play matrices; aggregates of every player; probabilities of improvement; statistics per mech class. A report
     with partners has a table of these in place of all but the first.
     """
-    if report["partners"]:
+    if report.get("partners", ()):
         return "\n\n".join("\n".join(lines) for lines in (_header(report), *_partners(report)))
     sections = [
         _header(report),
@@ -106,7 +106,7 @@ def _header(report: Mapping[str, Any]) -> list[str]:
     lines += [
         f"{shorten(name, _LONG_NAME)}: {plural(each['maps'], 'map')}" for name, each in report["scenarios"].items()
     ]
-    partners = {row["partner"] for row in report["partners"]}
+    partners = {row["partner"] for row in report.get("partners", ())}
     for place, player in enumerate(report["players"]):
         if partners and place and player["name"] not in partners:
             continue  # a team of both
@@ -142,16 +142,16 @@ def _partners(report: Mapping[str, Any]) -> Iterator[list[str]]:
     """For every scenario and opponent, a table with a row for each partner."""
     player = report["players"][0]["name"]
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in report["partners"]:
+    for row in report.get("partners", ()):
         groups.setdefault((row["scenario"], row["opponent"]), []).append(row)
     for (scenario, opponent), rows in groups.items():
         end = f" v {shorten(opponent, _NAME)} in {shorten(scenario, _NAME)}: mean map scores in %"
         lines = [f"{shorten(player, WIDTH - len(end))}{end}"]
-        lines.append(f"{'beside':<{_NAME}}{'team of both':>{_NAME}}{'partner alone':>{_NAME}}{'gain':>{_NAME}}")
-        lines.append(f"{'(its own copies)':<{_NAME}}{format_share(rows[0]['alone']):>{_NAME}}")
+        lines.append(f"its own copies: {format_share(rows[0]['self_play'])}")
+        lines.append(f"{'beside':<16}{'mixed team':>20}{'partner alone':>20}{'gain':>24}")
         for row in rows:
-            shares = "".join(f"{format_share(row[name]):>{_NAME}}" for name in ("score", "partner_alone", "gain"))
-            lines.append(f"{shorten(row['partner'], _NAME - 1):<{_NAME}}{shares}")
+            shares = f"{format_share(row['mixed']):>20}{format_share(row['partner_self_play']):>20}"
+            lines.append(f"{shorten(row['partner'], 15):<16}{shares}{format_share(row['gain']):>24}")
         yield lines
 
 

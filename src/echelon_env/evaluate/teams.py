@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError
+from echelon_env.engine.boundary import read_actions
 from echelon_env.evaluate.players import BattleNoise, Floats, Player
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy
 from echelon_env.opponents.policy import close_policy
 
@@ -26,7 +28,7 @@ def team_of(*members: Player) -> Player:
     Each member observes its own mechs only, and gets the messages of all pack-mates, as in any team. The name is that
     of the members, joined by "+". A policy of it raises ConfigError for a team with fewer mechs than members.
 
-    Raises ConfigError for fewer than two members.
+    Raises ConfigError for fewer than two members, and for a member that is a team.
 
     >>> from echelon_env.evaluate.players import baseline
     >>> team_of(baseline("expert"), baseline("novice")).name
@@ -34,12 +36,16 @@ def team_of(*members: Player) -> Player:
     """
     if len(members) < 2:
         raise ConfigError(f"a team of players: expected at least 2, got {len(members)}")
+    for member in members:
+        if isinstance(member.make, _Members):
+            raise ConfigError(f"a team of players: expected single players, got the team {member.name}")
+    battles = {member.battle for member in members if member.battle is not None}
     known = [member.trained_maps for member in members if member.trained_maps is not None]
     return Player(
         TEAM.join(member.name for member in members),
         TEAM.join(dict.fromkeys(member.action_mode for member in members)),
         _Members(members),
-        next((member.battle for member in members if member.battle is not None), None),
+        battles.pop() if len(battles) == 1 else None,
         frozenset().union(*known) if known else None,
         {f"{place}.{key}": value for place, each in enumerate(members) for key, value in each.identity.items()},
     )
@@ -76,7 +82,7 @@ class _Members:
         count = len(self.members)
         if size < count:
             names = TEAM.join(member.name for member in self.members)
-            raise ConfigError(f"{names}: expected at least {count} mechs for {count} players, got {size}")
+            raise ConfigError(f"{names}: expected a team of at least {count} mechs, got {size}")
 
     def __call__(self, config: BattleConfig, noise: BattleNoise) -> _TeamPolicy:
         size, count = noise.team_size, len(self.members)
@@ -106,10 +112,10 @@ class _TeamPolicy:
 
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 for observations (R, D) float32."""
-        given = [policy.act(observations[rows]) for policy, rows in self._parts]
-        actions = np.zeros((len(observations), given[0].shape[1]), np.float32)
-        for (_, rows), each in zip(self._parts, given, strict=True):
-            actions[rows] = each
+        actions = np.zeros((len(observations), ACTION_DIM), np.float32)
+        for policy, rows in self._parts:
+            given = policy.act(observations[rows])
+            actions[rows] = read_actions(given, (len(rows), ACTION_DIM), "actions of a team's player")
         return actions
 
     def close(self) -> None:

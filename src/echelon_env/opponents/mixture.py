@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.opponent import check_weights
-from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.observations import STREAMS, Objective, Self
 from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable, close_policy
@@ -49,8 +49,9 @@ class Mixture:
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest valid one, for weights that are not finite, negative or all zero, and
-        for a seed that is not an integer in [0, 2**64) and an invalid number of threads.
+        For an unknown name, with the nearest valid one, for weights that are not finite, negative or all zero, for a
+        seed that is not an integer in [0, 2**64), an invalid number of threads, and for a battle in which a mech class
+        does not observe the zone.
 
     Examples
     --------
@@ -66,6 +67,11 @@ class Mixture:
         others: Mapping[str, Policy] = MappingProxyType({}),
         num_threads: int = 1,
     ) -> None:
+        if blind := config.classes_without_zone:
+            raise ConfigError(
+                "a mixture draws by the zone that a whole team observes; expected one opponent, as these classes do "
+                f"not observe it: {', '.join(sorted(blind))}"
+            )
         self._others = dict(others)
         self._names = (*LEVELS, *self._others)
         self.weights = weights

@@ -57,7 +57,7 @@ def choose_goal(knowledge: Knowledge, skill: Row, observation: Any, memory: Row,
     rests = inside and math.sqrt(forward * forward + left * left) <= REST * radius
     go(plan, forward, left, 0.0 if rests else 1.0)
     plan.face_forward, plan.face_left = (1.0, 0.0) if rests else (forward, left)
-    holds = skill.guards > 0.0 and zone_loss_imminent(knowledge, observation, plan)
+    holds = skill.guards > 0.0 and radius > 0.0 and zone_loss_imminent(knowledge, observation, plan)
     if skill.range_share > 0.0 and plan.target != NO_TARGET and (inside or not holds):
         keep_range(knowledge, skill, observation, memory, plan, forward, left, radius, holds)
     if holds:

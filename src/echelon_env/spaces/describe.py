@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from echelon_env.config.battle import AbilityConfig
 from echelon_env.config.catalog import MOUNTS, MechClass
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, BLOCKS, Action
-from echelon_env.layout.observations import STREAMS, Contact, Feature, Self, feature_names
+from echelon_env.layout.observations import STREAMS, Contact, Feature, Objective, Self, Squad, feature_names
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,10 @@ def _empty_entries(mech_class: MechClass) -> set[int]:
     if not mech_class.electronics:
         lacks += [Self.HAS_ELECTRONICS, Self.ECM, Self.ECCM]
     empty = {STREAMS["self"].start + feature for feature in lacks}
+    if not mech_class.observes_zone:
+        empty |= {STREAMS["objective"].start + feature for feature in Objective if feature is not Objective.TIME_LEFT}
+        for name, feature in (("contacts", Contact.IN_ZONE), ("squad", Squad.IN_ZONE)):
+            empty |= set(range(STREAMS[name].start + feature, STREAMS[name].stop, STREAMS[name].row_width))
     for name in ("contacts", "contacts_mask"):
         stream = STREAMS[name]
         empty |= set(range(stream.start + mech_class.contact_slots * stream.row_width, stream.stop))
