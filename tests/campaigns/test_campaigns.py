@@ -8,7 +8,7 @@ from campaigns import fuzz_battles, kill_runs
 
 @pytest.mark.long
 def test_cases_of_every_kind(capsys):
-    assert fuzz_battles.main(["--case", *map(str, range(24, 30))]) == 0
+    assert fuzz_battles.main(["--case", *map(str, range(16, 22))]) == 0
     kinds = {line.removeprefix("was ") for line in capsys.readouterr().out.splitlines() if line.startswith("was ")}
     assert kinds == {"engine", "environment", "refused"}
 

@@ -48,7 +48,7 @@ def test_imitation_lowers_the_loss_of_the_teachers_labels(tmp_path, quiet):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("scenario", "steps"), [("duel-open", 60_000), pytest.param("duel", 150_000, marks=pytest.mark.slow)]
+    ("scenario", "steps"), [("duel-open", 120_000), pytest.param("duel", 225_000, marks=pytest.mark.slow)]
 )
 def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path, quiet, scenario, steps):
     config = TrainConfig(battle=battle_config(scenario), opponent="trivial", steps=steps, device="cpu", eval_every=0)
