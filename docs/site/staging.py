@@ -25,8 +25,8 @@ ELSEWHERE = {
 
 SHELVES = "guide", "reference", "results"
 """Folders of pages."""
-PICTURES = "pictures", "gallery"
-"""Folders of pictures."""
+PICTURES = {"pictures": "png", "gallery": "webp"}
+"""Folders of pictures, with their suffix."""
 
 _CODE_OR_LINK = re.compile(r"```.*?```|`[^`\n]+`|(?<=\]\()[^()\s]+(?=\))", re.DOTALL)
 
@@ -75,7 +75,7 @@ def stage(source: Path) -> None:
     for path in (*pages, *(ROOT / name for name in ELSEWHERE if not name.endswith("README.md"))):
         page = path.relative_to(ROOT).as_posix()
         write(source / str(place(page)), relinked(path.read_text(encoding="utf-8"), page))
-    for folder, suffix in (("pictures", "png"), ("gallery", "webp")):
+    for folder, suffix in PICTURES.items():
         os.makedirs(source / folder, exist_ok=True)
         for picture in (DOCS / folder).glob(f"*.{suffix}"):
             shutil.copyfile(picture, source / folder / picture.name)

@@ -50,7 +50,7 @@ def add_arguments(parser: CommandParser) -> None:
         nargs="+",
         metavar="PLAYER",
         help=f"run, checkpoint, LEAGUE/MEMBER, {', '.join(tournament.player_names())}, or with a handicap "
-        "LEVEL@HANDICAP and policy:PATH@HANDICAP; several play each other",
+        "LEVEL@HANDICAP and policy:PATH@HANDICAP, or A+B, a team; several play each other",
     )
     add("--opponent", nargs="+", metavar="PLAYER", help=f"opponents of a single player (default: {_OPPONENT})")
     add("--partners", nargs="+", metavar="PLAYER", help="team-mates in turn: the player drives half of a team's mechs")
@@ -117,16 +117,13 @@ def run(args: argparse.Namespace) -> int:
     players = [player_of(name) for name in args.players]
     method = submit.read_method(args, players[0]) if args.submit else None
     partners = [player_of(name) for name in args.partners or []]
-    single = [*players, *partners]
-    names = [player.name for player in single]
+    names = [player.name for player in (*players, *partners)]
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"{name} is named twice; to play it against itself use --opponent")
     suite = load_suite(args.suite) if args.suite else None
-    if partners:
-        players = [*teams_beside(players[0], partners)]
     opponents = [player_of(name) for name in args.opponent or [_OPPONENT]]
-    pairings, fields = _plan(args, players, single, opponents, suite, seed)
+    pairings, fields = _plan(args, players, partners, opponents, suite, seed)
     for field, player in itertools.product(fields, itertools.chain.from_iterable(pairings)):
         try:
             check_rosters(player, field.config)
@@ -136,7 +133,12 @@ def run(args: argparse.Namespace) -> int:
     matches = tournament.play_all(pairings, fields, args.threads, totals)
     configs = {field.name: field.config for field in fields}
     document = make_report(
-        matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs, partners=partners
+        matches,
+        suite=suite,
+        stamp={**stamp(), "seed": seed},
+        players=teams_beside(players[0], partners) if partners else players,
+        configs=configs,
+        partners=partners,
     )
     seeds = f"seed {seed}" if args.eval_seeds is None else f"own maps, seed {seed}"
     _show(
@@ -225,12 +227,15 @@ def _check(args: argparse.Namespace) -> None:
 def _plan(
     args: argparse.Namespace,
     players: Sequence[Player],
-    single: Sequence[Player],
+    partners: Sequence[Player],
     opponents: Sequence[Player],
     suite: Suite | None,
     seed: int,
 ) -> tuple[list[Pairing], list[Field]]:
-    """The pairings to play, and the scenarios with their maps. `single` are the players that are no teams."""
+    """The pairings to play, and the scenarios with their maps."""
+    single = [*players, *partners]
+    if partners:
+        players = teams_beside(players[0], partners)
     if suite is not None:
         opponents = [make_player(name, seed) for name in suite.opponents]
         for player, opponent in itertools.product(players, opponents):
@@ -239,14 +244,14 @@ def _plan(
                     f"--actions: with {args.actions} actions {player.name} is another player than the suite's opponent "
                     "of this name; use --opponent or --scenario without --suite"
                 )
-        pairings = _against(players, opponents, of_itself=bool(args.partners))
+        pairings = _against(players, opponents, of_itself=bool(partners))
         if args.submit:  # also a scripted level against itself, so that all submissions have the same opponents
             pairings = [(players[0], opponent) for opponent in opponents]
         return pairings, tournament.suite_fields(suite, args.scenario, args.battles)
-    if len(players) > 1 and not args.partners:
+    if len(players) > 1 and not partners:
         return [*itertools.combinations(players, 2)], _fields(args, players, _TOGETHER, seed)
     trained = single if any(player.battle is not None for player in single) else opponents
-    default = _TOGETHER if args.partners else _ALONE
+    default = _TOGETHER if partners else _ALONE
     return _against(players, opponents, of_itself=True), _fields(args, trained, default, seed)
 
 
